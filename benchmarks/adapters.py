@@ -116,7 +116,7 @@ def _row(sort: str, i: int) -> Row:
 
 def _times(n: int) -> Iterator[tuple[str, list[float]]]:
     try:
-        from evaluand.adapter import create
+        from evaluand.data.adapters.base.adapter import create
     except ImportError:
         from dyff.schema.adapters import create_adapter, known_adapters
         from dyff.schema.v0.r1.adapters import EmbedIndex
@@ -182,7 +182,7 @@ def _deep() -> Row:
 
 def _selecting(ours: bool) -> Callable[[Any], Any]:
     if ours:
-        from evaluand.selector import Selector
+        from evaluand.core.selector import Selector
 
         find = Selector(STEPS).get
     else:

@@ -77,8 +77,8 @@ NINE = "__record__.app.combine_docs_chain._call.args.inputs.input_documents[:].p
 def selectors(who: str) -> Iterator[Work]:
     """One that goes through a list of calls and a slice of documents, in nine steps; and its text."""
     if who == OURS:
+        from evaluand.core.selector import Selector
         from evaluand.interop.trulens import Lens
-        from evaluand.selector import Selector
 
         selector = Selector(NINE)
         yield "9-step Selector.select", lambda: selector.select(SOURCE)
@@ -109,7 +109,7 @@ def both(a: str, b: str) -> float:
 def runs(who: str) -> Iterator[Work]:
     """A feedback that makes one call, and one of every combination of thirty values with thirty."""
     if who == OURS:
-        from evaluand.feedback import Feedback as Native
+        from evaluand.evaluation.feedback import Feedback as Native
         from evaluand.interop.trulens import Feedback, Lens, Select
 
         native = Native(length).on_input()
@@ -136,10 +136,10 @@ def records(who: str) -> Iterator[Work]:
     """An app that calls two of its methods, recorded in a folder: one `with` block for each call, as is usual."""
     folder = tempfile.TemporaryDirectory(prefix="evaluand-bench-")  # goes with the process
     if who == OURS:
-        from evaluand.app import App
-        from evaluand.feedback import Feedback
-        from evaluand.instrument import instrument
-        from evaluand.stores.directory import DirectoryStore
+        from evaluand.apps.app import App
+        from evaluand.apps.instrument import instrument
+        from evaluand.evaluation.feedback import Feedback
+        from evaluand.store.directory import DirectoryStore
 
         def recorded(app: Any, feedbacks: list[Any], mode: str) -> Any:
             store = DirectoryStore(Path(folder.name) / mode)
@@ -226,8 +226,8 @@ def apps(who: str) -> Iterator[Work]:
     """What a call of three costs that is traced, before anything is kept of it."""
     if who != OURS:
         return
-    from evaluand.app import App
-    from evaluand.instrument import Recorded, closed, opened
+    from evaluand.apps.app import App
+    from evaluand.apps.instrument import Recorded, closed, opened
 
     class Nobody:
         """Takes records and keeps nothing."""
@@ -255,7 +255,7 @@ def sizes(who: str) -> dict[str, float]:
     """What is told once: the first record of a process in ms, and what a record takes beside its values."""
     if who != OURS:
         return {}
-    from evaluand.app import App
+    from evaluand.apps.app import App
 
     rag = Rag()
     app = App(rag, name="bench", mode="none")
@@ -318,9 +318,9 @@ def _on_disk(n_feedbacks: int) -> dict[str, float]:
     """
     import pyarrow as pa
 
-    from evaluand.app import App
-    from evaluand.feedback import Feedback
-    from evaluand.stores.directory import DirectoryStore
+    from evaluand.apps.app import App
+    from evaluand.evaluation.feedback import Feedback
+    from evaluand.store.directory import DirectoryStore
 
     contexts = "__record__.app.retriever.search[:].rets[:]"
     feedbacks = [Feedback(judges.same, name=f"judge {n}").on_input().on(contexts) for n in range(n_feedbacks)]
@@ -360,7 +360,7 @@ def leaderboard(who: str) -> Iterator[Work]:
     if who != OURS:
         return
     from evaluand import DirectoryStore
-    from evaluand.leaderboard import leaderboard
+    from evaluand.apps.leaderboard import leaderboard
 
     with tempfile.TemporaryDirectory(prefix="evaluand-bench-") as folder:
         store = DirectoryStore(folder)
@@ -374,37 +374,39 @@ def _judged(store: Any, version: str) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    from evaluand import Evaluation, ids, rows
-    from evaluand.store import at_once, drafted
+    from evaluand import Evaluation
+    from evaluand.core import identity
+    from evaluand.store import tables
+    from evaluand.store.store import at_once, drafted
 
     n, chance = RECORDS // VERSIONS, np.random.default_rng(int(version))
     key = {"_index_": np.arange(n), "replication": np.zeros(n, np.int32)}
-    digests = [ids.digest(number) for number in range(n)]
+    digests = [identity.digest(number) for number in range(n)]
     usage = [{"input_tokens": 200, "output_tokens": int(k)} for k in chance.integers(10, 90, n)]
     calls = {"digest": digests, "status": ["completed"] * n, "n_responses": [1] * n, "attempts": [1] * n}
     calls |= {"usage": usage, "started": [0] * n, "duration": chance.integers(1_000, 90_000, n)}
 
     def table(schema: pa.Schema, columns: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         arrays = [pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(n, f.type) for f in schema]
-        yield from pa.Table.from_arrays(arrays, schema=schema).to_batches(rows.BATCH_ROWS)
+        yield from pa.Table.from_arrays(arrays, schema=schema).to_batches(tables.BATCH_ROWS)
 
     task = {"kind": "app", "name": "rag", "version": version}
     spec = {"task": task, "dataset": "0" * 32, "examples": n, "replications": 1, "seed": 0}
-    run = ids.artifact_id("runs", spec)
+    run = identity.artifact_id("runs", spec)
     with drafted(store, "runs", run) as draft:
-        for batch in table(rows.RESPONSES, key | calls):
+        for batch in table(tables.RESPONSES, key | calls):
             draft.append("responses", batch)
         made = {"digest": run, "counts": {"completed": n}, "provenance": {"task": "rag"}}
         draft.seal(at_once("runs", run, spec, None, **made))
     names = ("groundedness", "context relevance", "language")
     spec = {"run": run, "scorers": {name: {"kind": "feedback", "name": name} for name in names}}
-    id = ids.artifact_id("evaluations", spec)
+    id = identity.artifact_id("evaluations", spec)
     with drafted(store, "evaluations", id) as draft:
         for name in names:
             value = chance.random(n).round(3) if name != "language" else chance.integers(0, 2, n).astype(float)
             said = ['[{"args":{"text":"a"},"error":null,"meta":{},"ret":0.5}]'] * n
             scores = {"digest": digests, "status": ["scored"] * n, "value": value, "calls": said}
-            for batch in table(rows.scores_schema({"calls": "json"}), key | scores):
+            for batch in table(tables.scores_schema({"calls": "json"}), key | scores):
                 draft.append(f"scores/{name}", batch)
         made = {"digest": id, "counts": {name: {"scored": n} for name in names}, "provenance": {"run": run}}
         draft.seal(at_once("evaluations", id, spec, None, **made))

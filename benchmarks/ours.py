@@ -32,7 +32,7 @@ from evaluand import (
     Trace,
     task,
 )
-from evaluand.scorers.exact_match import ExactMatch
+from evaluand.evaluation.scorers.exact_match import ExactMatch
 
 ROWS = 10_000
 SPANS = 10_000

@@ -20,12 +20,12 @@ from pathlib import Path
 from meter import cpu, peak_memory
 
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Mean, Measure, Runner, Score
-from evaluand.aggregation import Aggregation
-from evaluand.evaluation import Evaluation
-from evaluand.report.examples import Examples
+from evaluand.aggregation.aggregator import Aggregation
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts import Part, metrics_facts, report_facts
-from evaluand.report.html import write_report
-from evaluand.run import Run
+from evaluand.report.html.examples import Examples
+from evaluand.report.html.report import write_report
+from evaluand.run.runner import Run
 
 WORDS = [f"{a}{b}{c}" for a in ("ba", "ke", "lo", "mi", "ru") for b in ("sta", "ne", "vor") for c in ("", "n", "ling")]
 TOPICS = ("algebra", "geometry", "history", "physics")

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
-from evaluand.schema import DataSchema, Float32, SchemaModel, UInt8
+from evaluand.data.schema import DataSchema, Float32, SchemaModel, UInt8
 
 ROWS, QUICK_ROWS = 20_000, 500
 ROUNDS = 5

@@ -99,7 +99,7 @@ def stored(folder: str, n: int) -> dict[str, Any]:
 
 def graded(folder: str) -> dict[str, Any]:
     from evaluand import Accuracy, Aggregator, DirectoryStore, Evaluator, Mean, Measure, Run
-    from evaluand.scorers.exact_match import ExactMatch
+    from evaluand.evaluation.scorers.exact_match import ExactMatch
 
     store = DirectoryStore(folder)
     (id,) = store.ids("runs")
@@ -115,7 +115,7 @@ def graded(folder: str) -> dict[str, Any]:
 def traced(folder: str) -> dict[str, Any]:
     """From all scores back to examples and responses, and from the value of a group to its lowest twenty."""
     from evaluand import Aggregation, DirectoryStore, Evaluation
-    from evaluand.lineage import lineage, lineage_of_value
+    from evaluand.report.lineage import lineage, lineage_of_value
 
     store = DirectoryStore(folder)
     evaluation = Evaluation(store, store.ids("evaluations")[0])

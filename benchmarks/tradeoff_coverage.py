@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluand.errors import Doubt
+from evaluand.core.errors import Doubt
 from evaluand.tradeoff import Confidences, Objective, solve
 from evaluand.tradeoff.front import hypervolume
 

@@ -9,7 +9,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from evaluand.cli import main
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
 
 CODE = """
 def double(question):

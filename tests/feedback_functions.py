@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from evaluand.feedback import Feedback
+from evaluand.evaluation.feedback import Feedback
 from evaluand.trace import Trace
 
 CONTEXTS = "__record__.calls[0].rets[:]"

@@ -8,7 +8,7 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
-from evaluand.fingerprint import Fingerprint, fingerprint
+from evaluand.core.fingerprint import Fingerprint, fingerprint
 
 
 def load(folder: Path, source: str, name: str = "app") -> ModuleType:

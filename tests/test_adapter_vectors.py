@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from commands import Folder
 
-from evaluand.adapter import Pipeline
-from evaluand.errors import EvaluandError
+from evaluand.core.errors import EvaluandError
+from evaluand.data.adapters.base.adapter import Pipeline
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "dyff"
 FILES = (

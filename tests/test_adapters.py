@@ -14,12 +14,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evaluand import ids, rows
-from evaluand.adapter import Adapter, Counts, Pipeline, Row, create
-from evaluand.adapter.columns import rows_of
-from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
-from evaluand.adapter.template import LikeAPath
-from evaluand.errors import DataError
+from evaluand.core import identity
+from evaluand.core.errors import DataError
+from evaluand.data.adapters.base.adapter import Adapter, Counts, Pipeline, Row, create
+from evaluand.data.adapters.base.columns import rows_of
+from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
+from evaluand.data.adapters.base.template import LikeAPath
+from evaluand.store import tables as rows
 
 RENAME = {"kind": "Rename", "configuration": {"x": "y"}}
 UPLOAD = {"kind": "FileUpload", "configuration": {"field": "$.t"}}
@@ -932,7 +933,7 @@ def test_a_batch_gives_what_its_rows_give(batch: pa.RecordBatch, specs: list[Any
     whole = pipeline.columns(batch)
     if whole is not None:
         whole.validate(full=True)
-        assert ids.encode(whole.to_pylist()) == ids.encode(list(pipeline(batch.to_pylist())))
+        assert identity.encode(whole.to_pylist()) == identity.encode(list(pipeline(batch.to_pylist())))
 
 
 @given(batches(), st.lists(SPECS, min_size=1, max_size=3))
@@ -944,7 +945,7 @@ def test_no_adapter_changes_its_input_or_its_configuration(batch: pa.RecordBatch
     for row in adapted:
         row.clear()
     counts = adapted.counts
-    assert ids.encode(given_rows) == ids.encode(kept)
+    assert identity.encode(given_rows) == identity.encode(kept)
     assert json.dumps(specs) == json.dumps(pipeline.spec["adapters"]) == before
     assert counts.read == len(kept)
     assert counts.skipped == sum(counts.reasons.values())
@@ -982,7 +983,7 @@ def test_these_go_without_going_through_the_rows(specs: list[Any], start: int, l
     batch, pipeline = BATCH.slice(start, length), Pipeline(specs)
     whole = pipeline.columns(batch)
     assert whole is not None
-    assert ids.encode(whole.to_pylist()) == ids.encode(list(pipeline(batch.to_pylist())))
+    assert identity.encode(whole.to_pylist()) == identity.encode(list(pipeline(batch.to_pylist())))
 
 
 @pytest.mark.parametrize(
@@ -1105,7 +1106,7 @@ def test_a_table_holds_what_the_rows_give(whole: list[pa.RecordBatch], specs: li
     names = dict.fromkeys(name for row in made for name in row)
     assume(names or not made)
     table = Pipeline(specs, on_error="skip").table(whole, counts)
-    assert ids.encode([{name: row[name] for name in names} for row in rows_in(table)]) == ids.encode(
+    assert identity.encode([{name: row[name] for name in names} for row in rows_in(table)]) == identity.encode(
         [{name: row.get(name) for name in names} for row in made]
     )
     assert counts == one_by_one.counts

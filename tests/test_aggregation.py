@@ -9,8 +9,8 @@ import pytest
 from commands import Folder
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluation, Evaluator, Mean, Measure, Runner
-from evaluand.aggregation import MetricRefused
-from evaluand.errors import DataError
+from evaluand.aggregation.aggregator import MetricRefused
+from evaluand.core.errors import DataError
 
 TOLD = r"refused: mean of 'size': _index_ 2: value 3\.0 lies outside the range 0\.0 to 2\.0"
 

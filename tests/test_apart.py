@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from evaluand import evaluate
-from evaluand.apart import FEW, Ends, disparity
-from evaluand.disparity import DisparityRow
-from evaluand.errors import SpecError
-from evaluand.intervals import wilson
+from evaluand.aggregation.disparity import DisparityRow
+from evaluand.core.errors import SpecError
+from evaluand.metrics.stats.disparity import FEW, Ends, disparity
+from evaluand.metrics.stats.intervals import wilson
 from evaluand.tradeoff import Confidences, Tradeoff, solve
 
 METRICS = (
@@ -256,7 +256,7 @@ def test_intervals_hold_for_few_and_for_many_groups(kind: Any, groups: int, leas
 def test_in_parts_and_at_once_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     of = of_groups((50, 6), 0.4, 0.6)
     whole = disparity([of, of_groups((50, 6), 0.2, 0.3, 1)], "difference", 0.95, (0.0, 1.0))
-    monkeypatch.setattr("evaluand.apart._AT_ONCE", 100)
+    monkeypatch.setattr("evaluand.metrics.stats.disparity._AT_ONCE", 100)
     parts = disparity([of, of_groups((50, 6), 0.2, 0.3, 1)], "difference", 0.95, (0.0, 1.0))
     assert all(np.array_equal(a, b) for a, b in zip(whole.ends, parts.ends, strict=True))
     assert np.array_equal(whole.of, parts.of)

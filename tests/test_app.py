@@ -22,18 +22,18 @@ import pytest
 from pydantic import BaseModel
 
 from evaluand import Dataset, Evaluator, Runner, span
-from evaluand.app import App, Recording, virtual
-from evaluand.errors import DataError, Doubt, SpecError, warn
-from evaluand.evaluation import ScorerFailed
-from evaluand.feedback import Feedback
-from evaluand.instrument import carried, instrument
-from evaluand.record import Record
-from evaluand.recording import NotRecorded
-from evaluand.scorers.feedback import FeedbackKind
-from evaluand.selector import Selector
+from evaluand.apps.app import App, Recording, virtual
+from evaluand.apps.instrument import carried, instrument
+from evaluand.apps.recording import NotRecorded
+from evaluand.core.errors import DataError, Doubt, SpecError, warn
+from evaluand.core.selector import Selector
+from evaluand.evaluation.evaluator import ScorerFailed
+from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.scorers.feedback import FeedbackKind
 from evaluand.trace import Trace
-from evaluand.tracers.in_memory import InMemoryTracer
-from evaluand.tracers.spans import traces_of
+from evaluand.trace.foreign_spans import traces_of
+from evaluand.trace.record import Record
+from evaluand.trace.tracers.in_memory import InMemoryTracer
 
 
 class Retriever:

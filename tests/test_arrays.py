@@ -27,8 +27,8 @@ from evaluand import (
     SpecError,
     evaluate,
 )
-from evaluand.scorers.prediction import Prediction
-from evaluand.tasks.recorded import RecordedTask
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.run.tasks.recorded import RecordedTask
 
 TRUTH = ["cat", "dog", "dog", "cat"]
 GIVEN = ["cat", "dog", "cat", None]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.cells import typed, written_as_real
+from evaluand.core.files.cells import typed, written_as_real
 
 
 def read(texts: list[str | None], type: str) -> tuple[list[Any], list[tuple[int, str]]]:

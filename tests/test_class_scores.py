@@ -12,23 +12,23 @@ import pytest
 import sklearn.metrics as sk
 from sklearn.preprocessing import label_binarize
 
-from evaluand import registry
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.arrays import evaluate
-from evaluand.curves import calibration_curve, precision_recall_curve, roc_curve
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, SpecError
-from evaluand.evaluation import Evaluator
-from evaluand.groups import MetricRow, summarise
-from evaluand.metric import Metric
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.aggregation.groups import MetricRow, summarise
+from evaluand.core import registry
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.average_precision import AveragePrecision
+from evaluand.metrics.base.curves import calibration_curve, precision_recall_curve, roc_curve
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.brier import Brier
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.log_loss import LogLoss
 from evaluand.metrics.roc_auc import RocAuc
-from evaluand.run import Runner
-from evaluand.scorers.prediction import Prediction
-from evaluand.store import MemoryStore
+from evaluand.run.runner import Runner
+from evaluand.store.store import MemoryStore
 
 LABELS = np.array(["a", "b", "c"])
 SCORES = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))

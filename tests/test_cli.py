@@ -25,12 +25,12 @@ from rich.console import Console
 import evaluand
 from evaluand.cli import main
 from evaluand.cli.progress import Display
-from evaluand.dataset import Dataset
-from evaluand.evaluation import Evaluator
-from evaluand.run import Runner
-from evaluand.scorer import Score
-from evaluand.stores.directory import DirectoryStore
-from evaluand.work import Tally
+from evaluand.data.dataset import Dataset
+from evaluand.engine.keyed_work import Tally
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import Score
+from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
 
 CODE = """
 import subprocess, sys, time, warnings
@@ -691,7 +691,7 @@ def test_help_and_version_load_click_and_little_else(arguments: str, heavy: str)
 
 def test_listing_loads_neither_numpy_nor_arrow_nor_pydantic(ran: Place) -> None:
     loaded = modules_after("list", "--store", str(ran.folder / "store"))
-    assert "evaluand.stores.directory" in loaded
+    assert "evaluand.store.directory" in loaded
     assert loaded.isdisjoint({"numpy", "pyarrow", "pydantic", "yaml", "asyncio"})
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from commands import Folder
 
-from evaluand.dataset import Dataset
+from evaluand.data.dataset import Dataset
 
 EXPLODE = {
     "kind": "ExplodeCollections",

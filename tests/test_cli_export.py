@@ -17,17 +17,17 @@ import pyarrow.parquet as pq
 import pytest
 from commands import Folder
 
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.errors import SpecError
-from evaluand.evaluation import Evaluator
-from evaluand.export import flat, write_csv
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.run import Run, Runner
-from evaluand.scorer import Score, Scorer
-from evaluand.store import MemoryStore
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import Alternatives, FunctionTask
+from evaluand.report.export import flat, write_csv
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Alternatives, FunctionTask
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore
 
 DATA = Dataset.from_rows(
     [

@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from commands import Folder
 
-from evaluand.dataset import Dataset
-from evaluand.run import Runner
-from evaluand.stores.directory import DirectoryStore
-from evaluand.verification import verify
+from evaluand.data.dataset import Dataset
+from evaluand.report.verification import verify
+from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
 
 DAY = 86400.0
 
 WRITER = """
 import sys, time
 from pathlib import Path
-from evaluand.dataset import Dataset
-from evaluand.run import Runner
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import task
+from evaluand.data.dataset import Dataset
+from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
+from evaluand.run.task import task
 
 folder = Path(sys.argv[1])
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from commands import Folder
 
-from evaluand.run import Run
+from evaluand.run.runner import Run
 
 ROLES = ("--input", "question", "--expected", "answer", "--attributes", "parity")
 RECORDED = """
@@ -106,7 +106,7 @@ def test_a_dataset_is_called_by_its_name_in_other_commands_too(folder: Folder) -
     assert "'rows' stands for several datasets: " in folder.refused("show", "rows")
 
 
-@pytest.mark.filterwarnings("default::evaluand.tasks.recorded.DoubtfulJoin")
+@pytest.mark.filterwarnings("default::evaluand.run.tasks.recorded.DoubtfulJoin")
 def test_a_missing_row_fails_and_an_unused_one_is_told(folder: Folder) -> None:
     folder.write("odd.jsonl", [{"_index_": i, "text": "x"} for i in (0, 1, 2, 3, 4, 77)])
     result = folder.call("import", "odd.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
@@ -115,7 +115,7 @@ def test_a_missing_row_fails_and_an_unused_one_is_told(folder: Folder) -> None:
     assert "note: odd.jsonl holds a row for index 77, which no example has" in result.stderr
 
 
-@pytest.mark.filterwarnings("default::evaluand.tasks.recorded.DoubtfulJoin")
+@pytest.mark.filterwarnings("default::evaluand.run.tasks.recorded.DoubtfulJoin")
 def test_a_file_that_fits_no_example_is_an_error(folder: Folder) -> None:
     folder.write("far.jsonl", [{"_index_": i, "text": "x"} for i in (70, 71)])
     told = folder.refused("import", "far.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")

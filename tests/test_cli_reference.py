@@ -16,9 +16,9 @@ import click
 import pytest
 from commands import Folder
 
-from evaluand import rows
 from evaluand.cli import main
 from evaluand.experiment import json_schema
+from evaluand.store import tables
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,7 +39,7 @@ def test_the_schema_of_experiments_is_printed(folder: Folder) -> None:
 
 def test_the_columns_of_tables_are_printed(folder: Folder) -> None:
     fields = folder.json("schema", "show", "evaluand.responses")["fields"]
-    assert [f["field"] for f in fields if "." not in f["field"] and "[" not in f["field"]] == rows.RESPONSES.names
+    assert [f["field"] for f in fields if "." not in f["field"] and "[" not in f["field"]] == tables.RESPONSES.names
     told = {line.split()[0]: line for line in folder.done("schema", "show", "evaluand.scores").splitlines()}
     assert "string (JSON)" in told["data"]
     assert told["status"].split()[2] == "no"

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from commands import Folder
 
+from evaluand.data.schema import DataSchema, DyffDataSchema, Schema, decode_schema, encode_schema
 from evaluand.experiment import json_schema
-from evaluand.schema import DataSchema, DyffDataSchema, Schema, decode_schema, encode_schema
 
 
 @pytest.fixture

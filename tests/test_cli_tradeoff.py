@@ -14,18 +14,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from evaluand.aggregation import Aggregation, Aggregator, Measure
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.cli import main
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, Doubt, SpecError
-from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.interop.fairical import Solutions, names
 from evaluand.metrics.mean import Mean
-from evaluand.run import Runner
-from evaluand.scorers.prediction import Prediction
-from evaluand.stores.directory import DirectoryStore
+from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
 from evaluand.tradeoff import solve
-from evaluand.tradeoff.stored import confidences_of, of_aggregation
+from evaluand.tradeoff.evaluations import confidences_of, of_aggregation
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -829,7 +829,7 @@ def test_the_attributes_of_the_dataset_are_compared_if_no_metric_is_given(tmp_pa
 
 
 @pytest.mark.parametrize(("weighted", "expected"), [(None, [1, 2, 3, 4]), (True, [1, 2, 3, 4]), (False, None)])
-@pytest.mark.filterwarnings("ignore::evaluand.errors.Doubt")
+@pytest.mark.filterwarnings("ignore::evaluand.core.errors.Doubt")
 def test_weights_are_taken_as_declared_metrics_take_them(weighted: bool | None, expected: list[float] | None) -> None:
     rows = [{"input": i, "expected": i % 2 == 1, "w": 1.0 + i} for i in range(4)]
     run = Runner().run(lambda i: {"prediction": True, "confidence": i / 4}, Dataset.from_rows(rows, weight="w"))

@@ -203,7 +203,7 @@ metrics: [accuracy]
 """
 
 
-@pytest.mark.filterwarnings("default::evaluand.tasks.estimator.PartedClusters")
+@pytest.mark.filterwarnings("default::evaluand.run.tasks.estimator.PartedClusters")
 def test_a_split_that_parts_clusters_is_told_before_and_while_it_runs(folder: Folder) -> None:
     rows = [f"{i},{'yes' if i % 2 else 'no'},p{i // 2}" for i in range(8)]
     (folder.path / "visits.csv").write_text("\n".join(["a,y,patient", *rows]))

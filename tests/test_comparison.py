@@ -23,17 +23,17 @@ from evaluand.comparison.difference import bound, difference
 from evaluand.comparison.pairing import Rows, matched, paired
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
-from evaluand.errors import DataError, Doubt, NotFound, SpecError
-from evaluand.intervals import binomial_tail, least_mean, normal_tail, paired_score
-from evaluand.metric import Metric
+from evaluand.comparison.verdict import measured
+from evaluand.core.errors import DataError, Doubt, NotFound, SpecError
+from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.count import Count
 from evaluand.metrics.pass_at_k import PassAtK
 from evaluand.metrics.quantile import Quantile
-from evaluand.report.comparison import comparison_table
-from evaluand.scorer import Score, Scorer
-from evaluand.store import Store
-from evaluand.verdict import measured
-from evaluand.verification import verify
+from evaluand.metrics.stats.intervals import binomial_tail, least_mean, normal_tail, paired_score
+from evaluand.report.terminal.comparison import comparison_table
+from evaluand.report.verification import verify
+from evaluand.store.store import Store
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
 

@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, SpecError, task
-from evaluand.errors import DataError
-from evaluand.groups import MetricRow, merge, summarise, summarise_shard
-from evaluand.intervals import Spread, clustered_wilson
-from evaluand.metric import Metric
-from evaluand.metrics.counting import Counting
+from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorers.spans import Spans
+from evaluand.metrics.base.counting import Counting
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.precision import Precision
 from evaluand.metrics.recall import Recall
-from evaluand.scorers.spans import Spans
+from evaluand.metrics.stats.intervals import Spread, clustered_wilson
 
 KINDS: tuple[Callable[..., Counting], ...] = (Precision, Recall, FBeta)
 INTS = ("correct", "incorrect", "partial", "missed", "spurious", "n_expected", "n_predicted")

@@ -20,21 +20,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand import ids
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.engine import Policy
-from evaluand.errors import DataError, SpecError
-from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.core import identity
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
-from evaluand.responses import Response
-from evaluand.run import Run, Runner
-from evaluand.scorer import FunctionScorer, Score, Scorer
-from evaluand.store import MemoryStore, Store
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import Alternatives, task
+from evaluand.run.responses import Response
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Alternatives, task
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore, Store
 from evaluand.trace import TaskSpan
 
 BY_STATUS = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
@@ -627,7 +627,7 @@ def test_half_a_character_in_what_a_scorer_tells_is_escaped_and_costs_no_value()
     assert "half \\ud800" in scores(raises(ValueError("half \ud800")))[3]["reason"]
 
 
-@pytest.mark.filterwarnings("ignore::evaluand.evaluation.ScorerFailed")
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
 def test_an_error_ends_no_more_than_its_batch() -> None:
     def grades(output: list[Any]) -> list[Any]:
         raise SystemExit(1)
@@ -636,7 +636,7 @@ def test_an_error_ends_no_more_than_its_batch() -> None:
     assert evaluation.counts == {"it": {"failed": NINE + 1}}
 
 
-@pytest.mark.filterwarnings("ignore::evaluand.evaluation.ScorerFailed")
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
 @pytest.mark.parametrize("n", [0, 9, 11])
 def test_a_batch_with_another_number_of_scores_fails_as_a_whole(n: int) -> None:
     evaluation = evaluated(FunctionScorer(lambda output: [1.0] * n, version="1", batch=True))
@@ -751,7 +751,7 @@ def test_an_answer_that_is_none_is_abstained_and_not_graded(store: Store) -> Non
 
 
 def test_every_target_of_a_failed_row_is_counted(store: Store) -> None:
-    from evaluand.scorers.prediction import Prediction
+    from evaluand.evaluation.scorers.prediction import Prediction
 
     data = Dataset.from_rows([{"input": i, "a": "x", "b": "y"} for i in range(4)], input="input", expected=["a", "b"])
 
@@ -777,4 +777,4 @@ def test_a_run_reads_back_the_same_from_another_process_worth_of_objects(tmp_pat
     again = Run(DirectoryStore(tmp_path), run.id)
     assert list(again) == list(run)
     assert again.counts == run.counts
-    assert ids.encode(again.table().to_pylist()) == ids.encode(run.table().to_pylist())
+    assert identity.encode(again.table().to_pylist()) == identity.encode(run.table().to_pylist())

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from evaluand.disparity import disparities
-from evaluand.groups import merge, summarise, summarise_shard
-from evaluand.metric import Metric
+from evaluand.aggregation.disparity import disparities
+from evaluand.aggregation.groups import merge, summarise, summarise_shard
 from evaluand.metrics.average_precision import AveragePrecision
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.kendall import Kendall
 from evaluand.metrics.pearson import Spearman
 from evaluand.metrics.recall import Recall

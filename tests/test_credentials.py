@@ -9,11 +9,11 @@ import pytest
 from feedback_functions import use
 
 from evaluand import App, DirectoryStore
-from evaluand.credentials import is_secret, secret_in, without_passwords
-from evaluand.errors import SpecError
-from evaluand.feedback import Feedback
-from evaluand.provider import Provider, RemoteProvider
-from evaluand.recording import MODES, Recording
+from evaluand.apps.recording import MODES, Recording
+from evaluand.core.errors import SpecError
+from evaluand.core.redaction import is_secret, secret_in, without_passwords
+from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.provider import Provider, RemoteProvider
 
 SURE = """
     api_key apiKey APIKey api_keys openai_api_key_2 OPENAI_API_KEY X-API-Key apikey pwd dbpwd password db_password

@@ -9,29 +9,29 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from evaluand.aggregation import Aggregation, Aggregator, Measure
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
+from evaluand.aggregation.groups import merge as merged
+from evaluand.aggregation.groups import summarise_shard
 from evaluand.cli import main
-from evaluand.curves import PARTS, POINTS, residual_curve
-from evaluand.dataset import Dataset
-from evaluand.evaluation import Evaluator
-from evaluand.export import flat
-from evaluand.groups import merge as merged
-from evaluand.groups import summarise_shard
-from evaluand.metric import Metric
+from evaluand.data.dataset import Dataset
+from evaluand.data.schema.named import tables
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.average_precision import AveragePrecision
+from evaluand.metrics.base.curves import PARTS, POINTS, residual_curve
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.base.residuals import ROWS, Residuals
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
-from evaluand.metrics.residuals import ROWS, Residuals
 from evaluand.metrics.roc_auc import RocAuc
+from evaluand.report.export import flat
 from evaluand.report.facts import curves_facts
-from evaluand.rows import CURVES
-from evaluand.run import Runner
-from evaluand.schemas import tables
-from evaluand.scorers.prediction import Prediction
-from evaluand.store import MemoryStore, Store
-from evaluand.stores.directory import DirectoryStore
-from evaluand.verification import verify
+from evaluand.report.verification import verify
+from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore, Store
+from evaluand.store.tables import CURVES
 
 sk = pytest.importorskip("sklearn.metrics")
 

@@ -17,14 +17,14 @@ from commands import Folder as Commands
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.data.split import Folds, Split
 from evaluand.interop.d3m.dataset import dataset_document, examine_dataset, read_dataset, write_dataset
 from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, open_folder
 from evaluand.interop.d3m.splits import Keys, read_splits, write_splits
-from evaluand.interop.d3m.writing import write_folder
-from evaluand.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
-from evaluand.split import Folds, Split
+from evaluand.interop.d3m.write import write_folder
+from evaluand.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
 
 VECTORS = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "d3m" / "problems"
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")

@@ -15,7 +15,7 @@ import pytest
 import sklearn.metrics as sk
 
 import evaluand.interop.d3m as d3m
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
 from evaluand.interop.d3m import compute_metric, precision_at_top_K
 from evaluand.interop.d3m.names import METRICS
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, Doubt, SpecError
 from evaluand.interop.d3m.names import METRICS, METRICS_ONLY_3, METRICS_ONLY_4, VERSIONS
 from evaluand.interop.d3m.problem import examine_problem, problem_document, read_problem, write_problem
-from evaluand.problem import (
+from evaluand.problem.problem import (
     STANDARD_METRICS,
     TAKES_K,
     TAKES_POSITIVE,

@@ -11,14 +11,14 @@ import pytest
 from commands import Folder as Commands
 from sklearn.linear_model import LogisticRegression
 
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError
+from evaluand.core.errors import DataError
+from evaluand.data.dataset import Dataset
 from evaluand.interop.d3m import compute_metric
-from evaluand.interop.d3m.solving import solve
-from evaluand.interop.d3m.writing import write_folder
-from evaluand.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
-from evaluand.scoring import DEFINITIONS
-from evaluand.store import MemoryStore
+from evaluand.interop.d3m.solve import solve
+from evaluand.interop.d3m.write import write_folder
+from evaluand.problem import DEFINITIONS
+from evaluand.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
+from evaluand.store.store import MemoryStore
 
 F1 = {"metric": "f1", "posLabel": "bad"}
 

@@ -20,16 +20,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, hamming_loss, mean_absolute_error, root_mean_squared_error
 
 from evaluand.comparison import compare
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, SpecError, TaskError
+from evaluand.core.errors import DataError, SpecError, TaskError
+from evaluand.data.dataset import Dataset
+from evaluand.data.split import Folds
 from evaluand.interop.d3m.folder import open_folder
 from evaluand.interop.d3m.predictions import CellFault
 from evaluand.interop.d3m.scores import Scores, score
-from evaluand.interop.d3m.solving import solve
-from evaluand.interop.d3m.writing import write_folder
-from evaluand.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
-from evaluand.split import Folds
-from evaluand.store import MemoryStore
+from evaluand.interop.d3m.solve import solve
+from evaluand.interop.d3m.write import write_folder
+from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
+from evaluand.store.store import MemoryStore
 
 ROOT = Path(__file__).resolve().parents[1]
 VECTORS = ROOT.parent / "shared" / "vectors" / "d3m" / "problems"

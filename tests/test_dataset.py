@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand import ids
-from evaluand.dataset import Dataset, Example, ExampleStream
-from evaluand.errors import DataError, SpecError
-from evaluand.roles import Roles
-from evaluand.rows import BATCH_ROWS
-from evaluand.store import MemoryStore, Store
-from evaluand.stores.directory import DirectoryStore
+from evaluand.core import identity
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset, Example, ExampleStream
+from evaluand.data.roles import Roles
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore, Store
+from evaluand.store.tables import BATCH_ROWS
 
 STORES = ["memory", "directory"]
 
@@ -48,7 +48,7 @@ def faults(refused: pytest.ExceptionInfo[DataError]) -> list[tuple[str, str]]:
 
 def contents(examples: Iterable[Example]) -> list[bytes]:
     """Everything about examples as text, in which NaN is equal to itself."""
-    return [ids.encode(example) for example in examples]
+    return [identity.encode(example) for example in examples]
 
 
 # Roles
@@ -346,7 +346,7 @@ def test_examples_hold_the_values_of_their_rows(rows: list[tuple[Any, ...]]) -> 
     for row, example in zip(rows, data, strict=True):
         held = (example.input, example.expected, example.attributes["group"], example.metadata["note"])
         for value, again in zip(row, held, strict=True):
-            assert ids.encode(as_numbers(value)) == ids.encode(as_numbers(again))
+            assert identity.encode(as_numbers(value)) == identity.encode(as_numbers(again))
 
 
 @settings(max_examples=50)
@@ -361,7 +361,7 @@ def test_a_stored_dataset_holds_the_same_examples(rows: list[tuple[Any, ...]]) -
 def test_an_empty_object_an_empty_list_nothing_and_not_a_number_stay_apart(store: Store) -> None:
     cells: list[Any] = [{}, [], None, float("nan"), "", 0, False, {"a": {}}, [None], [{}]]
     data = Dataset.from_rows([{"input": i, "expected": cell} for i, cell in enumerate(cells)]).save(store)
-    assert [ids.encode(e.expected) for e in data] == [ids.encode(cell) for cell in cells]
+    assert [identity.encode(e.expected) for e in data] == [identity.encode(cell) for cell in cells]
 
 
 def test_a_frame_gives_its_rows_without_its_own_index() -> None:
@@ -404,7 +404,7 @@ def formats(folder: Path) -> list[Dataset]:
     ]
     table = pa.Table.from_pylist(rows)
     pq.write_table(table, folder / "a.parquet", row_group_size=2)
-    lines = "\n".join(ids.encode(row).decode() for row in rows)
+    lines = "\n".join(identity.encode(row).decode() for row in rows)
     cells = [",".join("" if cell is None else str(cell) for cell in row.values()) for row in rows]
     sources = [
         Dataset.from_file(folder / "a.parquet", attributes=["x", "ok", "gap"]),
@@ -455,8 +455,8 @@ def test_the_digest_of_an_example_is_that_of_its_values_under_their_roles() -> N
         "id": "i",
     }
     [example] = Dataset.from_rows(rows, **roles)
-    assert example.digest == ids.digest(("a", 1, {"g": True}, 2, "p", {"m": "n"}, "one"))
-    assert example.input_digest == ids.digest("a")
+    assert example.digest == identity.digest(("a", 1, {"g": True}, 2, "p", {"m": "n"}, "one"))
+    assert example.input_digest == identity.digest("a")
 
 
 def test_every_value_index_and_role_counts_and_a_column_without_a_role_does_not() -> None:
@@ -587,7 +587,7 @@ def test_two_readers_do_not_disturb_each_other(long: Dataset) -> None:
 PASS = """
 import resource, sys
 import pyarrow as pa
-from evaluand.dataset import Dataset
+from evaluand.data.dataset import Dataset
 def through(path):
     data = Dataset.from_file(path, format=sys.argv[3])
     rows = sum(batch.num_rows for batch in data.columns(["input", "expected"]))
@@ -601,7 +601,7 @@ print(rows, len(last), pa.default_memory_pool().max_memory() >> 20, (after - bef
 def write_many(path: Path, kind: str, times: int) -> Path:
     row = {"input": "x" * 500, "expected": "y" * 100}
     if kind == "jsonl":
-        path.write_bytes((ids.encode(row) + b"\n") * times)
+        path.write_bytes((identity.encode(row) + b"\n") * times)
         return path
     schema = pa.schema([(name, pa.string()) for name in row])
     batch = pa.RecordBatch.from_pylist([row] * 10_000, schema)

@@ -17,9 +17,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand.detection import DEFINITIONS, AveragePrecision, Boxes, average_precision, average_precision_by_label
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
 from evaluand.interop.d3m.detection import object_detection_ap, objectDetectionAP
+from evaluand.metrics.detection import (
+    DEFINITIONS,
+    AveragePrecision,
+    Boxes,
+    average_precision,
+    average_precision_by_label,
+)
 
 VECTORS = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "d3m" / "detection.json"
 PUBLISHED = {"published": False, "published_voc07": True}

@@ -16,21 +16,21 @@ import pytest
 from rich.console import Console
 
 from evaluand import evaluate
-from evaluand import rows as tables
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.disparity import DisparityRow, disparities, kinds_of
-from evaluand.errors import SpecError
-from evaluand.evaluation import Evaluator
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.aggregation.disparity import DisparityRow, disparities, kinds_of
+from evaluand.aggregation.groups import MetricRow, Summary, merge, summarise_shard
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment
-from evaluand.groups import MetricRow, Summary, merge, summarise_shard
-from evaluand.intervals import normal_quantile, wilson
-from evaluand.metric import Metric
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.mean import Mean
-from evaluand.report.terminal import disparities_table
-from evaluand.run import Runner
-from evaluand.verification import verify
+from evaluand.metrics.stats.intervals import normal_quantile, wilson
+from evaluand.report.terminal.report import disparities_table
+from evaluand.report.verification import verify
+from evaluand.run.runner import Runner
+from evaluand.store import tables as tables
 
 EVERY = ("difference", "ratio", "min", "max", "difference_to_overall", "ratio_to_overall")
 

@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 import yaml
 
-from evaluand import registry
+from evaluand.core import registry
 from evaluand.experiment import ExperimentSpec, json_schema
 
 ROOT = Path(__file__).parents[1]

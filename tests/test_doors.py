@@ -24,8 +24,8 @@ from evaluand import (
     Runner,
     evaluate,
 )
-from evaluand.scorers.prediction import Prediction
-from evaluand.tasks.recorded import RecordedTask
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.run.tasks.recorded import RecordedTask
 
 RATES = [round(0.7 * i % 5, 1) for i in range(40)]
 TRUTH = ["high" if rate > 2.4 else "low" for rate in RATES]

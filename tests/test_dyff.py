@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from evaluand.dataset import Dataset
-from evaluand.errors import SpecError
-from evaluand.evaluation import Evaluator
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.data.schema import Schema
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.output_view import OutputView
+from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.interop import dyff
 from evaluand.interop.dyff import adapters, platform
 from evaluand.interop.dyff.pydantic import DyffSchemaBaseModel
-from evaluand.output_view import OutputView
-from evaluand.run import Runner
-from evaluand.schema import Schema
-from evaluand.scorers.exact_match import ExactMatch
-from evaluand.store import MemoryStore
+from evaluand.run.runner import Runner
+from evaluand.store.store import MemoryStore
 
 ID, ACCOUNT = "0123456789abcdef0123456789abcdef", "acc"
 OUTPUT = platform.DataSchema.make_output_schema(platform.DyffDataSchema(components=["text.Text"])).model_dump()

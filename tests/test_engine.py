@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from evaluand.dataset import Dataset
-from evaluand.engine import MAX_BACKOFF, Aborted, Engine, InlineEngine, LocalEngine, Outcome, Policy
-from evaluand.errors import SpecError, TaskError, TaskTimeout, TransientError
-from evaluand.run import Run, Runner
-from evaluand.store import MemoryStore
-from evaluand.task import task
+from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import MAX_BACKOFF, Aborted, Engine, InlineEngine, LocalEngine, Outcome, Policy
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import task
+from evaluand.store.store import MemoryStore
 
 PATIENCE = 30.0  # no test waits so long unless it fails
 LIMIT = 0.5  # seconds; calls that are to end in time take microseconds

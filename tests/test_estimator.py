@@ -28,23 +28,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.arrays import evaluate
-from evaluand.dataset import Dataset
-from evaluand.engine import Policy
-from evaluand.errors import DataError, SpecError, TaskError
-from evaluand.evaluation import Evaluator
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.core.errors import DataError, SpecError, TaskError
+from evaluand.data.dataset import Dataset
+from evaluand.data.split import Split
+from evaluand.engine.engine import Policy
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.brier import Brier
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.log_loss import LogLoss
 from evaluand.metrics.roc_auc import RocAuc
-from evaluand.run import Run, Runner
-from evaluand.scorers.prediction import Prediction
-from evaluand.split import Split
-from evaluand.stores.directory import DirectoryStore
-from evaluand.tasks.estimator import EstimatorTask, PartedClusters
+from evaluand.report.verification import verify
+from evaluand.run.runner import Run, Runner
+from evaluand.run.tasks.estimator import EstimatorTask, PartedClusters
+from evaluand.store.directory import DirectoryStore
 from evaluand.trace import Trace
-from evaluand.verification import verify
 
 X, Y = load_breast_cancer(return_X_y=True)
 FIVE = Split(folds=5, stratified=True, seed=1)

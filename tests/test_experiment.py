@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaluand import Accuracy, Aggregation, Dataset, DirectoryStore, Experiment, Measure
-from evaluand.errors import DataError, EvaluandError, SpecError
+from evaluand.core.errors import DataError, EvaluandError, SpecError
 from evaluand.report.facts import metrics_facts
 
 CODE = """import os

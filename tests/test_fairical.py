@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, Doubt, SpecError
 from evaluand.interop.fairical import Scores, Solutions, names
 from evaluand.tradeoff import Tradeoff, solve
 

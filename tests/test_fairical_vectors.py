@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, Doubt, SpecError
 from evaluand.interop.fairical import Scores, Solutions, names
 from evaluand.tradeoff import Confidences, solve
 

@@ -16,22 +16,22 @@ import pytest
 from click.testing import CliRunner
 
 from evaluand import Dataset, Evaluation, Evaluator, Policy, Run, Runner
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.app import App
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.apps.app import App
+from evaluand.apps.leaderboard import leaderboard
 from evaluand.cli import main
 from evaluand.comparison import compare
-from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, TransientError
-from evaluand.feedback import Feedback, may_see_times, mean
-from evaluand.feedback.stored import AGGREGATES, reference_of
-from evaluand.gradable import check_gradable
+from evaluand.core.errors import DataError, Doubt, Skipped, SpecError, TaskError, TransientError
+from evaluand.core.selector import Selector
+from evaluand.evaluation.feedback import Feedback, may_see_times, mean
+from evaluand.evaluation.feedback.references import AGGREGATES, reference_of
+from evaluand.evaluation.preflight import check_gradable
+from evaluand.evaluation.provider import Judgement, Provider
+from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.scorers.feedback import FeedbackKind
 from evaluand.interop.trulens import Feedback as TruLens
-from evaluand.leaderboard import leaderboard
 from evaluand.metrics.mean import Mean
-from evaluand.provider import Judgement, Provider
-from evaluand.scorer import Score
-from evaluand.scorers.feedback import FeedbackKind
-from evaluand.selector import Selector
-from evaluand.store import MemoryStore
+from evaluand.store.store import MemoryStore
 from evaluand.trace import span
 
 RETS = "__record__.app.retriever.search.rets[:]"
@@ -801,9 +801,12 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
         ({"function": "builtins:eval"}, "only modules of your own"),
         ({"function": "numpy:os.system"}, "may not be imported"),
         ({"function": "numpy:save"}, r"may not be imported; allow it by name: modules=\['numpy'\]"),
-        ({"function": "evaluand.files:os.remove"}, "may not be imported"),
-        ({"function": "evaluand.feedback:inspect.getsource"}, "no function or class of evaluand.feedback"),
-        ({"function": "evaluand.feedback:Feedback"}, "is a class, no function"),
+        ({"function": "evaluand.core.files.atomic:os.remove"}, "may not be imported"),
+        (
+            {"function": "evaluand.evaluation.feedback:inspect.getsource"},
+            "no function or class of evaluand.evaluation.feedback",
+        ),
+        ({"function": "evaluand.evaluation.feedback:Feedback"}, "is a class, no function"),
         ({"function": "not_imported_yet:x"}, "may not be imported"),
         ({"function": "__main__:x"}, "may not be imported"),
         ({"function": "numpy:nan"}, "may not be imported"),

@@ -20,19 +20,19 @@ from click.testing import CliRunner
 from feedback_functions import feedbacks, length, noted, sleepy, use
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
+from evaluand.apps.leaderboard import leaderboard
+from evaluand.apps.recording import KIND, MODES, Recording, found, live, standing, work
+from evaluand.apps.recording.judge import QUEUE
+from evaluand.apps.recording.workers import _Crew
 from evaluand.cli import main
-from evaluand.engine import Policy
-from evaluand.errors import Doubt, EngineError, SpecError, TransientError
-from evaluand.feedback import Feedback
-from evaluand.fingerprint import Identity
-from evaluand.leaderboard import leaderboard
-from evaluand.recording import KIND, MODES, Recording, found, live, standing, work
-from evaluand.recording.judging import QUEUE
-from evaluand.recording.working import _Crew
-from evaluand.scorer import Score, Scorer
-from evaluand.scorers.feedback import FeedbackKind
-from evaluand.store import Store
-from evaluand.work import Tally
+from evaluand.core.errors import Doubt, EngineError, SpecError, TransientError
+from evaluand.core.fingerprint import Identity
+from evaluand.engine.engine import Policy
+from evaluand.engine.keyed_work import Tally
+from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.evaluation.scorers.feedback import FeedbackKind
+from evaluand.store.store import Store
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
 HERE = Path(__file__).parent
@@ -547,7 +547,7 @@ def test_a_thousand_results_by_four_workers_of_which_one_is_killed(folder: Direc
     recording = deferred(folder, 1000, Feedback(noted).on_output())
     code = (
         f"import sys; sys.path.insert(0, {str(HERE)!r});"
-        "from evaluand.recording import work; from evaluand.stores.directory import DirectoryStore;"
+        "from evaluand.apps.recording import work; from evaluand.store.directory import DirectoryStore;"
         f"work(DirectoryStore({str(folder.root)!r}), {recording.id!r})"
     )
     workers = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
@@ -615,7 +615,7 @@ def test_code_that_is_not_first_party_is_not_imported_for_a_stranger(folder: Dir
     recording = deferred(folder, 1)
     path = folder.root / KIND / recording.id / "open.json"
     manifest = orjson.loads(path.read_bytes())
-    for named in ("shutil:rmtree", "click:echo", "evaluand.files:replaced"):
+    for named in ("shutil:rmtree", "click:echo", "evaluand.core.files.atomic:replaced"):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
         path.write_bytes(orjson.dumps(manifest))
         with pytest.raises(SpecError, match="may not be imported"):

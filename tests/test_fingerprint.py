@@ -21,10 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from evaluand.errors import SpecError
-from evaluand.fingerprint import Fingerprint, explain, fingerprint
-from evaluand.scorer import scorer
-from evaluand.task import task
+from evaluand.core.errors import SpecError
+from evaluand.core.fingerprint import Fingerprint, explain, fingerprint
+from evaluand.evaluation.scorer import scorer
+from evaluand.run.task import task
 
 pytestmark = pytest.mark.usefixtures("no_bytecode_files")
 
@@ -115,7 +115,7 @@ def test_the_name_of_the_module_does_not_count(tmp_path: Path) -> None:
 PRINT = """
 import sys
 sys.path.insert(0, {folder!r})
-from evaluand.fingerprint import fingerprint
+from evaluand.core.fingerprint import fingerprint
 {load}
 print(fingerprint(answer).digest)
 """
@@ -741,7 +741,7 @@ def test_tasks_and_scorers_count_by_their_functions(tmp_path: Path) -> None:
 
 def test_a_task_called_by_another_is_followed_unless_it_declares_a_version(tmp_path: Path) -> None:
     source = """
-from evaluand.task import task
+from evaluand.run.task import task
 
 @task(name="inner")
 def inner(x):
@@ -787,7 +787,7 @@ def test_a_partial_is_not_its_function(tmp_path: Path) -> None:
 
 def test_files_that_an_inner_task_declares_count(tmp_path: Path) -> None:
     source = """
-        from evaluand.task import task
+        from evaluand.run.task import task
 
         @task(files=["prompts"])
         def inner(x):

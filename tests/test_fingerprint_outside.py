@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fingerprinted import executed, of
 
-from evaluand.fingerprint import Fingerprint, explain, fingerprint
+from evaluand.core.fingerprint import Fingerprint, explain, fingerprint
 
 pytestmark = pytest.mark.usefixtures("no_bytecode_files")
 

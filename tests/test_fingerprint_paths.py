@@ -9,8 +9,8 @@ from types import ModuleType
 import fingerprinted
 import pytest
 
-from evaluand.fingerprint import Fingerprint, explain, fingerprint
-from evaluand.fingerprint import files as limits
+from evaluand.core.fingerprint import Fingerprint, explain, fingerprint
+from evaluand.core.fingerprint import files as limits
 
 pytestmark = pytest.mark.usefixtures("no_bytecode_files")
 
@@ -404,7 +404,7 @@ def test_the_sentence_says_where_and_what_to_do(tmp_path: Path) -> None:
 
 def test_files_declared_by_an_inner_task_speak_for_its_own_reading(tmp_path: Path) -> None:
     source = (
-        "from evaluand.task import task\n@task(files=['prompts'])\ndef inner(x):\n    return open(x).read()\n"
+        "from evaluand.run.task import task\n@task(files=['prompts'])\ndef inner(x):\n    return open(x).read()\n"
         "def answer(x):\n    return inner(x){}\n"
     )
     assert of(tmp_path, source.format("")).unpinned == ()

@@ -34,14 +34,14 @@ from evaluand import (
 )
 from evaluand.cli import main
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
-from evaluand.errors import Doubt
-from evaluand.intervals import paired_score
+from evaluand.core.errors import Doubt
+from evaluand.evaluation.scorer import Score
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
-from evaluand.report.comparison import comparison_table
+from evaluand.metrics.stats.intervals import paired_score
 from evaluand.report.junit import junit_xml
-from evaluand.scorer import Score
-from evaluand.store import Store
+from evaluand.report.terminal.comparison import comparison_table
+from evaluand.store.store import Store
 from evaluand.testing import assert_gate
 
 N = 40
@@ -204,7 +204,7 @@ def test_where_lower_is_better_the_upper_bound_counts(store: MemoryStore) -> Non
     assert not one(slow, "mean not worse than base by 1", quick, measures=measures).passed
 
 
-@pytest.mark.filterwarnings("ignore::evaluand.evaluation.ScorerFailed")
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
 @pytest.mark.parametrize("missing", ["leave_out", "wrong"])
 def test_a_side_without_a_single_score_passes_no_comparison(store: MemoryStore, base: Evaluation, missing: str) -> None:
     crashed = evaluated(store, "crashed", dict.fromkeys(range(N), "fail"))

@@ -17,7 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluand import Aggregator, Dataset, Evaluator, FBeta, Mean, Measure, Precision, Recall, Runner
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.registry import find
+from evaluand.core.text.language import language_of
+from evaluand.evaluation.scorer import ReferenceScorer, Score
+from evaluand.evaluation.scorers.bleu import Bleu
+from evaluand.evaluation.scorers.chrf import Chrf
+from evaluand.evaluation.scorers.highlight_coverage import HighlightCoverage
+from evaluand.evaluation.scorers.language_match import LanguageMatch
+from evaluand.evaluation.scorers.rouge import Rouge
 from evaluand.interop.pharia.graders import (
     BleuGrader,
     FScores,
@@ -26,16 +34,8 @@ from evaluand.interop.pharia.graders import (
     MeanAccumulator,
     RougeGrader,
 )
-from evaluand.language import language_of
-from evaluand.registry import find
+from evaluand.metrics.base.signature import words_of
 from evaluand.report.facts import metrics_facts
-from evaluand.scorer import ReferenceScorer, Score
-from evaluand.scorers.bleu import Bleu
-from evaluand.scorers.chrf import Chrf
-from evaluand.scorers.highlight_coverage import HighlightCoverage
-from evaluand.scorers.language_match import LanguageMatch
-from evaluand.scorers.rouge import Rouge
-from evaluand.signature import words_of
 
 ENGLISH = "The weather is going to be very nice tomorrow."
 GERMAN = "Morgen wird das Wetter wahrscheinlich sehr schön werden."

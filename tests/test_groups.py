@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand.errors import DataError, SpecError
-from evaluand.groups import MetricRow, merge, summarise, summarise_shard
-from evaluand.metric import Columns, Metric, Missing, Reduce, State, Values
+from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.base.metric import Columns, Metric, Missing, Reduce, State, Values
 from evaluand.metrics.count import Count
 from evaluand.metrics.mean import Mean
 

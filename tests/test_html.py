@@ -17,23 +17,23 @@ import pytest
 from click.testing import CliRunner
 
 from evaluand import Experiment
-from evaluand.aggregation import Aggregator, Measure
+from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.cli import main
-from evaluand.dataset import Dataset
-from evaluand.evaluation import Evaluator
-from evaluand.metric import Metric
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.mean import Mean
 from evaluand.metrics.top_k import TopK
-from evaluand.report.charts import Axis, Dot, histogram, strip
-from evaluand.report.examples import OUTCOMES, Examples, cell
 from evaluand.report.facts import Facts, Part, evaluation_facts, metrics_facts, report_facts, scores_facts
-from evaluand.report.html import write_report
-from evaluand.run import Runner
-from evaluand.scorer import Score
-from evaluand.scorers.exact_match import ExactMatch
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import Alternatives, task
+from evaluand.report.html.charts import Axis, Dot, histogram, strip
+from evaluand.report.html.examples import OUTCOMES, Examples, cell
+from evaluand.report.html.report import write_report
+from evaluand.run.runner import Runner
+from evaluand.run.task import Alternatives, task
+from evaluand.store.directory import DirectoryStore
 from evaluand.trace import span
 
 HOSTILE = "</script><script>alert(1)</script><!--\u202e\x1b[2J"

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.evaluation import Evaluator
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.scorers.spans import Spans
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
-from evaluand.report.examples import Examples
 from evaluand.report.facts import Part, metrics_facts, report_facts
-from evaluand.report.html import write_report
-from evaluand.run import Runner
-from evaluand.scorer import Score
-from evaluand.scorers.spans import Spans
-from evaluand.task import Alternatives, FunctionTask
+from evaluand.report.html.examples import Examples
+from evaluand.report.html.report import write_report
+from evaluand.run.runner import Runner
+from evaluand.run.task import Alternatives, FunctionTask
 from evaluand.trace import span
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")

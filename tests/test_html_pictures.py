@@ -14,10 +14,12 @@ import pytest
 from test_curves import answers, cancer
 from test_html import Page, rows_of
 
-from evaluand.aggregation import Aggregation, Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.evaluation import Evaluator
-from evaluand.fairness import measures_of
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
+from evaluand.aggregation.fairness import measures_of
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorers.detection import Detection
+from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.average_precision import AveragePrecision
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
@@ -25,13 +27,11 @@ from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.mean_average_precision import MeanAveragePrecision
 from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
 from evaluand.metrics.roc_auc import RocAuc
-from evaluand.report.boxes import Images, frames
-from evaluand.report.examples import Examples
 from evaluand.report.facts import Part, curves_facts, matrix_of, missing_facts, report_facts, summary_facts
-from evaluand.report.html import write_report
-from evaluand.run import Runner
-from evaluand.scorers.detection import Detection
-from evaluand.scorers.prediction import Prediction
+from evaluand.report.html.boxes import Images, frames
+from evaluand.report.html.examples import Examples
+from evaluand.report.html.report import write_report
+from evaluand.run.runner import Runner
 
 HOSTILE = "</script><script>alert(1)</script><b onclick=x>'\"\u202e"
 

@@ -23,8 +23,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.errors import DataError
-from evaluand.ids import DIGEST_SIZE, artifact_id, decode, digest, digest_of_digests, encode, seed_of
+from evaluand.core.errors import DataError
+from evaluand.core.identity import DIGEST_SIZE, artifact_id, decode, digest, digest_of_digests, encode, seed_of
 
 ZONES = st.sampled_from([dt.UTC, dt.timezone(dt.timedelta(hours=5, minutes=30)), dt.timezone(dt.timedelta(hours=-11))])
 SCALARS = st.one_of(

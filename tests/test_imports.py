@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import evaluand
-from evaluand import registry
+from evaluand.core import registry
 
 HEAVY = ("numpy", "pyarrow", "pydantic", "rich", "click", "yaml")
 REGISTERED = [(group, name) for group in registry.GROUPS for name in registry.names(group)]
@@ -28,7 +28,7 @@ def test_importing_the_package_loads_no_heavy_library() -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("module", ["errors", "ids", "registry", "store"])
+@pytest.mark.parametrize("module", ["core.errors", "core.identity", "core.registry", "store.store"])
 def test_modules_that_plug_ins_and_workers_start_with_stay_light(module: str) -> None:
     loaded = loaded_by(f"import evaluand.{module}")
     assert f"evaluand.{module}" in loaded

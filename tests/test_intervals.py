@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError
-from evaluand.groups import MetricRow, merge, summarise, summarise_shard
-from evaluand.intervals import (
+from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.stats.intervals import (
     Spread,
     bootstrap,
     clopper_pearson,
@@ -26,7 +27,6 @@ from evaluand.intervals import (
     clustered_wilson,
     wilson,
 )
-from evaluand.metric import Metric
 
 CLUSTERS = np.array([7, 7, 7, 2, 2, 5, 9, 9, 9, 9])
 RIGHT = np.array([1, 1, 1, 0, 0, 1, 0, 1, 1, 1], np.float64)

@@ -23,16 +23,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand import journal, work
-from evaluand.dataset import Dataset
-from evaluand.engine import Aborted, Outcome, Policy
-from evaluand.errors import EngineError
-from evaluand.journal import SHARD_SLOTS, Lane, Leases, MemoryLeases, MemoryLog
-from evaluand.run import Run, Runner
-from evaluand.stores.directory import DirectoryStore
-from evaluand.stores.files import FileLog, SqliteLeases
-from evaluand.task import task
-from evaluand.work import KeyedWork
+from evaluand.core.errors import EngineError
+from evaluand.data.dataset import Dataset
+from evaluand.engine import keyed_work as work
+from evaluand.engine.engine import Aborted, Outcome, Policy
+from evaluand.engine.keyed_work import KeyedWork
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import task
+from evaluand.store import journal
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.journal import SHARD_SLOTS, Lane, Leases, MemoryLeases, MemoryLog
+from evaluand.store.log import FileLog, SqliteLeases
 
 PATIENCE = 30.0
 SLOTS = 12
@@ -281,8 +282,8 @@ def test_a_journal_that_was_not_damaged_is_resumed(tmp_path: Path) -> None:
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from evaluand.errors import EngineError
-from evaluand.stores.files import FileLog
+from evaluand.core.errors import EngineError
+from evaluand.store.log import FileLog
 
 log = FileLog(Path(sys.argv[1]))
 log.append(b'[0,"before"]\\n')
@@ -315,7 +316,7 @@ FULL_WHILE_RUNNING = """
 import resource, sys
 from pathlib import Path
 from evaluand import Dataset, DirectoryStore, Policy, Runner, task
-from evaluand.errors import EngineError
+from evaluand.core.errors import EngineError
 
 folder = Path(sys.argv[1])
 calls = []
@@ -353,7 +354,7 @@ def test_a_run_on_a_full_disk_stops_and_goes_on_when_there_is_room(tmp_path: Pat
 CLAIMS = """
 import os, sys
 from pathlib import Path
-from evaluand.stores.files import SqliteLeases
+from evaluand.store.log import SqliteLeases
 
 folder, shards, finishes = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "finish"
 leases = SqliteLeases(folder / "leases.db")
@@ -371,7 +372,7 @@ sys.stdin.readline()
 HOLDS = """
 import sys
 from pathlib import Path
-from evaluand.stores import files
+from evaluand.store import log as files
 
 files.LEASE_SECONDS = float(sys.argv[2])
 leases = files.SqliteLeases(Path(sys.argv[1]))

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
-from evaluand.ids import decode, encode
-from evaluand.jsonlike import Likeness, attributes_of, jsonlike, text_of
+from evaluand.core.identity import decode, encode
+from evaluand.core.json_like import Likeness, attributes_of, jsonlike, text_of
 
 
 class Colour(Enum):

@@ -15,17 +15,17 @@ import pyarrow as pa
 import pytest
 
 from evaluand import Dataset, DirectoryStore, Evaluation, Evaluator, Run, Runner
-from evaluand.app import App
+from evaluand.apps.app import App
+from evaluand.apps.recording import MODES
 from evaluand.cli import main
-from evaluand.errors import SpecError
-from evaluand.feedback import Feedback
-from evaluand.feedback.kept import SHORT, told
+from evaluand.core.errors import SpecError
+from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.feedback.call_storage import SHORT, told
 from evaluand.interop import trulens
-from evaluand.recording import MODES
-from evaluand.report.examples import Examples
 from evaluand.report.facts import Part
-from evaluand.store import MemoryStore, Store, drafted
-from evaluand.task import Alternatives
+from evaluand.report.html.examples import Examples
+from evaluand.run.task import Alternatives
+from evaluand.store.store import MemoryStore, Store, drafted
 from evaluand.trace import span
 
 RETS = "__record__.app.search.rets[:]"

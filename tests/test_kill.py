@@ -20,8 +20,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from evaluand.journal import SHARD_SLOTS
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.journal import SHARD_SLOTS
 
 EXAMPLES = 2000
 KILLS = 10
@@ -34,17 +34,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from evaluand.aggregation import Measure
-from evaluand.dataset import Dataset
-from evaluand.engine import Policy
-from evaluand.evaluation import Evaluator
+from evaluand.aggregation.aggregator import Measure
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
+from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.run import Run, Runner
-from evaluand.scorer import scorer
-from evaluand.stores import tables
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import task
+from evaluand.run.runner import Run, Runner
+from evaluand.evaluation.scorer import scorer
+from evaluand.store import parquet as tables
+from evaluand.store.directory import DirectoryStore
+from evaluand.run.task import task
 
 policy = Policy(concurrency=8)
 pa.array([1])  # imports pandas where it is installed, once for all

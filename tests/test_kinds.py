@@ -14,12 +14,13 @@ import pytest
 import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 
-from evaluand import Experiment, MemoryStore, registry
-from evaluand.groups import Grouping, MetricRow, summarise, summarise_shard
-from evaluand.intervals import scrambled, steadied
-from evaluand.metric import Metric
-from evaluand.signature import words_of
-from evaluand.statistic import BLOCKS
+from evaluand import Experiment, MemoryStore
+from evaluand.aggregation.groups import Grouping, MetricRow, summarise, summarise_shard
+from evaluand.core import registry
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.base.signature import words_of
+from evaluand.metrics.base.weighted_rows import BLOCKS
+from evaluand.metrics.stats.intervals import scrambled, steadied
 
 N = 25
 """So few examples that each is a block of the jackknife by itself."""

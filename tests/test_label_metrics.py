@@ -26,12 +26,12 @@ from evaluand import (
     SpecError,
     compare,
     evaluate,
-    registry,
     task,
 )
-from evaluand.groups import MetricRow, summarise
-from evaluand.metric import Metric
-from evaluand.scorers.prediction import Prediction
+from evaluand.aggregation.groups import MetricRow, summarise
+from evaluand.core import registry
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.metrics.base.metric import Metric
 
 
 def of(kind: str, **parameters: Any) -> Any:

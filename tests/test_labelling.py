@@ -10,10 +10,10 @@ import pytest
 from commands import Folder
 
 from evaluand import Aggregator, Dataset, Evaluator, Mean, Measure, Runner
-from evaluand.errors import DataError, Doubt, SpecError
-from evaluand.labelling import HumanLabels, Label, labelled, labelling_rows, read_labels
-from evaluand.run import Run
-from evaluand.task import Alternatives
+from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.evaluation.human_labels import HumanLabels, Label, labelled, labelling_rows, read_labels
+from evaluand.run.runner import Run
+from evaluand.run.task import Alternatives
 
 
 def failing_on_three(number: int) -> Any:

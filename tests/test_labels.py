@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluand import SpecError
-from evaluand.labels import coded, in_order, one_vocabulary
+from evaluand.metrics.base.labels import coded, in_order, one_vocabulary
 
 
 def decoded(columns: list[pa.Array]) -> list[list[Any]]:

@@ -24,13 +24,13 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 from langchain_core.tools import tool
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from evaluand.app import App
-from evaluand.apps.langchain import LangChainApp
-from evaluand.errors import Doubt, SpecError
-from evaluand.feedback import Feedback
-from evaluand.instrument import instrument
-from evaluand.record import Record
-from evaluand.selector import Selector
+from evaluand.apps.app import App
+from evaluand.apps.frameworks.langchain import LangChainApp
+from evaluand.apps.instrument import instrument
+from evaluand.core.errors import Doubt, SpecError
+from evaluand.core.selector import Selector
+from evaluand.evaluation.feedback import Feedback
+from evaluand.trace.record import Record
 
 
 class Fixed(BaseRetriever):
@@ -358,7 +358,7 @@ def test_threads_that_are_carried_are_recorded() -> None:
 
 
 def test_steps_that_ended_are_forgotten() -> None:
-    from evaluand.apps.langchain import _HANDLER
+    from evaluand.apps.frameworks.langchain import _HANDLER
 
     chain = rag()
     with LangChainApp(chain):

@@ -31,17 +31,17 @@ from evaluand import (
     Runner,
     asks,
 )
-from evaluand.app import virtual
+from evaluand.apps.app import virtual
+from evaluand.apps.leaderboard import LEADERBOARD, Leaderboard, gathered, label_of, leaderboard
+from evaluand.apps.recording import Recording
 from evaluand.cli import main
-from evaluand.errors import SpecError, TransientError
-from evaluand.feedback import Feedback
-from evaluand.leaderboard import LEADERBOARD, Leaderboard, gathered, label_of, leaderboard
+from evaluand.core.errors import SpecError, TransientError
+from evaluand.evaluation.feedback import Feedback
 from evaluand.metrics.mean import Mean
-from evaluand.recording import Recording
 from evaluand.report.leaderboard import leaderboard_section
-from evaluand.store import Store
+from evaluand.report.verification import verify
+from evaluand.store.store import Store
 from evaluand.trace import Trace
-from evaluand.verification import verify
 
 
 def number(output: float) -> float:

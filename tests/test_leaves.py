@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evaluand import Aggregator, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Quantile, Runner, compare
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
 
 WORDS = ["a", "bb", "ccc", "dddd", "eeeee", "ffffff"]
 

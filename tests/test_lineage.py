@@ -28,11 +28,11 @@ from evaluand import (
     TopK,
     task,
 )
-from evaluand.aggregation import Aggregation
-from evaluand.errors import Doubt, NotFound, SpecError
-from evaluand.lineage import Lineage, lineage, lineage_of_value
-from evaluand.scorers.prediction import Prediction
-from evaluand.task import Alternatives
+from evaluand.aggregation.aggregator import Aggregation
+from evaluand.core.errors import Doubt, NotFound, SpecError
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.report.lineage import Lineage, lineage, lineage_of_value
+from evaluand.run.task import Alternatives
 
 ROWS = [
     {"id": "a", "input": 1, "expected": 2, "topic": "x"},

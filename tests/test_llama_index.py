@@ -19,11 +19,11 @@ from llama_index.core.query_engine import CustomQueryEngine
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from evaluand.app import App
-from evaluand.apps.llama_index import _HANDLER, LlamaIndexApp
-from evaluand.errors import SpecError
-from evaluand.instrument import instrument
-from evaluand.record import Record
+from evaluand.apps.app import App
+from evaluand.apps.frameworks.llama_index import _HANDLER, LlamaIndexApp
+from evaluand.apps.instrument import instrument
+from evaluand.core.errors import SpecError
+from evaluand.trace.record import Record
 
 
 class Echo(CustomLLM):

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.detection import average_precision_by_label
-from evaluand.errors import DataError, SpecError
-from evaluand.evaluation import Evaluator
-from evaluand.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorers.detection import Detection
 from evaluand.metrics.average_recall import AverageRecall
+from evaluand.metrics.base.boxes import OfBoxes
+from evaluand.metrics.detection import average_precision_by_label
 from evaluand.metrics.mean_average_precision import MeanAveragePrecision
-from evaluand.metrics.of_boxes import OfBoxes
-from evaluand.run import Runner
-from evaluand.scorers.detection import Detection
+from evaluand.run.runner import Runner
 
 Boxes = list[dict[str, Any]]
 

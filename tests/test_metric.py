@@ -15,11 +15,11 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand import registry
-from evaluand.errors import DataError, SpecError
-from evaluand.ids import encode
-from evaluand.intervals import merge_moments, moments, t_quantile, wilson
-from evaluand.metric import (
+from evaluand.core import registry
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.identity import encode
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.base.metric import (
     Columns,
     Metric,
     State,
@@ -27,9 +27,9 @@ from evaluand.metric import (
     numbers,
     refuse,
 )
-from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
 from evaluand.metrics.mean import Mean
+from evaluand.metrics.stats.intervals import merge_moments, moments, t_quantile, wilson
 
 
 @dataclass(frozen=True, kw_only=True)

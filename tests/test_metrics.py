@@ -12,9 +12,9 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.errors import DataError, SpecError
-from evaluand.metric import Metric, Values
+from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.base.metric import Metric, Values
 from evaluand.metrics.count import Count
 from evaluand.metrics.mean import Mean
 

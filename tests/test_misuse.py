@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Measure, Runner, SpecError
-from evaluand.evaluation import ScorerFailed
-from evaluand.scorers.exact_match import ExactMatch
-from evaluand.scorers.prediction import Prediction
+from evaluand.evaluation.evaluator import ScorerFailed
+from evaluand.evaluation.scorers.exact_match import ExactMatch
+from evaluand.evaluation.scorers.prediction import Prediction
 
 DATA = Dataset.from_rows([{"input": "a", "expected": "A", "topic": "x"}], attributes="topic")
 

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.dataset import Dataset
-from evaluand.engine import LocalEngine, Outcome, Policy
-from evaluand.errors import SpecError, TransientError
-from evaluand.pace import MARGIN, Pace, Turn
-from evaluand.run import Runner
+from evaluand.core.errors import SpecError, TransientError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import LocalEngine, Outcome, Policy
+from evaluand.engine.rate_limit import MARGIN, Pace, Turn
+from evaluand.run.runner import Runner
 
 PATIENCE = 30.0  # no test waits so long unless it fails
 

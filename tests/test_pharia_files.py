@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.errors import Doubt
+from evaluand.core.errors import Doubt
 from evaluand.interop.pharia import (
     AggregationOverview,
     AsyncFileEvaluationRepository,
@@ -46,7 +46,7 @@ from evaluand.interop.pharia import (
     RunOverview,
     TaskSpan,
 )
-from evaluand.interop.pharia.files import Rows, file_name, id_of
+from evaluand.interop.pharia.repository_files import Rows, file_name, id_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 HOSTILE = [
@@ -480,9 +480,9 @@ def test_a_row_after_one_that_the_disk_had_no_room_for_is_kept(tmp_path: Path) -
     program = """
         import resource, signal, sys
         from pathlib import Path
-        from evaluand.errors import EngineError
+        from evaluand.core.errors import EngineError
         from evaluand.interop.pharia import ExampleOutput, FileRunRepository, FileTracer
-        from evaluand.tracers.file import TracerLogEntryFailed
+        from evaluand.trace.tracers.file import TracerLogEntryFailed
 
         def room(size):
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))

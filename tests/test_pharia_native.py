@@ -18,7 +18,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Mean, Measure, MemoryStore, Runner, compare
-from evaluand.errors import DataError, Doubt
+from evaluand.core.errors import DataError, Doubt
 from evaluand.interop import pharia
 from evaluand.interop.pharia import (
     AggregationLogic,
@@ -42,7 +42,7 @@ from evaluand.interop.pharia import (
     native_dataset,
     native_evaluation,
 )
-from evaluand.interop.pharia.absent import INSTEAD
+from evaluand.interop.pharia.missing_names import INSTEAD
 
 
 class Shout(Task[str, str]):

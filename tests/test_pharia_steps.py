@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.evaluation.scorers.bleu import Bleu
 from evaluand.interop.pharia import (
     AggregationLogic,
     AggregationRepository,
@@ -58,7 +59,6 @@ from evaluand.interop.pharia import (
     extract_token_count_from_trace,
     run_lineages_to_pandas,
 )
-from evaluand.scorers.bleu import Bleu
 
 VECTORS = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "pharia"
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")

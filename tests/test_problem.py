@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from evaluand.errors import DataError, SpecError
-from evaluand.problem import (
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.split import Split
+from evaluand.problem.problem import (
     Criterion,
     Division,
     Outputs,
@@ -19,7 +20,6 @@ from evaluand.problem import (
     TaskType,
     is_inside,
 )
-from evaluand.split import Split
 
 LABEL = Target(index=0, resource="learningData", column=1, name="label")
 PROBLEM = Problem(

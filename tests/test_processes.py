@@ -19,18 +19,18 @@ from typing import Any
 
 import pytest
 
-from evaluand.dataset import Dataset
-from evaluand.engine import Aborted, Policy, Wire
-from evaluand.errors import SpecError, TransientError
-from evaluand.evaluation import Evaluator
-from evaluand.pace import Pace
-from evaluand.processes import ProcessMap
-from evaluand.run import Run, Runner
-from evaluand.scorer import scorer
-from evaluand.store import MemoryStore
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import task
-from evaluand.tasks.program import ProgramTask
+from evaluand.core.errors import SpecError, TransientError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Aborted, Policy, Wire
+from evaluand.engine.processes import ProcessMap
+from evaluand.engine.rate_limit import Pace
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import scorer
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import task
+from evaluand.run.tasks.program import ProgramTask
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore
 from evaluand.trace import span
 
 PATIENCE = 30.0  # no test waits so long unless it fails

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from evaluand.dataset import Dataset
-from evaluand.engine import Aborted, Policy
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Aborted, Policy
 from evaluand.experiment import Experiment
-from evaluand.run import Run, Runner
-from evaluand.store import MemoryStore
-from evaluand.task import task
-from evaluand.tasks.program import ProgramTask
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import task
+from evaluand.run.tasks.program import ProgramTask
+from evaluand.store.store import MemoryStore
 
 PATIENCE = 30.0  # no test waits so long unless it fails
 
@@ -235,10 +235,10 @@ def test_processes_end_when_a_run_is_aborted(tmp_path: Path) -> None:
 
 RUNNING = """
 import sys
-from evaluand.dataset import Dataset
-from evaluand.engine import Policy
-from evaluand.run import Runner
-from evaluand.tasks.program import ProgramTask
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
+from evaluand.run.runner import Runner
+from evaluand.run.tasks.program import ProgramTask
 
 task = ProgramTask(command=[sys.executable, "bot.py"])
 Runner(policy=Policy(concurrency=2)).run(task, Dataset.from_rows([{"input": i} for i in range(10_000)]))

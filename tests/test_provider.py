@@ -32,13 +32,13 @@ from test_pace import Clock, fullest
 
 from evaluand import App, Dataset, Evaluator, Feedback, Policy, Runner
 from evaluand import DirectoryStore as Store
-from evaluand.errors import EngineError, SpecError, TaskError, TransientError
-from evaluand.evaluation import ScorerFailed
-from evaluand.exchange import Exchange
-from evaluand.feedback.stored import reference_of, referred
-from evaluand.fingerprint import fingerprint
-from evaluand.pace import LONGEST_WAY, WAY, Pace
-from evaluand.provider import (
+from evaluand.core.errors import EngineError, SpecError, TaskError, TransientError
+from evaluand.core.fingerprint import fingerprint
+from evaluand.engine.http import Exchange
+from evaluand.engine.rate_limit import LONGEST_WAY, WAY, Pace
+from evaluand.evaluation.evaluator import ScorerFailed
+from evaluand.evaluation.feedback.references import reference_of, referred
+from evaluand.evaluation.provider import (
     Judgement,
     Provider,
     RemoteProvider,
@@ -48,8 +48,8 @@ from evaluand.provider import (
     sent,
     spending,
 )
-from evaluand.providers.local import Local
-from evaluand.replies import LAYOUT, Replies
+from evaluand.evaluation.providers.local import Local
+from evaluand.evaluation.reply_cache import LAYOUT, Replies
 
 TRIES = 4
 PATIENCE = 30.0  # no test waits so long unless it fails

@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 from judged import AGREEMENT, GROUNDEDNESS, RELEVANCE, SENTIMENT, TOXICITY, auc
 from sklearn.metrics import ndcg_score
 
-from evaluand import registry
-from evaluand.errors import DataError, SpecError
-from evaluand.feedback import Feedback
+from evaluand.core import registry
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.text.language import languages_of
+from evaluand.core.text.sentences import LONGEST, sentences
+from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.provider import Judgement
+from evaluand.evaluation.providers.agreement import Agreement
+from evaluand.evaluation.providers.claims import claims, keys
+from evaluand.evaluation.providers.ground_truth import GroundTruth
+from evaluand.evaluation.providers.local import Local
+from evaluand.evaluation.providers.readability import syllables_of
 from evaluand.interop.trulens import GroundTruthAgreement, HuggingFace, Huggingface, HuggingfaceLocal, Provider
-from evaluand.language import languages_of
-from evaluand.provider import Judgement
-from evaluand.providers.agreement import Agreement
-from evaluand.providers.claims import claims, keys
-from evaluand.providers.ground_truth import GroundTruth
-from evaluand.providers.local import Local
-from evaluand.providers.readability import syllables_of
-from evaluand.sentences import LONGEST, sentences
 
 RAG = Path(__file__).parent.parent / "examples" / "rag"
 LOCAL = Local()
@@ -738,7 +738,7 @@ def test_every_kind_can_be_made_by_its_name_and_is_pinned_by_its_behaviour(name:
 
 
 def test_what_is_missing_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evaluand.providers.english.find_spec", lambda name: None)
+    monkeypatch.setattr("evaluand.evaluation.providers.english.find_spec", lambda name: None)
     LOCAL.check("language_match")
     LOCAL.check("personal_data")
     with pytest.raises(SpecError, match=r"provider 'toxicity' needs profanity_check: pip install evaluand\[toxicity\]"):

@@ -12,21 +12,21 @@ import sklearn.metrics as sk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand import registry
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.arrays import evaluate
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.comparison.pairing import unpairable
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, SpecError
-from evaluand.evaluation import Evaluator
-from evaluand.groups import MetricRow, summarise
-from evaluand.metric import Metric
+from evaluand.core import registry
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorers.ranking import Ranking
+from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.mean_reciprocal_rank import MeanReciprocalRank
 from evaluand.metrics.precision_at_top_k import PrecisionAtTopK
-from evaluand.run import Runner
-from evaluand.scorers.ranking import Ranking
-from evaluand.store import MemoryStore
+from evaluand.run.runner import Runner
+from evaluand.store.store import MemoryStore
 
 LISTS = pa.list_(pa.float64())
 

@@ -10,12 +10,12 @@ import pytest
 from orjson import Fragment
 
 from evaluand import Dataset, Runner, TaskSpan
-from evaluand.errors import DataError
-from evaluand.ids import encode
-from evaluand.record import CALL, CALL_KEYS, COST_KEYS, PERF_KEYS, RECORD_KEYS, Record
-from evaluand.responses import SpanStream
-from evaluand.selector import Selector
+from evaluand.core.errors import DataError
+from evaluand.core.identity import encode
+from evaluand.core.selector import Selector
+from evaluand.run.responses import SpanStream
 from evaluand.trace import Span, Trace
+from evaluand.trace.record import CALL, CALL_KEYS, COST_KEYS, PERF_KEYS, RECORD_KEYS, Record
 
 
 def answered() -> Trace:

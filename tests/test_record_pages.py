@@ -14,16 +14,16 @@ import orjson
 import pytest
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
-from evaluand.app import App, virtual
+from evaluand.apps.app import App, virtual
+from evaluand.apps.instrument import instrument
+from evaluand.apps.recording import Recorded, Recording
 from evaluand.cli import main
-from evaluand.evaluation import ScorerFailed
-from evaluand.feedback import Feedback
-from evaluand.instrument import instrument
-from evaluand.recording import Recorded, Recording
-from evaluand.report import examples as module
-from evaluand.report.examples import Examples
+from evaluand.evaluation.evaluator import ScorerFailed
+from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.scorer import Score
 from evaluand.report.facts import Part, evaluation_facts
-from evaluand.scorer import Score
+from evaluand.report.html import examples as module
+from evaluand.report.html.examples import Examples
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 

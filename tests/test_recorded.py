@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, EvaluandError, SpecError, TaskError
-from evaluand.evaluation import Evaluator
-from evaluand.run import Run, Runner
-from evaluand.store import MemoryStore
-from evaluand.tasks.recorded import DoubtfulJoin, RecordedTask
+from evaluand.core.errors import DataError, EvaluandError, SpecError, TaskError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.run.runner import Run, Runner
+from evaluand.run.tasks.recorded import DoubtfulJoin, RecordedTask
+from evaluand.store.store import MemoryStore
 from evaluand.trace import Trace
 
 
@@ -316,8 +316,8 @@ def test_a_limit_leaves_rows_over_without_a_word(tmp_path: Path) -> None:
 # A fresh interpreter's memory beyond what the libraries take, in MB, when it holds the outputs of a file.
 HELD = """
 import resource, sys
-from evaluand.dataset import Dataset
-from evaluand.tasks.recorded import RecordedTask
+from evaluand.data.dataset import Dataset
+from evaluand.run.tasks.recorded import RecordedTask
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 data = Dataset.from_rows([{"id": "0", "input": ""}])

@@ -16,14 +16,9 @@ import pytest
 from feedback_functions import feedbacks, length, use
 
 from evaluand import Aggregator, DirectoryStore, Evaluator, Measure, MemoryStore, compare
-from evaluand.app import App
-from evaluand.cli import main
-from evaluand.errors import SpecError
-from evaluand.feedback import Feedback
-from evaluand.instrument import instrument
-from evaluand.journal import SHARD_SLOTS
-from evaluand.metrics.mean import Mean
-from evaluand.recording import (
+from evaluand.apps.app import App
+from evaluand.apps.instrument import instrument
+from evaluand.apps.recording import (
     KIND,
     NotRecorded,
     Recorded,
@@ -32,11 +27,16 @@ from evaluand.recording import (
     closed,
     standing,
 )
-from evaluand.recording.stored import Lanes
-from evaluand.store import Store
-from evaluand.stores.leftovers import leftovers
+from evaluand.apps.recording.stored import Lanes
+from evaluand.cli import main
+from evaluand.core.errors import SpecError
+from evaluand.evaluation.feedback import Feedback
+from evaluand.metrics.mean import Mean
+from evaluand.report.verification import verify
+from evaluand.store.garbage import leftovers
+from evaluand.store.journal import SHARD_SLOTS
+from evaluand.store.store import Store
 from evaluand.trace import Trace
-from evaluand.verification import verify
 
 APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
 HERE = Path(__file__).parent
@@ -311,8 +311,8 @@ APP_THAT_DIES = """
 import sys
 sys.path.insert(0, sys.argv[2])
 from feedback_functions import feedbacks, use
-from evaluand.recording import Recording
-from evaluand.stores.directory import DirectoryStore
+from evaluand.apps.recording import Recording
+from evaluand.store.directory import DirectoryStore
 
 recording = Recording.begin(DirectoryStore(sys.argv[1]), {"name": "rag", "version": "2"}, feedbacks(), mode=sys.argv[3])
 number = 0

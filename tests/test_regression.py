@@ -11,13 +11,13 @@ import pytest
 import scipy.stats
 import sklearn.metrics as sk
 
-from evaluand import registry
-from evaluand.arrays import evaluate
+from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.comparison.pairing import unpairable
-from evaluand.errors import DataError, SpecError
-from evaluand.groups import MetricRow, summarise
-from evaluand.metric import Metric
+from evaluand.core import registry
+from evaluand.core.errors import DataError, SpecError
+from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.kendall import Kendall
 from evaluand.metrics.mean import Mean
 from evaluand.metrics.mean_absolute_error import MeanAbsoluteError, MeanAbsolutePercentageError

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from evaluand.aggregation import Aggregation, Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.scorer import Score
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
-from evaluand.report.cells import name_values
 from evaluand.report.facts import (
     Names,
     dataset_facts,
@@ -30,12 +30,19 @@ from evaluand.report.facts import (
     results_facts,
     run_facts,
 )
-from evaluand.report.terminal import _json, artifact_table, listing_table, metrics_table, missing_table, results_table
+from evaluand.report.terminal.cells import name_values
+from evaluand.report.terminal.report import (
+    _json,
+    artifact_table,
+    listing_table,
+    metrics_table,
+    missing_table,
+    results_table,
+)
 from evaluand.report.text import labelled, metric_labels, minute, number_format, numbers, safe, seconds, took
-from evaluand.run import Run, Runner
-from evaluand.scorer import Score
-from evaluand.store import Ref
-from evaluand.task import Alternatives, FunctionTask
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Alternatives, FunctionTask
+from evaluand.store.store import Ref
 from evaluand.trace import span
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
@@ -283,7 +290,7 @@ def test_a_grade_is_shown_also_where_its_run_is_gone(made: Made) -> None:
 
 
 def test_columns_of_a_scorer_s_own_are_shown() -> None:
-    from evaluand.scorers.prediction import Prediction
+    from evaluand.evaluation.scorers.prediction import Prediction
 
     data = Dataset.from_rows([{"input": "a", "expected": "b"}])
     evaluation = Evaluator().evaluate(Runner().run(str, data), {"p": Prediction()})

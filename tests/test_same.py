@@ -24,22 +24,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand.aggregation import Aggregation, Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.engine import Aborted, Policy
-from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.journal import SHARD_SLOTS
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.keyed_work import Tally
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer
+from evaluand.evaluation.scorers.exact_match import ExactMatch
+from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
-from evaluand.run import Run, Runner
-from evaluand.scorer import FunctionScorer, Score, Scorer
-from evaluand.scorers.exact_match import ExactMatch
-from evaluand.scorers.prediction import Prediction
-from evaluand.store import MemoryStore, Store
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import Alternatives, Task, task
-from evaluand.tasks.recorded import DoubtfulJoin, RecordedTask
-from evaluand.work import Tally
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Alternatives, Task, task
+from evaluand.run.tasks.recorded import DoubtfulJoin, RecordedTask
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.journal import SHARD_SLOTS
+from evaluand.store.store import MemoryStore, Store
 
 Row = dict[str, Any]
 
@@ -56,17 +56,17 @@ APP = """
 import json
 import sys
 
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.engine import Policy
-from evaluand.evaluation import Evaluator
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
+from evaluand.evaluation.evaluator import Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
-from evaluand.run import Runner
-from evaluand.scorers.prediction import Prediction
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import task
-from evaluand.verification import verify
+from evaluand.run.runner import Runner
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.store.directory import DirectoryStore
+from evaluand.run.task import task
+from evaluand.report.verification import verify
 
 STOP = {"the", "a", "an", "of", "to"}
 KNOWN = frozenset(("alpha", "beta", "gamma", "delta"))

@@ -19,29 +19,29 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand import retriever
 from evaluand.cli import main
-from evaluand.dataset import Dataset
-from evaluand.engine import Aborted, Policy
-from evaluand.errors import DataError, ParameterError, SpecError, TaskError, TaskTimeout, TransientError
-from evaluand.exchange import BadAnswer, BadRequest
+from evaluand.core.errors import DataError, ParameterError, SpecError, TaskError, TaskTimeout, TransientError
+from evaluand.core.fingerprint import fingerprint
+from evaluand.core.text import retrieval
+from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.experiment import json_schema
-from evaluand.fingerprint import fingerprint
 from evaluand.interop import pharia
-from evaluand.retriever import EmbeddingIndex, Passage, Retriever, WordIndex
-from evaluand.run import Run, Runner
-from evaluand.store import MemoryStore
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import Task
-from evaluand.tasks.chat import ChatModel, CutOff
-from evaluand.tasks.chunk import Chunk
-from evaluand.tasks.detect_language import DetectLanguage
-from evaluand.tasks.instruct import Instruct, Instruction
-from evaluand.tasks.question_answering import DocumentQuestion, QuestionAnswering, RetrieverQuestionAnswering
-from evaluand.tasks.summary import Summary
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Task
+from evaluand.run.tasks.chat import ChatModel, CutOff
+from evaluand.run.tasks.chunk import Chunk
+from evaluand.run.tasks.detect_language import DetectLanguage
+from evaluand.run.tasks.instruct import Instruct, Instruction
+from evaluand.run.tasks.question_answering import DocumentQuestion, QuestionAnswering, RetrieverQuestionAnswering
+from evaluand.run.tasks.summary import Summary
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore
 from evaluand.trace import Span, Trace
-from evaluand.tracers.conventions import of_attributes
-from evaluand.tracers.no_op import NoOpTracer
+from evaluand.trace.conventions import of_attributes
+from evaluand.trace.tracers.no_op import NoOpTracer
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "questions"
@@ -150,7 +150,7 @@ def test_tokens_are_those_of_llama_or_counted_by_a_function() -> None:
     text = "The unbelievably long antidisestablishmentarianism goes on. " * 5
     chunks = Chunk(12, "tokens").run(text, UNTRACED)
     assert "".join(chunks) == text
-    assert max(map(retriever.count_tokens, chunks)) <= 12 < retriever.count_tokens(chunks[0] + chunks[1])
+    assert max(map(retrieval.count_tokens, chunks)) <= 12 < retrieval.count_tokens(chunks[0] + chunks[1])
     assert Chunk(2, lambda text: text.count("a")).run("banana", UNTRACED) == ["banan", "a"]
 
 

@@ -34,10 +34,8 @@ from pydantic import (
     create_model,
 )
 
-from evaluand import rows
-from evaluand.errors import SpecError
-from evaluand.interop.dyff import arrow, base, embedding, ids, platform
-from evaluand.schema import (
+from evaluand.core.errors import SpecError
+from evaluand.data.schema import (
     DataSchema,
     DyffDataSchema,
     Float32,
@@ -59,7 +57,9 @@ from evaluand.schema import (
     names,
     register,
 )
-from evaluand.schema.kinds import RANGES, Map, Record, Scalar, Type, json_value
+from evaluand.data.schema.kinds import RANGES, Map, Record, Scalar, Type, json_value
+from evaluand.interop.dyff import arrow, base, embedding, ids, platform
+from evaluand.store import tables as rows
 
 # forms
 

@@ -16,7 +16,7 @@ import pytest
 from commands import Folder
 from pydantic import Field, create_model
 
-from evaluand.errors import EvaluandError
+from evaluand.core.errors import EvaluandError
 from evaluand.interop.dyff import arrow, base, ids
 from evaluand.interop.dyff.embedding import embedding
 from evaluand.interop.dyff.platform import DataSchema, DyffDataSchema

@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand import Dataset, Evaluator, MemoryStore, Runner, ids
-from evaluand.errors import SpecError
-from evaluand.scorer import (
+from evaluand import Dataset, Evaluator, MemoryStore, Runner
+from evaluand.core import identity
+from evaluand.core.errors import SpecError
+from evaluand.evaluation.scorer import (
     ARGUMENTS,
     FunctionScorer,
     Score,
@@ -356,7 +357,7 @@ def test_the_spec_is_kind_version_and_parameters() -> None:
 
 
 def test_the_spec_can_be_encoded() -> None:
-    assert b'"kind":"sample"' in ids.encode(Sample().identify().spec)
+    assert b'"kind":"sample"' in identity.encode(Sample().identify().spec)
 
 
 def test_a_selection_has_one_identity_however_it_is_written() -> None:

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand import ids
-from evaluand.errors import DataError, SpecError
-from evaluand.scorer import Score, Scorer
-from evaluand.scorers.exact_match import NORMALISATIONS, ExactMatch
-from evaluand.scorers.includes import Includes
-from evaluand.scorers.json_equality import JsonEquality
-from evaluand.scorers.numeric_answer import NumericAnswer
-from evaluand.scorers.pattern import Pattern
-from evaluand.scorers.prediction import Prediction
+from evaluand.core import identity
+from evaluand.core.errors import DataError, SpecError
+from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.evaluation.scorers.exact_match import NORMALISATIONS, ExactMatch
+from evaluand.evaluation.scorers.includes import Includes
+from evaluand.evaluation.scorers.json_equality import JsonEquality
+from evaluand.evaluation.scorers.numeric_answer import NumericAnswer
+from evaluand.evaluation.scorers.pattern import Pattern
+from evaluand.evaluation.scorers.prediction import Prediction
 
 NAN = math.nan
 SQUAD = ("case", "punctuation", "articles", "space")
@@ -53,7 +53,7 @@ def test_a_spec_names_kind_version_and_every_parameter_and_nothing_else(kind: An
     assert spec["kind"] == type(kind).kind
     assert spec["version"] == type(kind).version
     assert set(spec["parameters"]) == {f.name for f in dataclasses.fields(kind)}
-    assert ids.decode(ids.encode(spec))["kind"] == kind.kind
+    assert identity.decode(identity.encode(spec))["kind"] == kind.kind
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)

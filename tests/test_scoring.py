@@ -11,16 +11,16 @@ import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
 
-from evaluand.errors import DataError
-from evaluand.groups import summarise
+from evaluand.aggregation.groups import summarise
+from evaluand.core.errors import DataError
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.mean_squared_error import RootMeanSquaredError
 from evaluand.metrics.roc_auc import RocAuc
-from evaluand.problem import STANDARD_METRICS, Criterion
-from evaluand.scoring import DEFINITIONS, Judgement, Rule, judge, rule_of, tables
-from evaluand.scoring.judging import _Case
-from evaluand.scoring.reading import Side, keys_of
+from evaluand.problem import DEFINITIONS, Judgement, Rule, judge, rule_of, tables
+from evaluand.problem.judging import _Case
+from evaluand.problem.problem import STANDARD_METRICS, Criterion
+from evaluand.problem.reading import Side, keys_of
 
 N = 60
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from evaluand.aggregation import Aggregation, Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
 from evaluand.metrics.mean import Mean
-from evaluand.run import Run, Runner
-from evaluand.scorer import Score
-from evaluand.scorers.prediction import Prediction
-from evaluand.store import MemoryStore
-from evaluand.task import Alternatives, task
-from evaluand.tasks.recorded import RecordedTask
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Alternatives, task
+from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.store.store import MemoryStore
 
 KEY = ("_index_", "replication", "_response_index_", "target")
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.errors import DataError, SpecError
-from evaluand.selector import Member, Selector
-from evaluand.selector.steps import Collect, Descend, Every, Slice, Step, Union, printed, quoted
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.selector import Member, Selector
+from evaluand.core.selector.steps import Collect, Descend, Every, Slice, Step, Union, printed, quoted
 
 DATA = {
     "a": {"b": [10, 20, {"c": 30}], "b c": 1, "": 2, "0": 3},

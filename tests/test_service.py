@@ -27,21 +27,21 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from evaluand import ids
-from evaluand.dataset import Dataset
-from evaluand.engine import Aborted, Policy
-from evaluand.errors import ParameterError, SpecError
-from evaluand.evaluation import Evaluator
+from evaluand.core import identity as ids
+from evaluand.core.errors import ParameterError, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.data.schema import Schema
+from evaluand.engine.engine import Aborted, Policy
+from evaluand.engine.rate_limit import Pace
+from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment
-from evaluand.pace import Pace
 from evaluand.report.facts import run_facts
-from evaluand.report.terminal import artifact_table
-from evaluand.run import Run, Runner
-from evaluand.schema import Schema
-from evaluand.store import MemoryStore
-from evaluand.stores.directory import DirectoryStore
-from evaluand.tasks.batches import Asked, Batches
-from evaluand.tasks.service import LocalServiceTask, ServiceTask
+from evaluand.report.terminal.report import artifact_table
+from evaluand.run.runner import Run, Runner
+from evaluand.run.tasks.batches import Asked, Batches
+from evaluand.run.tasks.service import LocalServiceTask, ServiceTask
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore
 
 PATIENCE = 30.0  # no test waits so long unless it fails
 QUICK = Policy(retries=2, backoff=0)
@@ -672,7 +672,7 @@ def test_an_answer_leaves_no_cookie_for_the_next(serve: Any) -> None:
 KILLED = """
 import sys
 from evaluand import Dataset, DirectoryStore, Policy, Runner
-from evaluand.tasks.service import ServiceTask
+from evaluand.run.tasks.service import ServiceTask
 rows = [{"text": n} for n in range(int(sys.argv[3]))]
 asked = ServiceTask(sys.argv[1], model="m", version="1")
 Runner(DirectoryStore(sys.argv[2]), Policy(concurrency=4)).run(asked, Dataset.from_rows(rows, input=["text"]))

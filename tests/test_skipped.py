@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from evaluand.aggregation import Aggregator, Measure
-from evaluand.dataset import Dataset
-from evaluand.engine import Aborted, Policy
-from evaluand.errors import Skipped, SpecError
-from evaluand.evaluation import Evaluator
+from evaluand.aggregation.aggregator import Aggregator, Measure
+from evaluand.core.errors import Skipped, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Aborted, Policy
+from evaluand.evaluation.evaluator import Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.report.facts import evaluation_facts, missing_facts, run_facts
-from evaluand.run import Run, Runner
-from evaluand.store import MemoryStore
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import Task
+from evaluand.report.verification import verify
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Task
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore
 from evaluand.trace import TaskSpan
-from evaluand.verification import verify
 
 CALLS: list[Any] = []
 

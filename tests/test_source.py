@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand import ids
-from evaluand.errors import DataError, SpecError
-from evaluand.rows import BATCH_ROWS, is_json
-from evaluand.source import FORMATS, MAX_FAULTS, Faults, Source, from_rows, from_table, open_file
+from evaluand.core import identity
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.sources import FORMATS, MAX_FAULTS, Faults, Source, from_rows, from_table, open_file
+from evaluand.store.tables import BATCH_ROWS, is_json
 
 BOM = b"\xef\xbb\xbf"
 
@@ -32,7 +32,7 @@ def values(source: Source) -> list[dict[str, Any]]:
     """The rows as Python values, JSON columns decoded."""
     marked = {field.name for field in source.schema if is_json(field)}
     return [
-        {name: ids.decode(cell) if name in marked and cell is not None else cell for name, cell in row.items()}
+        {name: identity.decode(cell) if name in marked and cell is not None else cell for name, cell in row.items()}
         for batch in source.batches()
         for row in batch.to_pylist()
     ]
@@ -345,7 +345,7 @@ def test_a_byte_order_mark_is_no_part_of_the_data(tmp_path: Path, name: str, tex
 def test_a_column_of_python_rows_is_native_only_where_that_loses_nothing(cells: list[Any], kind: str) -> None:
     source = from_rows([{"input": cell} for cell in cells])
     assert types(source) == {"input": kind}
-    assert [ids.encode(cell) for cell in column(source, "input")] == [ids.encode(cell) for cell in cells]
+    assert [identity.encode(cell) for cell in column(source, "input")] == [identity.encode(cell) for cell in cells]
 
 
 def test_whole_numbers_beside_fractions_are_read_as_fractions() -> None:
@@ -374,7 +374,7 @@ def equal(one: Any, other: Any) -> bool:
     numbers = (int, float)
     if type(one) in numbers and type(other) in numbers:
         return bool(one == other)
-    return type(one) is type(other) and ids.encode(one) == ids.encode(other)
+    return type(one) is type(other) and identity.encode(one) == identity.encode(other)
 
 
 @settings(max_examples=50)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluand import Alternatives, Dataset, Evaluation, Evaluator, Runner, Score, SpecError, task
-from evaluand.errors import DataError
-from evaluand.scorers.spans import OUTCOMES, Span, Spans
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorers.spans import OUTCOMES, Span, Spans
 
 MODES = ("strict", "exact", "partial", "type")
 

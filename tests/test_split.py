@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
 
-from evaluand.dataset import Dataset
-from evaluand.errors import SpecError
-from evaluand.split import Folds, Split
-from evaluand.store import MemoryStore
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.data.split import Folds, Split
+from evaluand.store.store import MemoryStore
 
 
 def dataset(labels: list[Any], inputs: list[Any] | None = None) -> Dataset:

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand import registry
-from evaluand.counts import OfCounts
-from evaluand.groups import Grouping, MetricRow, merge, summarise, summarise_shard
-from evaluand.intervals import Spread, interval_within, scrambled, wilson
-from evaluand.metric import CLUSTER, LABELS, Metric
+from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
+from evaluand.core import registry
 from evaluand.metrics.adjusted_rand import AdjustedRand
 from evaluand.metrics.balanced_accuracy import BalancedAccuracy
+from evaluand.metrics.base.confusion import OfCounts
+from evaluand.metrics.base.metric import CLUSTER, LABELS, Metric
+from evaluand.metrics.base.weighted_rows import BLOCKS, Statistic
 from evaluand.metrics.cohen_kappa import CohenKappa
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.jaccard import Jaccard
@@ -28,9 +28,9 @@ from evaluand.metrics.matthews_correlation import MatthewsCorrelation
 from evaluand.metrics.precision import Precision
 from evaluand.metrics.recall import Recall
 from evaluand.metrics.specificity import Specificity
+from evaluand.metrics.stats.intervals import Spread, interval_within, scrambled, wilson
 from evaluand.metrics.v_measure import VMeasure
-from evaluand.rows import INDEX
-from evaluand.statistic import BLOCKS, Statistic
+from evaluand.store.tables import INDEX
 
 METRICS: tuple[Statistic, ...] = (
     CohenKappa(),
@@ -80,7 +80,7 @@ def numbers(row: MetricRow) -> list[float]:
 def test_groups_at_once_come_to_what_each_does_alone(
     metric: OfCounts, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluand.statistic._AT_ONCE", 50)  # several parts
+    monkeypatch.setattr("evaluand.metrics.base.weighted_rows._AT_ONCE", 50)  # several parts
     truth, prediction = noisy(400, seed=5)
     rng = np.random.default_rng(5)
     group = np.minimum(rng.integers(0, 40, 400), 30)

@@ -20,27 +20,27 @@ from commands import Folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand import ids
-from evaluand.aggregation import Aggregation, Aggregator, Measure
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
+from evaluand.apps.recording import Recording
 from evaluand.comparison import compare
-from evaluand.dataset import Dataset
-from evaluand.engine import Aborted, Outcome, Policy
-from evaluand.errors import EngineError, EvaluandError, NotFound, SpecError
-from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.core import identity
+from evaluand.core.errors import EngineError, EvaluandError, NotFound, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Aborted, Outcome, Policy
+from evaluand.engine.keyed_work import KeyedWork
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.scorer import FunctionScorer
+from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.experiment import Experiment
-from evaluand.journal import Lane
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
-from evaluand.recording import Recording
-from evaluand.run import Run, Runner
-from evaluand.scorer import FunctionScorer
-from evaluand.scorers.exact_match import ExactMatch
-from evaluand.store import KINDS, Manifest, MemoryStore, Ref, Store, now, resolve
-from evaluand.stores.directory import DirectoryStore
-from evaluand.stores.files import FileLog, SqliteLeases
-from evaluand.task import task
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import task
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.journal import Lane
+from evaluand.store.log import FileLog, SqliteLeases
+from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, now, resolve
 from evaluand.trace import Trace
-from evaluand.work import KeyedWork
 
 Made = TypeVar("Made")
 
@@ -53,7 +53,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def id_of(text: str) -> str:
-    return ids.digest(text).hex()
+    return identity.digest(text).hex()
 
 
 def manifest(id: str, kind: str = "runs", **more: Any) -> Manifest:
@@ -378,7 +378,7 @@ def test_a_stored_table_is_named_by_its_content(folder: DirectoryStore) -> None:
     assert entries[0] == entries[1] != entries[2]
     path = path_of(folder, A) / entries[0]["file"]
     assert path.stat().st_size == entries[0]["bytes"]
-    assert ids.digest_of_file(path) == entries[0]["digest"]
+    assert identity.digest_of_file(path) == entries[0]["digest"]
 
 
 # Damage
@@ -843,8 +843,8 @@ def test_what_is_not_there_is_not_found(store: Store, text: str) -> None:
 SAVES = """
 import sys
 from pathlib import Path
-from evaluand.dataset import Dataset
-from evaluand.stores.directory import DirectoryStore
+from evaluand.data.dataset import Dataset
+from evaluand.store.directory import DirectoryStore
 
 store = DirectoryStore(sys.argv[1])
 sets = [Dataset.from_rows([{"input": f"{n}/{i}"} for i in range(50)]) for n in range(20)]

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from evaluand.dataset import Dataset
-from evaluand.engine import Policy
-from evaluand.errors import DataError, SpecError, TaskError
-from evaluand.ids import digest, seed_of
-from evaluand.run import Run, Runner
-from evaluand.task import Alternatives, FunctionTask, Request, Task, as_task, task
+from evaluand.core.errors import DataError, SpecError, TaskError
+from evaluand.core.identity import digest, seed_of
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Alternatives, FunctionTask, Request, Task, as_task, task
 from evaluand.trace import TaskSpan, Trace
 
 WORDS = Dataset.from_rows([{"input": "one"}, {"input": "two"}])

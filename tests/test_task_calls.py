@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from evaluand.dataset import Dataset
-from evaluand.errors import SpecError
-from evaluand.run import Runner
-from evaluand.task import MAX_CONCURRENCY, Task, _helpers, task
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.run.runner import Runner
+from evaluand.run.task import MAX_CONCURRENCY, Task, _helpers, task
 from evaluand.trace import TaskSpan, Trace, span
-from evaluand.tracers.in_memory import InMemoryTracer
-from evaluand.tracers.no_op import NoOpTracer
+from evaluand.trace.tracers.in_memory import InMemoryTracer
+from evaluand.trace.tracers.no_op import NoOpTracer
 
 PATIENCE = 30
 

@@ -12,12 +12,12 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel
 
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError
-from evaluand.run import Runner
-from evaluand.task import Task, as_task, task, types_of
+from evaluand.core.errors import DataError
+from evaluand.data.dataset import Dataset
+from evaluand.run.runner import Runner
+from evaluand.run.task import Task, as_task, task, types_of
+from evaluand.run.types import Typed, typed
 from evaluand.trace import TaskSpan
-from evaluand.typed import Typed, typed
 
 if TYPE_CHECKING:
     from nowhere import Unknown

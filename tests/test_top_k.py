@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import top_k_accuracy_score
 
 from evaluand import Accuracy, Aggregator, Alternatives, Dataset, Evaluator, Measure, Runner, SpecError, evaluate, task
-from evaluand.errors import DataError
-from evaluand.groups import MetricRow, summarise
+from evaluand.aggregation.groups import MetricRow, summarise
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorers.top_k import TopK
 from evaluand.metrics.top_k import TopK as TopKMetric
-from evaluand.scorers.top_k import TopK
 
 LABELS = ("ant", "bee", "cow", "dog")
 

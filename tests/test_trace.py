@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.errors import DataError, SpecError
-from evaluand.ids import encode
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.identity import encode
 from evaluand.trace import UNTRACED, Span, TaskSpan, Trace, current_span, span
 
 NUMBER, PARENT, NAME, KIND, START, DURATION, STATUS, INPUT, OUTPUT, ATTRIBUTES, EVENTS = range(11)

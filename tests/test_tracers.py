@@ -29,19 +29,13 @@ from opentelemetry.trace import NoOpTracer as Nowhere
 from pydantic import BaseModel
 from rich.console import Console
 
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, Doubt, SpecError
 from evaluand.interop import pharia
-from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
-from evaluand.task import Task
+from evaluand.interop.pharia.trace_storage import ExampleTracer, tracer_of
+from evaluand.run.task import Task
 from evaluand.trace import OpenSpanError, RootTracer, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
-from evaluand.tracers.composite import CompositeTracer
-from evaluand.tracers.conventions import understood
-from evaluand.tracers.file import FileTracer, TracerLogEntryFailed, read_traces
-from evaluand.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
-from evaluand.tracers.no_op import NoOpTracer
-from evaluand.tracers.open_telemetry import OpenTelemetryTracer
-from evaluand.tracers.spans import read_spans, traces_of
-from evaluand.viewing import (
+from evaluand.trace.conventions import understood
+from evaluand.trace.export import (
     Context,
     ErrorValue,
     ExportedSpan,
@@ -50,6 +44,12 @@ from evaluand.viewing import (
     SpanStatus,
     TaskSpanAttributes,
 )
+from evaluand.trace.foreign_spans import read_spans, traces_of
+from evaluand.trace.tracers.composite import CompositeTracer
+from evaluand.trace.tracers.file import FileTracer, TracerLogEntryFailed, read_traces
+from evaluand.trace.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
+from evaluand.trace.tracers.no_op import NoOpTracer
+from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer
 
 VECTOR = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "pharia" / "trace.json"
 SECOND = [datetime(2024, 1, 1, 0, 0, second, tzinfo=UTC) for second in range(5)]
@@ -573,7 +573,7 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 CRASH = """
 import sys, time
-from evaluand.tracers.file import FileTracer
+from evaluand.trace.tracers.file import FileTracer
 with FileTracer(sys.argv[1]).task_span("answer", {"q": 1}) as task_span:
     with task_span.span("done"):
         task_span.log("hits", 3)

@@ -18,15 +18,15 @@ import pytest
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from evaluand.apart import Ends, of_largest
-from evaluand.errors import DataError, Doubt, SpecError
-from evaluand.intervals import cluster_sums, cluster_variance, clustered_wilson, merge_clusters
-from evaluand.report.tradeoff_page import tradeoff_section
-from evaluand.rows import DISPARITIES, METRICS
+from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.metrics.stats.disparity import Ends, of_largest
+from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, clustered_wilson, merge_clusters
+from evaluand.report.html.tradeoff import tradeoff_section
+from evaluand.store.tables import DISPARITIES, METRICS
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at, crossed_at
+from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.front import additive_epsilon, igd_plus, non_dominated
-from evaluand.tradeoff.limits import Limit
 
 NAN = math.nan
 FAIR = ("accuracy", "equalized_odds difference by sex")

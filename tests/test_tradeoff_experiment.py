@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from evaluand.aggregation import Aggregation
+from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli import main
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
 from evaluand.experiment import Experiment
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
 from evaluand.tradeoff import Tradeoff
-from evaluand.tradeoff.stored import Trade, tradeoffs_of
+from evaluand.tradeoff.evaluations import Trade, tradeoffs_of
 
 CODE = """
 def tree(i):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
 from evaluand.tradeoff import Tradeoff, compared
 from evaluand.tradeoff.front import (
     additive_epsilon,

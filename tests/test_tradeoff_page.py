@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluand.apart import Ends
-from evaluand.errors import SpecError
-from evaluand.intervals import wilson
-from evaluand.report import tradeoffs
+from evaluand.core.errors import SpecError
+from evaluand.metrics.stats.disparity import Ends
+from evaluand.metrics.stats.intervals import wilson
+from evaluand.report import matplotlib_figures
+from evaluand.report.html.tradeoff import write_page
 from evaluand.report.tradeoff_facts import area_of_front, ends_of, has_ends, told_of_ends
-from evaluand.report.tradeoff_page import write_page
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, solve
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -106,7 +106,7 @@ def test_names_are_cleaned_wherever_the_page_shows_them() -> None:
 
 def test_a_page_of_no_system_or_of_other_objectives_is_refused() -> None:
     one, other = points_of([[0.5, 0.1]]), points_of([[0.5, 0.1]], ("accuracy", "recall"))
-    for made in (page_of, tradeoffs.pareto):
+    for made in (page_of, matplotlib_figures.pareto):
         with pytest.raises(SpecError, match="no system is given"):
             made({})
         with pytest.raises(SpecError, match="other has other objectives than"):
@@ -312,7 +312,7 @@ def normal(markup: str) -> str:
 
 def drawn(systems: dict[str, Tradeoff]) -> Any:
     pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
-    return tradeoffs.pareto(systems)
+    return matplotlib_figures.pareto(systems)
 
 
 @pytest.mark.parametrize("objectives", [2, 3, 4])
@@ -320,15 +320,15 @@ def test_pictures_take_names_as_they_are(tmp_path: Path, objectives: int) -> Non
     wanted = ("accuracy", r"recall difference by $x_\q$", "recall", "precision")[:objectives]
     points = points_of(np.array([[0.5, 0.1, 0.3, 0.4], [0.6, 0.2, 0.2, 0.1]])[:, :objectives], wanted)
     figure = drawn({r"$x_\q$": points, "_base": points})
-    tradeoffs.save(figure, tmp_path / "front.svg")
+    matplotlib_figures.save(figure, tmp_path / "front.svg")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [r"$x_\q$", "_base"]
 
 
 def test_a_radar_takes_names_as_they_are(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
     found = dict.fromkeys(("relative_onvg", "onvgr", "ud", "as", "hv"), 0.5)
-    figure = tradeoffs.radar({r"$x_\q$": found, "_base": found})
-    tradeoffs.save(figure, tmp_path / "radar.svg")
+    figure = matplotlib_figures.radar({r"$x_\q$": found, "_base": found})
+    matplotlib_figures.save(figure, tmp_path / "radar.svg")
     shown = [text.get_text() for text in figure.legends[0].get_texts()]
     assert shown == [r"$x_\q$ (area 0.25)", "_base (area 0.25)"]
 
@@ -342,11 +342,11 @@ def test_what_is_better_low_is_turned_on_both_axes_of_a_picture() -> None:
 def test_rates_of_groups_reach_over_the_range_of_their_metric(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
     given = Confidences.read([0, 1, 0, 1], {"m": [0.1, 0.7, 0.6, 0.9]}, {"g": ["$x_\\q$", "b", "$x_\\q$", "b"]})
-    figure = tradeoffs.rates(solve(given, ["matthews_correlation difference by g"], [0.5]), given)
-    tradeoffs.save(figure, tmp_path / "rates.svg")
+    figure = matplotlib_figures.rates(solve(given, ["matthews_correlation difference by g"], [0.5]), given)
+    matplotlib_figures.save(figure, tmp_path / "rates.svg")
     assert figure.axes[0].get_ylim() == (-1, 1)
     with pytest.raises(SpecError, match="rates: confidence=1 must lie between 0 and 1"):
-        tradeoffs.rates(solve(given, ["recall difference by g"], [0.5]), given, 1)
+        matplotlib_figures.rates(solve(given, ["recall difference by g"], [0.5]), given, 1)
 
 
 def banded(n: int = 60, seed: int = 5, extra: int = 0) -> tuple[Tradeoff, Confidences]:
@@ -402,7 +402,7 @@ def test_a_value_without_an_interval_is_taken_as_it_is() -> None:
 def test_pictures_show_bands_and_say_what_they_mean(tmp_path: Path, extra: int, shown: str) -> None:
     points, _ = banded(extra=extra)
     with_bands, without = drawn({"s": points}), drawn({"s": replace(points, ends=None)})
-    tradeoffs.save(with_bands, tmp_path / "bands.svg")
+    matplotlib_figures.save(with_bands, tmp_path / "bands.svg")
     assert shown in with_bands.get_supxlabel().replace("\n", " ")
     assert "95 % of such bands hold for all points" in with_bands.get_supxlabel().replace("\n", " ")
     assert without.get_supxlabel() == ""
@@ -426,16 +426,25 @@ def test_what_cannot_be_drawn_is_told_in_a_sentence() -> None:
     empty = points.taken(np.array([], int))
     found = compared({"s": points})
     for made, told in [
-        (lambda: tradeoffs.radar({}), "no system is given"),
-        (lambda: tradeoffs.radar({"s": points.indicators()}), "s has no indicator relative_onvg; take the indicators"),
-        (lambda: tradeoffs.radar(compared({"s": empty})), "s has no points on its front, so relative_onvg, "),
-        (lambda: tradeoffs.radar(found, ("hv", "ud")), "needs three indicators or more as axes, and there are 2"),
-        (lambda: tradeoffs.pareto({"s": empty}), "s has no point whose values are all known"),
-        (lambda: tradeoffs.pareto({"s": points_of([[0.5]], ("recall",))}), "two objectives or more, and recall is the"),
-        (lambda: tradeoffs.rates(points, given), "those of one point, and 24 are given"),
-        (lambda: tradeoffs.rates(empty, given), "those of one point, and 0 are given"),
+        (lambda: matplotlib_figures.radar({}), "no system is given"),
         (
-            lambda: tradeoffs.rates(points.taken(np.array([0])), Confidences.read([0, 1], {"x": [0, 1]})),
+            lambda: matplotlib_figures.radar({"s": points.indicators()}),
+            "s has no indicator relative_onvg; take the indicators",
+        ),
+        (lambda: matplotlib_figures.radar(compared({"s": empty})), "s has no points on its front, so relative_onvg, "),
+        (
+            lambda: matplotlib_figures.radar(found, ("hv", "ud")),
+            "needs three indicators or more as axes, and there are 2",
+        ),
+        (lambda: matplotlib_figures.pareto({"s": empty}), "s has no point whose values are all known"),
+        (
+            lambda: matplotlib_figures.pareto({"s": points_of([[0.5]], ("recall",))}),
+            "two objectives or more, and recall is the",
+        ),
+        (lambda: matplotlib_figures.rates(points, given), "those of one point, and 24 are given"),
+        (lambda: matplotlib_figures.rates(empty, given), "those of one point, and 0 are given"),
+        (
+            lambda: matplotlib_figures.rates(points.taken(np.array([0])), Confidences.read([0, 1], {"x": [0, 1]})),
             "no confidences of the model 'm'; there are: x",
         ),
     ]:
@@ -448,7 +457,7 @@ def test_bars_of_rates_tell_the_rows_they_rest_on() -> None:
     truth, sure, g = [0, 1, 1, 1, 1], [0.1, 0.7, 0.2, 0.9, 0.9], list("aaabb")
     given = Confidences.read(truth, {"m": sure}, {"g": g})
     wanted = ["recall difference by g", "equalized_odds difference by g", "f_beta min by g"]
-    recall, false_positives, f = tradeoffs.rates(solve(given, wanted, [0.5]), given).axes
+    recall, false_positives, f = matplotlib_figures.rates(solve(given, wanted, [0.5]), given).axes
     assert [label.get_text() for label in recall.get_xticklabels()] == ["a\n1 of 2", "b\n2 of 2"]
     assert [label.get_text() for label in false_positives.get_xticklabels()] == ["a\n0 of 1", "b\n0 of 0"]
     assert [label.get_text() for label in f.get_xticklabels()] == ["a\n3", "b\n2"]

@@ -12,8 +12,8 @@ import pytest
 import sklearn.metrics as sk
 from scipy import stats
 
-from evaluand.errors import DataError, Doubt, SpecError
-from evaluand.feedback import Feedback
+from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.evaluation.feedback import Feedback
 from evaluand.interop.trulens import GroundTruthAggregator
 from evaluand.interop.trulens.aggregator import Scores
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
+from evaluand.evaluation.provider import RemoteProvider, Reply, asks
 from evaluand.interop.trulens import (
     AppDefinition,
     Cost,
@@ -32,7 +33,6 @@ from evaluand.interop.trulens import (
     instrument,
 )
 from evaluand.interop.trulens.records import Method
-from evaluand.provider import RemoteProvider, Reply, asks
 
 
 class Retriever:

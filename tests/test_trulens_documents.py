@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import pytest
 
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
 from evaluand.interop import trulens
 from evaluand.interop.trulens import (
     App,
@@ -31,7 +31,7 @@ from evaluand.interop.trulens import (
     VirtualRecord,
     instrument,
 )
-from evaluand.interop.trulens.absent import INSTEAD
+from evaluand.interop.trulens.missing_names import INSTEAD
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "howto" / "trulens.md"
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from evaluand import Dataset, Evaluator, Runner
-from evaluand.errors import Doubt, EvaluandError, SpecError
+from evaluand.core.errors import Doubt, EvaluandError, SpecError
 from evaluand.interop.trulens import (
     Feedback,
     FeedbackCombinations,

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.selector import Selector
 from evaluand.interop import trulens
 from evaluand.interop.trulens import (
     Collect,
@@ -27,7 +28,6 @@ from evaluand.interop.trulens import (
     all_objects,
     all_queries,
 )
-from evaluand.selector import Selector
 
 CALL = {"args": {"query": "q", "my key": 1}, "rets": ["a", "b"]}
 SOURCE = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from evaluand.errors import EvaluandError
+from evaluand.core.errors import EvaluandError
 from evaluand.interop import trulens
 from evaluand.interop.trulens import Lens, Select
 

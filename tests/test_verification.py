@@ -21,11 +21,11 @@ from evaluand import (
     Runner,
     compare,
 )
-from evaluand.errors import Fault
-from evaluand.metric import Metric
-from evaluand.scorers.exact_match import ExactMatch
-from evaluand.store import KINDS
-from evaluand.verification import verify
+from evaluand.core.errors import Fault
+from evaluand.evaluation.scorers.exact_match import ExactMatch
+from evaluand.metrics.base.metric import Metric
+from evaluand.report.verification import verify
+from evaluand.store.store import KINDS
 
 TABLED = tuple(kind for kind in KINDS if kind != "recordings")  # of these, the run has the rows
 

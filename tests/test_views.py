@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from evaluand.adapter.faults import AdapterSpecError
 from evaluand.comparison import compare
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, SpecError
-from evaluand.evaluation import Evaluator
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.adapters.base.faults import AdapterSpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.output_view import OutputView
+from evaluand.evaluation.scorers.exact_match import ExactMatch
+from evaluand.evaluation.scorers.includes import Includes
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.output_view import OutputView
-from evaluand.report.examples import Examples
 from evaluand.report.facts import Part, report_facts, run_facts
-from evaluand.report.html import write_report
-from evaluand.report.terminal import artifact_table
-from evaluand.run import Runner
-from evaluand.scorers.exact_match import ExactMatch
-from evaluand.scorers.includes import Includes
-from evaluand.store import MemoryStore
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import task
+from evaluand.report.html.examples import Examples
+from evaluand.report.html.report import write_report
+from evaluand.report.terminal.report import artifact_table
+from evaluand.run.runner import Runner
+from evaluand.run.task import task
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore
 
 ROWS = [
     {"id": "a", "text": "2 + 2", "lang": "en", "expected": "4", "meta": {"level": 1}},
@@ -217,8 +217,8 @@ def test_columns_and_rows_give_the_same_inputs() -> None:
 
 def test_a_task_that_reads_columns_takes_no_view() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
-    from evaluand.split import Split
-    from evaluand.tasks.estimator import EstimatorTask
+    from evaluand.data.split import Split
+    from evaluand.run.tasks.estimator import EstimatorTask
 
     rows = [{"x": float(i), "expected": str(i % 2)} for i in range(10)]
     examples = Dataset.from_rows(rows, input=["x"]).view([{"kind": "Select", "configuration": {"fields": ["x"]}}])

@@ -25,13 +25,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evaluand import Dataset
+from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import write_csv
 from evaluand.interop.d3m.folder import ProblemFolder
 from evaluand.interop.d3m.scores import Scores, score
-from evaluand.interop.d3m.solving import solve
-from evaluand.interop.d3m.writing import write_folder
-from evaluand.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
-from evaluand.split import Folds
+from evaluand.interop.d3m.solve import solve
+from evaluand.interop.d3m.write import write_folder
+from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
 
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
 

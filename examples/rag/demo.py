@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import track
 
 from evaluand import App, ChatModel, Feedback, GroundTruth, Local
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
 
 CONTEXTS = "__record__.app.retriever.search[0].rets"
 

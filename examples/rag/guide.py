@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluand import ChatModel, instrument
-from evaluand.retriever import EmbeddingIndex, Retriever, WordIndex
+from evaluand.core.text.retrieval import EmbeddingIndex, Retriever, WordIndex
 from evaluand.trace import UNTRACED, current_span
 
 HERE = Path(__file__).parent

@@ -20,8 +20,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evaluand.report import tradeoffs
-from evaluand.report.tradeoff_page import write_page
+from evaluand.report import matplotlib_figures
+from evaluand.report.html.tradeoff import write_page
 from evaluand.tradeoff import Confidences, compared, solve
 
 data = sm.datasets.anes96.load_pandas().data
@@ -66,6 +66,6 @@ for place, objective in enumerate(there.objectives):
 systems = {"to choose": points, "to test": tested}
 with Path("front.html").open("wb") as page:
     write_page("Voters of 1996", systems, page)
-tradeoffs.save(tradeoffs.pareto(systems), Path("front.svg"))
-tradeoffs.save(tradeoffs.radar(compared(systems)), Path("radar.svg"))
-tradeoffs.save(tradeoffs.rates(pick, tested_on), Path("rates.svg"))
+matplotlib_figures.save(matplotlib_figures.pareto(systems), Path("front.svg"))
+matplotlib_figures.save(matplotlib_figures.radar(compared(systems)), Path("radar.svg"))
+matplotlib_figures.save(matplotlib_figures.rates(pick, tested_on), Path("rates.svg"))

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 from evaluand._version import __version__
 
 if TYPE_CHECKING:
-    from evaluand.aggregation import Aggregation, Aggregator, Measure
-    from evaluand.app import App, virtual
-    from evaluand.arrays import ArrayEvaluation, evaluate
+    from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
+    from evaluand.apps.app import App, virtual
+    from evaluand.apps.instrument import carried, instrument
     from evaluand.comparison import Comparison, compare
-    from evaluand.dataset import Dataset, Example
-    from evaluand.engine import LocalEngine, Policy
-    from evaluand.errors import (
+    from evaluand.core.errors import (
         DataError,
         EngineError,
         EvaluandError,
@@ -29,10 +27,20 @@ if TYPE_CHECKING:
         TaskTimeout,
         TransientError,
     )
-    from evaluand.evaluation import Evaluation, Evaluator
+    from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex
+    from evaluand.data.dataset import Dataset, Example
+    from evaluand.data.roles import Roles
+    from evaluand.data.split import Split
+    from evaluand.engine.engine import LocalEngine, Policy
+    from evaluand.engine.rate_limit import Pace
+    from evaluand.evaluation.evaluator import Evaluation, Evaluator
+    from evaluand.evaluation.feedback import Feedback
+    from evaluand.evaluation.provider import Judgement, Provider, RemoteProvider, Reply, asks, spending
+    from evaluand.evaluation.providers.ground_truth import GroundTruth
+    from evaluand.evaluation.providers.local import Local
+    from evaluand.evaluation.scorer import Score, Scorer, scorer
     from evaluand.experiment import Experiment
-    from evaluand.feedback import Feedback
-    from evaluand.instrument import carried, instrument
+    from evaluand.experiment.arrays import ArrayEvaluation, evaluate
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.adjusted_rand import AdjustedRand
     from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
@@ -76,49 +84,41 @@ if TYPE_CHECKING:
     from evaluand.metrics.specificity import Specificity
     from evaluand.metrics.top_k import TopK
     from evaluand.metrics.v_measure import VMeasure
-    from evaluand.pace import Pace
-    from evaluand.provider import Judgement, Provider, RemoteProvider, Reply, asks, spending
-    from evaluand.providers.ground_truth import GroundTruth
-    from evaluand.providers.local import Local
-    from evaluand.record import Record
-    from evaluand.retriever import EmbeddingIndex, Passage, Retriever, WordIndex
-    from evaluand.roles import Roles
-    from evaluand.run import Run, Runner
-    from evaluand.scorer import Score, Scorer, scorer
-    from evaluand.split import Split
-    from evaluand.store import MemoryStore, Store
-    from evaluand.stores.directory import DirectoryStore
-    from evaluand.task import Alternatives, Task, task
-    from evaluand.tasks.chat import ChatModel
-    from evaluand.tasks.chunk import Chunk
-    from evaluand.tasks.detect_language import DetectLanguage
-    from evaluand.tasks.estimator import EstimatorTask
-    from evaluand.tasks.instruct import Instruct, Instruction
-    from evaluand.tasks.program import ProgramTask
-    from evaluand.tasks.question_answering import (
+    from evaluand.run.runner import Run, Runner
+    from evaluand.run.task import Alternatives, Task, task
+    from evaluand.run.tasks.chat import ChatModel
+    from evaluand.run.tasks.chunk import Chunk
+    from evaluand.run.tasks.detect_language import DetectLanguage
+    from evaluand.run.tasks.estimator import EstimatorTask
+    from evaluand.run.tasks.instruct import Instruct, Instruction
+    from evaluand.run.tasks.program import ProgramTask
+    from evaluand.run.tasks.question_answering import (
         CitedAnswer,
         DocumentQuestion,
         QuestionAnswering,
         RetrieverQuestionAnswering,
     )
-    from evaluand.tasks.service import LocalServiceTask, ServiceTask
-    from evaluand.tasks.summary import Summary
+    from evaluand.run.tasks.service import LocalServiceTask, ServiceTask
+    from evaluand.run.tasks.summary import Summary
+    from evaluand.store.directory import DirectoryStore
+    from evaluand.store.store import MemoryStore, Store
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
-    from evaluand.tracers.composite import CompositeTracer
-    from evaluand.tracers.file import FileTracer
-    from evaluand.tracers.in_memory import InMemoryTracer
-    from evaluand.tracers.no_op import NoOpTracer
-    from evaluand.tracers.open_telemetry import OpenTelemetryTracer
-    from evaluand.tracers.spans import read_spans
+    from evaluand.trace.foreign_spans import read_spans
+    from evaluand.trace.record import Record
+    from evaluand.trace.tracers.composite import CompositeTracer
+    from evaluand.trace.tracers.file import FileTracer
+    from evaluand.trace.tracers.in_memory import InMemoryTracer
+    from evaluand.trace.tracers.no_op import NoOpTracer
+    from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer
 
 _PLACES = {
-    "aggregation": ("Aggregation", "Aggregator", "Measure"),
-    "app": ("App", "virtual"),
-    "arrays": ("ArrayEvaluation", "evaluate"),
+    "aggregation.aggregator": ("Aggregation", "Aggregator", "Measure"),
+    "apps.app": ("App", "virtual"),
+    "experiment.arrays": ("ArrayEvaluation", "evaluate"),
     "comparison": ("Comparison", "compare"),
-    "dataset": ("Dataset", "Example"),
-    "engine": ("LocalEngine", "Policy"),
-    "errors": (
+    "data.dataset": ("Dataset", "Example"),
+    "engine.engine": ("LocalEngine", "Policy"),
+    "core.errors": (
         "DataError",
         "EngineError",
         "EvaluandError",
@@ -128,10 +128,10 @@ _PLACES = {
         "TaskTimeout",
         "TransientError",
     ),
-    "evaluation": ("Evaluation", "Evaluator"),
+    "evaluation.evaluator": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
-    "feedback": ("Feedback",),
-    "instrument": ("carried", "instrument"),
+    "evaluation.feedback": ("Feedback",),
+    "apps.instrument": ("carried", "instrument"),
     "metrics.accuracy": ("Accuracy",),
     "metrics.adjusted_rand": ("AdjustedRand",),
     "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
@@ -175,40 +175,40 @@ _PLACES = {
     "metrics.specificity": ("Specificity",),
     "metrics.top_k": ("TopK",),
     "metrics.v_measure": ("VMeasure",),
-    "pace": ("Pace",),
-    "record": ("Record",),
-    "roles": ("Roles",),
-    "run": ("Run", "Runner"),
-    "scorer": ("Score", "Scorer", "scorer"),
-    "split": ("Split",),
-    "store": ("MemoryStore", "Store"),
-    "stores.directory": ("DirectoryStore",),
-    "tasks.program": ("ProgramTask",),
-    "task": ("Alternatives", "Task", "task"),
-    "provider": ("Judgement", "Provider", "RemoteProvider", "Reply", "asks", "spending"),
-    "providers.ground_truth": ("GroundTruth",),
-    "providers.local": ("Local",),
-    "retriever": ("EmbeddingIndex", "Passage", "Retriever", "WordIndex"),
-    "tasks.chat": ("ChatModel",),
-    "tasks.chunk": ("Chunk",),
-    "tasks.detect_language": ("DetectLanguage",),
-    "tasks.estimator": ("EstimatorTask",),
-    "tasks.instruct": ("Instruct", "Instruction"),
-    "tasks.question_answering": (
+    "engine.rate_limit": ("Pace",),
+    "trace.record": ("Record",),
+    "data.roles": ("Roles",),
+    "run.runner": ("Run", "Runner"),
+    "evaluation.scorer": ("Score", "Scorer", "scorer"),
+    "data.split": ("Split",),
+    "store.store": ("MemoryStore", "Store"),
+    "store.directory": ("DirectoryStore",),
+    "run.tasks.program": ("ProgramTask",),
+    "run.task": ("Alternatives", "Task", "task"),
+    "evaluation.provider": ("Judgement", "Provider", "RemoteProvider", "Reply", "asks", "spending"),
+    "evaluation.providers.ground_truth": ("GroundTruth",),
+    "evaluation.providers.local": ("Local",),
+    "core.text.retrieval": ("EmbeddingIndex", "Passage", "Retriever", "WordIndex"),
+    "run.tasks.chat": ("ChatModel",),
+    "run.tasks.chunk": ("Chunk",),
+    "run.tasks.detect_language": ("DetectLanguage",),
+    "run.tasks.estimator": ("EstimatorTask",),
+    "run.tasks.instruct": ("Instruct", "Instruction"),
+    "run.tasks.question_answering": (
         "CitedAnswer",
         "DocumentQuestion",
         "QuestionAnswering",
         "RetrieverQuestionAnswering",
     ),
-    "tasks.summary": ("Summary",),
-    "tasks.service": ("LocalServiceTask", "ServiceTask"),
+    "run.tasks.summary": ("Summary",),
+    "run.tasks.service": ("LocalServiceTask", "ServiceTask"),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
-    "tracers.composite": ("CompositeTracer",),
-    "tracers.file": ("FileTracer",),
-    "tracers.in_memory": ("InMemoryTracer",),
-    "tracers.no_op": ("NoOpTracer",),
-    "tracers.open_telemetry": ("OpenTelemetryTracer",),
-    "tracers.spans": ("read_spans",),
+    "trace.tracers.composite": ("CompositeTracer",),
+    "trace.tracers.file": ("FileTracer",),
+    "trace.tracers.in_memory": ("InMemoryTracer",),
+    "trace.tracers.no_op": ("NoOpTracer",),
+    "trace.tracers.open_telemetry": ("OpenTelemetryTracer",),
+    "trace.foreign_spans": ("read_spans",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 

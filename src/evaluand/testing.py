@@ -6,9 +6,9 @@ from typing import Any
 
 from evaluand.comparison import GateResult, check_gates
 from evaluand.comparison.comparing import labels_of
-from evaluand.errors import SpecError
-from evaluand.evaluation import Evaluation
-from evaluand.metric import Missing
+from evaluand.core.errors import SpecError
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Missing
 from evaluand.report.text import safe
 
 
@@ -37,9 +37,9 @@ def assert_gate(
         SpecError: the gate is none, or names what is not there.
 
     Example:
-        >>> from evaluand.dataset import Dataset
-        >>> from evaluand.evaluation import Evaluator
-        >>> from evaluand.run import Runner
+        >>> from evaluand.data.dataset import Dataset
+        >>> from evaluand.evaluation.evaluator import Evaluator
+        >>> from evaluand.run.runner import Runner
         >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
         >>> run = Runner().run(str.upper, data)
         >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected}, name="bot")

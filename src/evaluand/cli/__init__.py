@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from evaluand._version import __version__
 from evaluand.cli.options import complete_artifact, variable
-from evaluand.errors import EvaluandError
+from evaluand.core.errors import EvaluandError
 from evaluand.report.text import safe
 
 INTERRUPTED = 130

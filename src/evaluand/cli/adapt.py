@@ -14,17 +14,17 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
-from evaluand.adapter import Counts, Pipeline, Row, row_name
-from evaluand.adapter.columns import rows_of
-from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.cli.options import json_option
 from evaluand.cli.output import console, opened, print_json
 from evaluand.cli.run import notes
-from evaluand.document import Document
-from evaluand.errors import DataError, SpecError
-from evaluand.export import json_line, write_parquet
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.yaml import Document
+from evaluand.data.adapters.base.adapter import Counts, Pipeline, Row, row_name
+from evaluand.data.adapters.base.columns import rows_of
+from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
+from evaluand.data.sources import Source, open_file
+from evaluand.report.export import json_line, write_parquet
 from evaluand.report.text import safe
-from evaluand.source import Source, open_file
 
 _EXAMPLES = """\b
 Examples:

@@ -8,19 +8,19 @@ from typing import get_args
 
 import click
 
-from evaluand.aggregation import Measure
+from evaluand.aggregation.aggregator import Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import LINE, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison import check_gates, compare, find_evaluations, find_measures
 from evaluand.comparison.comparing import labels_of
-from evaluand.evaluation import Evaluation
-from evaluand.metric import Missing
-from evaluand.report.comparison import comparison_table, gates_table
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Missing
 from evaluand.report.facts import Facts
+from evaluand.report.terminal.comparison import comparison_table, gates_table
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
 
 _EXAMPLES = """\b
 Examples:

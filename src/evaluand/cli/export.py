@@ -8,18 +8,18 @@ from pathlib import Path
 import click
 from click import UsageError
 
-from evaluand.aggregation import Aggregation
+from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import opened, print_json
-from evaluand.dataset import Dataset
-from evaluand.errors import NotFound, SpecError
-from evaluand.evaluation import Evaluation
-from evaluand.export import FORMATS, Artifact, flat, tables_of, write_csv, write_jsonl, write_parquet
-from evaluand.registry import nearest
+from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.registry import nearest
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.report.export import FORMATS, Artifact, flat, tables_of, write_csv, write_jsonl, write_parquet
 from evaluand.report.text import safe
-from evaluand.run import Run
-from evaluand.store import KINDS, Store, resolve
-from evaluand.stores.directory import DirectoryStore
+from evaluand.run.runner import Run
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import KINDS, Store, resolve
 
 _EXAMPLES = """\b
 Examples:

@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
+from evaluand.apps.recording import KIND, Recorded, found, standing, work
+from evaluand.apps.recording.stored import policy_of
 from evaluand.cli.options import LINE, Group, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import display
-from evaluand.recording import KIND, Recorded, found, standing, work
-from evaluand.recording.stored import policy_of
 from evaluand.report.facts import Facts
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
 
 _EXAMPLES = """\b
 Examples:

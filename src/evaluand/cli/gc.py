@@ -13,8 +13,8 @@ from click import UsageError
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
 from evaluand.report.text import safe
-from evaluand.stores.directory import DirectoryStore
-from evaluand.stores.leftovers import Leftover, leftovers, remove
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.garbage import Leftover, leftovers, remove
 
 _EXAMPLES = """\b
 Examples:

@@ -14,17 +14,17 @@ from click.exceptions import Exit
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.cli.run import display, notes
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, NotFound
-from evaluand.registry import nearest
+from evaluand.core.errors import DataError, NotFound
+from evaluand.core.registry import nearest
+from evaluand.data.dataset import Dataset
+from evaluand.data.sources import FORMATS
 from evaluand.report.facts import Facts, missing_facts
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.rows import COMPLETED, FAILED
-from evaluand.run import Run, Runner
-from evaluand.source import FORMATS
-from evaluand.store import resolve
-from evaluand.stores.directory import DirectoryStore
-from evaluand.tasks.recorded import RecordedTask
+from evaluand.run.runner import Run, Runner
+from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import resolve
+from evaluand.store.tables import COMPLETED, FAILED
 
 _EXAMPLES = """\b
 Examples:

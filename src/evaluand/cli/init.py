@@ -9,7 +9,7 @@ from shlex import quote
 
 import click
 
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
 from evaluand.report.text import safe
 
 KINDS = ("classifier", "llm", "recorded")

@@ -15,10 +15,9 @@ from click import UsageError
 from evaluand.cli.options import Group, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import opened, print_json
 from evaluand.cli.run import notes
-from evaluand.errors import DataError, SpecError
-from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.export import write_csv
-from evaluand.labelling import (
+from evaluand.core.errors import DataError, SpecError
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.human_labels import (
     COLUMNS,
     Labelled,
     human_scorers,
@@ -28,11 +27,12 @@ from evaluand.labelling import (
     read_labels,
     unmatched,
 )
+from evaluand.report.export import write_csv
 from evaluand.report.facts import Names
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.run import Run
-from evaluand.store import Store
-from evaluand.stores.directory import DirectoryStore
+from evaluand.run.runner import Run
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import Store
 
 _EXAMPLES = """\b
 Examples:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
+from evaluand.apps.leaderboard import gathered, leaderboard
 from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
-from evaluand.errors import NotFound
-from evaluand.leaderboard import gathered, leaderboard
+from evaluand.core.errors import NotFound
 from evaluand.report.leaderboard import leaderboard_table
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
 
 _EXAMPLES = """\b
 Examples:

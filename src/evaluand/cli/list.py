@@ -10,9 +10,9 @@ import orjson
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.report.facts import Facts, Names
-from evaluand.report.terminal import listing_table
-from evaluand.store import KINDS
-from evaluand.stores.directory import DirectoryStore
+from evaluand.report.terminal.report import listing_table
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import KINDS
 
 _EXAMPLES = """\b
 Examples:

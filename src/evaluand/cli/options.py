@@ -69,8 +69,8 @@ def suggested(command: str, what: str, folder: Path, *, elsewhere: bool = False)
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """What an artifact may be called that begins so, for shells: names, else ids. Never fails."""
     from evaluand.report.text import safe
-    from evaluand.store import KINDS
-    from evaluand.stores.directory import DirectoryStore
+    from evaluand.store.directory import DirectoryStore
+    from evaluand.store.store import KINDS
 
     folder = Path(ctx.params.get("folder") or os.environ.get(_VARIABLE) or _DEFAULT)
     if not folder.is_dir():

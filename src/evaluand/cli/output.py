@@ -15,8 +15,8 @@ import click
 import orjson
 from rich.console import Console, RenderableType
 
-from evaluand.errors import Fault
-from evaluand.files import replaced
+from evaluand.core.errors import Fault
+from evaluand.core.files.atomic import replaced
 
 NARROWEST = 72
 PIPED = 160

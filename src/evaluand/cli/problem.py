@@ -10,11 +10,11 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import Group, json_option
 from evaluand.cli.output import condensed, print_json
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
-from evaluand.interop.d3m.judging import scorable
-from evaluand.interop.d3m.tested import tested
-from evaluand.problem import Criterion, Division, Problem
+from evaluand.interop.d3m.judge import scorable
+from evaluand.interop.d3m.truth import tested
+from evaluand.problem.problem import Criterion, Division, Problem
 from evaluand.report.facts import Facts
 from evaluand.report.text import safe
 

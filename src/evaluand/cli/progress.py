@@ -17,8 +17,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from evaluand.engine.keyed_work import Tally
 from evaluand.report.text import safe, seconds
-from evaluand.work import Tally
 
 _QUICK = 0.3
 _FRAME = 0.1

@@ -12,26 +12,26 @@ from typing import Any
 
 import click
 
-from evaluand.aggregation import Aggregation, Measure, summary_of
+from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
+from evaluand.apps.leaderboard import gathered_of, leaderboard
+from evaluand.apps.recording import KIND, Recorded
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
 from evaluand.comparison import compare
 from evaluand.comparison.comparing import declared_of
-from evaluand.errors import DataError, NotFound, SpecError
-from evaluand.evaluation import Evaluation
-from evaluand.files import replaced
-from evaluand.leaderboard import gathered_of, leaderboard
-from evaluand.recording import KIND, Recorded
-from evaluand.report.examples import Examples
+from evaluand.core.errors import DataError, NotFound, SpecError
+from evaluand.core.files.atomic import replaced
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts import Facts, Part, report_facts, summary_facts
-from evaluand.report.html import write_report
-from evaluand.report.page import title_of
+from evaluand.report.html.examples import Examples
+from evaluand.report.html.page import title_of
+from evaluand.report.html.report import write_report
 from evaluand.report.text import SHORT_ID, labelled, safe
-from evaluand.run import Run
-from evaluand.store import resolve
-from evaluand.stores.directory import DirectoryStore
-from evaluand.tradeoff.stored import tradeoffs_of
+from evaluand.run.runner import Run
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import resolve
+from evaluand.tradeoff.evaluations import tradeoffs_of
 
 _FIRST = ("aggregations", "evaluations", "runs")
 _FLIPS = 50

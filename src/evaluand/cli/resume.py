@@ -10,16 +10,16 @@ from typing import Any
 
 import click
 
+from evaluand.apps.recording import KIND, closed
 from evaluand.cli.feedback import importable_here, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.options import LINE, json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import WatchedStore, carry_out, display, notes, print_results
-from evaluand.errors import NotFound, SpecError
+from evaluand.core.errors import NotFound, SpecError
 from evaluand.experiment import Experiment
-from evaluand.recording import KIND, closed
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.store import resolve
+from evaluand.store.store import resolve
 
 _EXAMPLES = """\b
 Examples:

@@ -12,27 +12,27 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
-from evaluand.aggregation import REFUSED, MetricRefused
+from evaluand.aggregation.aggregator import REFUSED, MetricRefused
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
 from evaluand.comparison import Gate, check_fit, check_gates
-from evaluand.engine import Aborted
-from evaluand.errors import Doubt, EngineError, SpecError
-from evaluand.evaluation import ScorerFailed
+from evaluand.core.errors import Doubt, EngineError, SpecError
+from evaluand.core.registry import nearest
+from evaluand.engine.engine import Aborted
+from evaluand.evaluation.evaluator import ScorerFailed
+from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment import Experiment, Results
-from evaluand.registry import nearest
-from evaluand.report.comparison import gates_table
 from evaluand.report.facts import Facts, results_facts
-from evaluand.report.terminal import results_table
+from evaluand.report.terminal.comparison import gates_table
+from evaluand.report.terminal.report import results_table
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.rows import FAILED, SCORED
-from evaluand.scorer import NO_ANSWER
-from evaluand.store import Manifest
-from evaluand.stores.directory import DirectoryStore
-from evaluand.tradeoff.stored import lacking
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import Manifest
+from evaluand.store.tables import FAILED, SCORED
+from evaluand.tradeoff.evaluations import lacking
 
 _EXAMPLES = """\b
 Examples:

@@ -15,14 +15,14 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import Group, json_option
 from evaluand.cli.output import opened, print_json, show
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evaluand.schema import RowFault, Schema
-    from evaluand.schema.faults import Faults
-    from evaluand.schema.kinds import Record
+    from evaluand.data.schema import RowFault, Schema
+    from evaluand.data.schema.faults import Faults
+    from evaluand.data.schema.kinds import Record
 
 EXPERIMENT = "experiment"
 _METAVAR = "NAME|FILE"
@@ -160,7 +160,7 @@ def write_command(file: Path, what: str, output: Path) -> None:
     table = schema.validate(places.data(), json=places.json)
     for line, why in places.broken:
         raise DataError(f"{file}:{line}: {why}")
-    from evaluand.export import write_parquet
+    from evaluand.report.export import write_parquet
 
     with opened(output) as out:
         if form in (".parquet", ".pq"):
@@ -189,7 +189,7 @@ def _lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
 )
 def convert_command(what: str, form: str) -> None:
     """Print the schema NAME or that in FILE in another form; nothing is lost, and each form can be read again."""
-    from evaluand.schema import DataSchema, encode_schema
+    from evaluand.data.schema import DataSchema, encode_schema
 
     schema = _read(what)
     if form == "arrow":
@@ -234,7 +234,7 @@ def _print_experiment() -> None:
 
 def _read(what: str) -> Schema:
     """The schema of a name or in a file."""
-    from evaluand.schema import Schema, names
+    from evaluand.data.schema import Schema, names
 
     path, place = Path(what), what.rpartition(":")[0]
     if place and not path.exists():
@@ -246,7 +246,7 @@ def _read(what: str) -> Schema:
             raise SpecError(f"{what}: no such file")
         return Schema.of(what)
     if path.suffix.lstrip(".").lower() in _DATA and not _is_encoded(path):
-        from evaluand.source import open_file
+        from evaluand.data.sources import open_file
 
         return _from(what, open_file(path).schema)
     try:
@@ -254,7 +254,7 @@ def _read(what: str) -> Schema:
     except UnicodeDecodeError:
         raise SpecError(f"{path}: this is no schema; give JSON, an encoded Arrow schema, Parquet or Arrow") from None
     if not text.startswith("{"):
-        from evaluand.schema import decode_schema
+        from evaluand.data.schema import decode_schema
 
         return _from(what, decode_schema(text))
     try:
@@ -275,7 +275,7 @@ def _is_encoded(path: Path) -> bool:
 def _from(what: str, given: Any) -> Schema:
     from pydantic import ValidationError
 
-    from evaluand.schema import DataSchema, DyffDataSchema, Schema
+    from evaluand.data.schema import DataSchema, DyffDataSchema, Schema
 
     try:
         if isinstance(given, dict) and "arrowSchema" in given:
@@ -292,7 +292,7 @@ def _from(what: str, given: Any) -> Schema:
 
 def _fields(record: Record, path: str = "") -> Iterator[dict[str, Any]]:
     """Each field, and those inside it."""
-    from evaluand.schema.kinds import json_value
+    from evaluand.data.schema.kinds import json_value
 
     for each in record.fields:
         told = {"field": f"{path}{each.name}", "nullable": each.nullable, "optional": not each.required}
@@ -303,7 +303,7 @@ def _fields(record: Record, path: str = "") -> Iterator[dict[str, Any]]:
 
 
 def _inside(given: Any, path: str) -> Iterator[dict[str, Any]]:
-    from evaluand.schema.kinds import Array, Map, Record
+    from evaluand.data.schema.kinds import Array, Map, Record
 
     if isinstance(given, Record):
         yield from _fields(given, f"{path}.")
@@ -315,8 +315,8 @@ def _inside(given: Any, path: str) -> Iterator[dict[str, Any]]:
 
 
 def _type(given: Any) -> dict[str, Any]:
-    from evaluand.schema.arrow import arrow_type
-    from evaluand.schema.kinds import Record, Scalar, keywords
+    from evaluand.data.schema.arrow import arrow_type
+    from evaluand.data.schema.kinds import Record, Scalar, keywords
 
     if isinstance(given, Scalar):
         name = "string (JSON)" if given.kind == "json" else str(arrow_type(given))
@@ -344,7 +344,7 @@ class _Places:
             return self._objects()
         import pyarrow as pa
 
-        from evaluand.source import open_file
+        from evaluand.data.sources import open_file
 
         source = open_file(self.path)
         table = pa.Table.from_batches(source.batches(), source.schema)

@@ -19,15 +19,15 @@ from evaluand.cli.options import LINE, json_option, store_option, suggested
 from evaluand.cli.output import condensed, opened, print_json, show
 from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
-from evaluand.errors import DataError, Fault
-from evaluand.export import write_csv, write_parquet
+from evaluand.core.errors import DataError, Fault
+from evaluand.interop.d3m.inline_problem import criterion_of, stated_problem
 from evaluand.interop.d3m.scores import LAYOUTS, Score, Scores, Spread, score
-from evaluand.interop.d3m.stated import criterion_of, stated_problem
-from evaluand.problem import Problem
-from evaluand.report.cells import plain_table
+from evaluand.problem.problem import Problem
+from evaluand.report.export import write_csv, write_parquet
 from evaluand.report.facts import Facts
+from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import numbers, safe
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
 
 _EXAMPLES = """\b
 Examples:

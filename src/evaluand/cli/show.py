@@ -11,17 +11,17 @@ from typing import Any
 import click
 from click import UsageError
 
-from evaluand.aggregation import Aggregation
+from evaluand.aggregation.aggregator import Aggregation
+from evaluand.apps.recording import KIND, Recorded, standing
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison import Comparison
 from evaluand.comparison.comparing import declared_of
-from evaluand.dataset import Dataset
-from evaluand.errors import NotFound, SpecError
-from evaluand.evaluation import Evaluation
-from evaluand.provenance import origins
-from evaluand.recording import KIND, Recorded, standing
+from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.provenance import origins
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts import (
     Facts,
     Names,
@@ -34,12 +34,12 @@ from evaluand.report.facts import (
     tradeoffs_facts,
     value_facts,
 )
-from evaluand.report.terminal import artifact_table
+from evaluand.report.terminal.report import artifact_table
 from evaluand.report.text import SHORT_ID
-from evaluand.responses import LANE
-from evaluand.run import Run
-from evaluand.store import Manifest, resolve
-from evaluand.stores.directory import DirectoryStore
+from evaluand.run.responses import LANE
+from evaluand.run.runner import Run
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import Manifest, resolve
 
 _FOLLOWING = {"datasets": ("runs",), "runs": ("evaluations",), "evaluations": ("aggregations", "comparisons")}
 _AT_MOST = 2000

@@ -23,27 +23,27 @@ from click import UsageError
 from click.core import ParameterSource
 from rich.text import Text
 
-from evaluand import registry
-from evaluand.aggregation import dataset_of
+from evaluand.aggregation.aggregator import dataset_of
 from evaluand.cli.options import Group, json_option, store_option
 from evaluand.cli.output import opened, print_json, show
 from evaluand.cli.run import notes
-from evaluand.errors import SpecError, doubts
-from evaluand.evaluation import Evaluation
+from evaluand.core import registry
+from evaluand.core.errors import SpecError, doubts
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
 from evaluand.interop.fairical.names import objectives
 from evaluand.interop.fairical.reading import doubt, strict
 from evaluand.interop.fairical.scores import a_posteriori, a_priori
-from evaluand.report.cells import plain_table
 from evaluand.report.facts import Facts, point_facts
+from evaluand.report.html.tradeoff import write_page
+from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import safe
-from evaluand.report.tradeoff_page import write_page
-from evaluand.stores.directory import DirectoryStore
+from evaluand.store.directory import DirectoryStore
 from evaluand.tradeoff import Confidences, Tradeoff, compared
+from evaluand.tradeoff.constraints import Limit
+from evaluand.tradeoff.evaluations import confidences_of, of_evaluations, variants
 from evaluand.tradeoff.front import ROUNDING
-from evaluand.tradeoff.limits import Limit
-from evaluand.tradeoff.short import FAIRNESS, UTILITIES, WITHIN
-from evaluand.tradeoff.stored import confidences_of, of_evaluations, variants
+from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
 
 _EXAMPLES = """\b
 Examples:
@@ -363,7 +363,7 @@ def plot(
     are: with --scores the fronts have bands that hold for all points of a model at once, with 95 %; a page then has the
     rates of groups too, as a picture of one point has by `pick --rates`. Stored models have both without.
     """
-    from evaluand.report import tradeoffs
+    from evaluand.report import matplotlib_figures
 
     page = out.suffix.lower() == ".html"
     if page and (kind or hide_dominated):
@@ -379,11 +379,11 @@ def plot(
             write_page(out.stem, systems, file)
         return click.echo(f"written: {safe(str(out))}", err=True)
     figure = (
-        tradeoffs.radar(compared(systems))
+        matplotlib_figures.radar(compared(systems))
         if kind == "radar"
-        else tradeoffs.pareto(systems, dominated=not hide_dominated)
+        else matplotlib_figures.pareto(systems, dominated=not hide_dominated)
     )
-    tradeoffs.save(figure, out)
+    matplotlib_figures.save(figure, out)
     click.echo(f"written: {safe(str(out))}", err=True)
 
 
@@ -466,9 +466,9 @@ def pick(
         if given is not None:
             there = point.at(given).with_intervals()
     if rates is not None and given is not None:
-        from evaluand.report import tradeoffs
+        from evaluand.report import matplotlib_figures
 
-        tradeoffs.save(tradeoffs.rates(point, given), rates)
+        matplotlib_figures.save(matplotlib_figures.rates(point, given), rates)
     _show_pick(point, there, form, as_json)
 
 

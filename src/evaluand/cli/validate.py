@@ -15,18 +15,18 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, Doubt, EvaluandError, TaskError
+from evaluand.core.errors import DataError, Doubt, EvaluandError, TaskError
+from evaluand.core.identity import digest
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment import Experiment
-from evaluand.ids import digest
 from evaluand.report.facts import Facts
 from evaluand.report.text import safe
-from evaluand.run import Runner
-from evaluand.scorer import FunctionScorer, as_scorer
-from evaluand.stores.directory import DirectoryStore
-from evaluand.task import Request, as_task
-from evaluand.tasks.recorded import RecordedTask
-from evaluand.tasks.service import ServiceTask
+from evaluand.run.runner import Runner
+from evaluand.run.task import Request, as_task
+from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.run.tasks.service import ServiceTask
+from evaluand.store.directory import DirectoryStore
 from evaluand.trace import Trace
 
 _EXAMPLES = """\b

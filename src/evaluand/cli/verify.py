@@ -12,13 +12,13 @@ from rich.text import Text
 from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.run import display
-from evaluand.errors import EngineError, Fault, NotFound
+from evaluand.core.errors import EngineError, Fault, NotFound
+from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts import Facts
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.store import KINDS, resolve
-from evaluand.stores.directory import DirectoryStore
-from evaluand.verification import verify
-from evaluand.work import Tally
+from evaluand.report.verification import verify
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import KINDS, resolve
 
 _EXAMPLES = """\b
 Examples:

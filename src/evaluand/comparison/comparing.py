@@ -17,23 +17,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand import ids, registry, rows
-from evaluand.aggregation import Aggregation, Measure, check_measures, dataset_of, ranged, ranges_in, summary_of
+from evaluand.aggregation.aggregator import (
+    Aggregation,
+    Measure,
+    check_measures,
+    dataset_of,
+    ranged,
+    ranges_in,
+    summary_of,
+)
 from evaluand.comparison.difference import difference, mean_of, only
 from evaluand.comparison.pairing import Rows, paired, unpairable
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm
-from evaluand.errors import Doubt, NotFound, SpecError
-from evaluand.evaluation import Evaluation
-from evaluand.lookup import asked, examples_at
-from evaluand.metric import Metric, Missing, confidence_of, whole_of
-from evaluand.provenance import provenance
-from evaluand.registry import nearest
-from evaluand.rows import INDEX
-from evaluand.run import Run
-from evaluand.store import Store, at_once, check_name, drafted, exists, resolve
-from evaluand.verdict import is_shown, printable, same, verdict
-from evaluand.work import Receipt
+from evaluand.comparison.verdict import is_shown, printable, same, verdict
+from evaluand.core import identity, registry
+from evaluand.core.errors import Doubt, NotFound, SpecError
+from evaluand.core.provenance import provenance
+from evaluand.core.registry import nearest
+from evaluand.engine.keyed_work import Receipt
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric, Missing, confidence_of, whole_of
+from evaluand.run.excerpts import asked, examples_at
+from evaluand.run.runner import Run
+from evaluand.store import tables as rows
+from evaluand.store.store import Store, at_once, check_name, drafted, exists, resolve
+from evaluand.store.tables import INDEX
 
 METHOD = 3
 """Raised whenever the same evaluations and parameters would give other numbers."""
@@ -207,9 +216,9 @@ def compare(
         DataError: a metric refuses missing rows, and there are some.
 
     Example:
-        >>> from evaluand.dataset import Dataset
-        >>> from evaluand.evaluation import Evaluator
-        >>> from evaluand.run import Runner
+        >>> from evaluand.data.dataset import Dataset
+        >>> from evaluand.evaluation.evaluator import Evaluator
+        >>> from evaluand.run.runner import Runner
         >>> data = Dataset.from_rows([{"input": str(i), "expected": str(i)} for i in range(40)])
         >>> runner = Runner()
         >>> tasks = [lambda text: "0" if int(text) < 20 else text, str.strip]
@@ -240,7 +249,7 @@ def compare(
     spec |= {"labels": called}
     if not _listed(metrics) and (left_out := _left_out(evaluations, known, scorers)):
         spec |= {"left_out": left_out}
-    id = ids.artifact_id("comparisons", spec)
+    id = identity.artifact_id("comparisons", spec)
     found = store.is_sealed("comparisons", id)
     if not found:
         _make(store, id, spec, evaluations, measures, name, provenance(origin) | {"labels": called})
@@ -472,9 +481,9 @@ def _make(
 
 def tables_digest(tables: Iterable[list[dict[str, Any]]]) -> str:
     """32 hexadecimal digits that stand for the rows of some tables."""
-    state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
+    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
     for table in tables:
-        state.update(ids.encode(table))
+        state.update(identity.encode(table))
     return state.hexdigest()
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from evaluand.comparison.pairing import ABSENT, Rows
 from evaluand.comparison.significance import mcnemar, sign_flip
-from evaluand.intervals import (
+from evaluand.metrics.base.metric import WEIGHT, WEIGHTLESS, Metric, weights_of
+from evaluand.metrics.stats.intervals import (
     Arrays,
     Spread,
     bootstrap,
@@ -22,7 +23,6 @@ from evaluand.intervals import (
     paired_score,
     t_quantile,
 )
-from evaluand.metric import WEIGHT, WEIGHTLESS, Metric, weights_of
 
 POWER: Final = 0.8
 REPLICATES: Final = 2000

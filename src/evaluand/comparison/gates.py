@@ -31,20 +31,20 @@ from typing import Any, Final, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
-from evaluand.aggregation import Measure, dataset_of, held_as, is_repeated, measured, shards
-from evaluand.apart import AT_MOST, Kind
+from evaluand.aggregation.aggregator import Measure, dataset_of, held_as, is_repeated, measured, shards
+from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.comparison.comparing import declared_of, find_evaluations, metric_of
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.pairing import Rows, paired, unpairable
-from evaluand.errors import DataError, NotFound, SpecError
-from evaluand.evaluation import Evaluation
-from evaluand.groups import MetricRow, summarise
-from evaluand.ids import encode
-from evaluand.intervals import clopper_pearson
-from evaluand.metric import Metric, Missing
-from evaluand.registry import nearest
-from evaluand.signature import told_apart, words_of
-from evaluand.store import Store
+from evaluand.core.errors import DataError, NotFound, SpecError
+from evaluand.core.identity import encode
+from evaluand.core.registry import nearest
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.metrics.base.signature import told_apart, words_of
+from evaluand.metrics.stats.disparity import AT_MOST, Kind
+from evaluand.metrics.stats.intervals import clopper_pearson
+from evaluand.store.store import Store
 
 BASELINE: Final = "baseline"
 BETTER: Final = "better than"
@@ -102,7 +102,7 @@ class Gate:
             ('answer', (('topic', 'algebra'),), 'not worse than', 'base', 0.02, 0.95)
             >>> Gate.parse("accuracy => 0.9")
             Traceback (most recent call last):
-            evaluand.errors.SpecError: gate 'accuracy => 0.9': at 10 stands '=', but >=, <=, >, <, ... is expected
+            evaluand.core.errors.SpecError: gate 'accuracy => 0.9': at 10 stands '=', but >=, <=, >, <, ... is expected
         """
         return _Parser(text).gate()
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evaluand.intervals import binomial_tail, normal_tail, scrambled
+from evaluand.metrics.stats.intervals import binomial_tail, normal_tail, scrambled
 
 EXACT_CLUSTERS: Final = 16
 DRAWN_CLUSTERS: Final = 20_000

@@ -20,8 +20,8 @@ Paths are relative to the file. Code is imported only from where the file says.
     running   all of it in order
 """
 
-from evaluand.experiment.code import referred
-from evaluand.experiment.running import Experiment, Result, Results
+from evaluand.experiment.experiment import Experiment, Result, Results
 from evaluand.experiment.spec import ExperimentSpec, json_schema
+from evaluand.experiment.user_code import referred
 
 __all__ = ["Experiment", "ExperimentSpec", "Result", "Results", "json_schema", "referred"]

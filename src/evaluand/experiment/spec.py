@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, field_validator
 from pydantic_core import PydanticCustomError
 
-from evaluand import registry
-from evaluand.class_scores import ScoredBy
-from evaluand.document import Place
-from evaluand.engine import TRANSIENT, Policy
-from evaluand.fairness import Criterion
+from evaluand.aggregation.fairness import Criterion
+from evaluand.core import registry
+from evaluand.core.files.yaml import Place
+from evaluand.engine.engine import TRANSIENT, Policy
+from evaluand.metrics.base.class_scores import ScoredBy
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from evaluand.intervals import cluster_variance, clustered_wilson, count_rows, wilson
-from evaluand.metric import NO_ROWS, VALUE, Columns, Direction, Reduce, State, Values
-from evaluand.metrics.averaging import Averaging, OfColumn, alone, quotient, unweighable, zeros_and_ones
+from evaluand.metrics.base.averaging import Averaging, OfColumn, alone, quotient, unweighable, zeros_and_ones
+from evaluand.metrics.base.metric import NO_ROWS, VALUE, Columns, Direction, Reduce, State, Values
+from evaluand.metrics.stats.intervals import cluster_variance, clustered_wilson, count_rows, wilson
 
 
 @dataclass(frozen=True, kw_only=True)

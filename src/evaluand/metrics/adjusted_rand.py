@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from evaluand.metric import WEIGHT, Columns, State, weights_of
-from evaluand.metrics.clustering import Clustering
+from evaluand.metrics.base.clustering import Clustering
+from evaluand.metrics.base.metric import WEIGHT, Columns, State, weights_of
 
 
 @dataclass(frozen=True, kw_only=True)

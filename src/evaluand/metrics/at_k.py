@@ -8,11 +8,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns, Direction, Reduce, refuse, whole_of
+from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Share
-from evaluand.metrics.averaging import Averaging
-from evaluand.metrics.student import Student
+from evaluand.metrics.base.averaging import Averaging
+from evaluand.metrics.base.metric import VALUE, Columns, Direction, Reduce, refuse, whole_of
+from evaluand.metrics.base.student import Student
 
 Gains = Literal["linear", "exponential"]
 

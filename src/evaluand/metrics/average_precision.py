@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.curves import POINTS, Curve, precision_recall_curve
-from evaluand.metrics.one_vs_rest import OneVsRest, Ties
+from evaluand.metrics.base.curves import POINTS, Curve, precision_recall_curve
+from evaluand.metrics.base.one_vs_rest import OneVsRest, Ties
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metric import Fill
-from evaluand.metrics.of_boxes import COCO, Detected, OfBoxes
+from evaluand.metrics.base.boxes import COCO, Detected, OfBoxes
+from evaluand.metrics.base.metric import Fill
 
 
 @dataclass(frozen=True, kw_only=True)

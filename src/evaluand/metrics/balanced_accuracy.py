@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import ByClass, ClassCounts, harmonic
+from evaluand.metrics.base.confusion import ByClass, ClassCounts, harmonic
 
 
 @dataclass(frozen=True, kw_only=True)

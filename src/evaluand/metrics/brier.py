@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from evaluand.class_scores import GIVE_SCORES, SCORES, OfScores, probabilities
-from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns, Reduce
-from evaluand.metrics.errors import PartlyDefined
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, probabilities
+from evaluand.metrics.base.metric import VALUE, Columns, Reduce
+from evaluand.metrics.base.numeric_pairs import PartlyDefined
 from evaluand.metrics.log_loss import of_truth
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import ClassCounts, OfCounts, harmonic
-from evaluand.metric import Columns
+from evaluand.metrics.base.confusion import ClassCounts, OfCounts, harmonic
+from evaluand.metrics.base.metric import Columns
 
 
 @dataclass(frozen=True, kw_only=True)

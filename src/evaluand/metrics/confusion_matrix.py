@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluand.counts import Confusion, confusion, plain_number
-from evaluand.curves import PARTS, Curve, Drawn, named
-from evaluand.metric import WEIGHT, Columns, Metric, State
+from evaluand.metrics.base.confusion import Confusion, confusion, plain_number
+from evaluand.metrics.base.curves import PARTS, Curve, Drawn, named
+from evaluand.metrics.base.metric import WEIGHT, Columns, Metric, State
 
 
 @dataclass(frozen=True, kw_only=True)

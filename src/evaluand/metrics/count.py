@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns, Direction, Metric, State, Values
-from evaluand.rows import INDEX
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.metric import VALUE, Columns, Direction, Metric, State, Values
+from evaluand.store.tables import INDEX
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from evaluand.class_scores import (
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.class_scores import (
     CONFIDENCE,
     GIVE_SCORES,
     SCORES,
@@ -16,12 +17,11 @@ from evaluand.class_scores import (
     class_of_confidence,
     probabilities,
 )
-from evaluand.counts import PREDICTION, TRUTH
-from evaluand.curves import Curve, Drawn, named
-from evaluand.errors import SpecError
-from evaluand.intervals import wilson
-from evaluand.metric import LABELS, WEIGHT, Columns, Metric, State, Values, numbers, refuse, whole_of
-from evaluand.statistic import Statistic, clusters_of
+from evaluand.metrics.base.confusion import PREDICTION, TRUTH
+from evaluand.metrics.base.curves import Curve, Drawn, named
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Metric, State, Values, numbers, refuse, whole_of
+from evaluand.metrics.base.weighted_rows import Statistic, clusters_of
+from evaluand.metrics.stats.intervals import wilson
 
 Binning = Literal["width", "mass"]
 Norm = Literal["l1", "max"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from evaluand.errors import SpecError
-from evaluand.metrics.counting import Counting
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.counting import Counting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import ALL_WRONG, NO_CLASS, PREDICTION, TRUTH, ByClass, ClassCounts, Label, has_sets
-from evaluand.metric import LABELS, Columns
-from evaluand.metrics.class_ratio import distinct_labels
+from evaluand.metrics.base.class_ratio import distinct_labels
+from evaluand.metrics.base.confusion import (
+    ALL_WRONG,
+    NO_CLASS,
+    PREDICTION,
+    TRUTH,
+    ByClass,
+    ClassCounts,
+    Label,
+    has_sets,
+)
+from evaluand.metrics.base.metric import LABELS, Columns
 
 
 @dataclass(frozen=True, kw_only=True)

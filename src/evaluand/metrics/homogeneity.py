@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metrics.clustering import Contingency, OfEntropies, entropy, mutual_information, share_of
+from evaluand.metrics.base.clustering import Contingency, OfEntropies, entropy, mutual_information, share_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from evaluand.metrics.class_ratio import ClassRatio
+from evaluand.metrics.base.class_ratio import ClassRatio
 
 
 @dataclass(frozen=True, kw_only=True)

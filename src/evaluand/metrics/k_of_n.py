@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.replications import OverReplications
+from evaluand.metrics.base.replications import OverReplications
 
 
 @dataclass(frozen=True, kw_only=True)

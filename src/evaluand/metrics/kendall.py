@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.metric import WEIGHT, Columns
-from evaluand.metrics.errors import PREDICTION, TRUTH
-from evaluand.metrics.linear import OfNumbers
-from evaluand.statistic import reordered
+from evaluand.metrics.base.linear import OfNumbers
+from evaluand.metrics.base.metric import WEIGHT, Columns
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH
+from evaluand.metrics.base.weighted_rows import reordered
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from evaluand.class_scores import GIVE_SCORES, SCORES, OfScores, probabilities
-from evaluand.counts import TRUTH
-from evaluand.errors import SpecError
-from evaluand.metric import LABELS, VALUE, Columns, Reduce
-from evaluand.metrics.errors import PartlyDefined
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, probabilities
+from evaluand.metrics.base.confusion import TRUTH
+from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Reduce
+from evaluand.metrics.base.numeric_pairs import PartlyDefined
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.intervals import count_rows
-from evaluand.metric import NO_ROWS, VALUE, Columns, Metric, State, Values
-from evaluand.metrics.errors import PREDICTION, TOO_LARGE, TRUTH, absolute_errors, paired_numbers
+from evaluand.metrics.base.metric import NO_ROWS, VALUE, Columns, Metric, State, Values
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TOO_LARGE, TRUTH, absolute_errors, paired_numbers
+from evaluand.metrics.stats.intervals import count_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns, Direction, numbers, refuse
-from evaluand.metrics.averaging import OfColumn
-from evaluand.metrics.student import Student
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.averaging import OfColumn
+from evaluand.metrics.base.metric import VALUE, Columns, Direction, numbers, refuse
+from evaluand.metrics.base.student import Student
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metrics.errors import MeanError, absolute_errors
+from evaluand.metrics.base.numeric_pairs import MeanError, absolute_errors
 
 
 @dataclass(frozen=True, kw_only=True)

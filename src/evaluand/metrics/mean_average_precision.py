@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.curves import PARTS, POINTS, Curve, Drawn, named, thinned
-from evaluand.detection import Definition, Points, curve, definition_of, mean_over_recall
-from evaluand.metric import WEIGHT, Columns, Metric, State
-from evaluand.metrics.of_boxes import DETECTED, Detected, OfBoxes
+from evaluand.metrics.base.boxes import DETECTED, Detected, OfBoxes
+from evaluand.metrics.base.curves import PARTS, POINTS, Curve, Drawn, named, thinned
+from evaluand.metrics.base.metric import WEIGHT, Columns, Metric, State
+from evaluand.metrics.detection import Definition, Points, curve, definition_of, mean_over_recall
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns, Reduce
+from evaluand.core.errors import SpecError
 from evaluand.metrics.at_k import refuse_ranks
-from evaluand.metrics.student import Student
+from evaluand.metrics.base.metric import VALUE, Columns, Reduce
+from evaluand.metrics.base.student import Student
 
 
 @dataclass(frozen=True, kw_only=True)

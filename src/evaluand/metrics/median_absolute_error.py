@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.metric import VALUE, Columns
-from evaluand.metrics.errors import PREDICTION, TRUTH, absolute_errors, paired_numbers
+from evaluand.metrics.base.metric import VALUE, Columns
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, absolute_errors, paired_numbers
 from evaluand.metrics.quantile import Positional, at_share
 
 

@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.metrics.clustering import Contingency, OfEntropies, entropy, mutual_information, share_of
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.clustering import Contingency, OfEntropies, entropy, mutual_information, share_of
 
 
 @dataclass(frozen=True, kw_only=True)

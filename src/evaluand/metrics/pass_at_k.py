@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns
-from evaluand.metrics.averaging import OfColumn, zeros_and_ones
-from evaluand.metrics.replications import OverReplications
-from evaluand.metrics.student import Student
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.averaging import OfColumn, zeros_and_ones
+from evaluand.metrics.base.metric import VALUE, Columns
+from evaluand.metrics.base.replications import OverReplications
+from evaluand.metrics.base.student import Student
 
 
 @dataclass(frozen=True, kw_only=True)

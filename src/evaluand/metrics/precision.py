@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evaluand.metrics.counting import Counting
+from evaluand.metrics.base.counting import Counting
 
 
 @dataclass(frozen=True, kw_only=True)

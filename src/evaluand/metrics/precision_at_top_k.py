@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.metric import Columns, State, Values, refuse_empty, whole_of
-from evaluand.metrics.errors import PREDICTION, TRUTH, paired_numbers
-from evaluand.statistic import Statistic
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.metric import Columns, State, Values, refuse_empty, whole_of
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
+from evaluand.metrics.base.weighted_rows import Statistic
 
 Top = Literal["largest", "first"]
 

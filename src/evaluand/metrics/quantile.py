@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.intervals import cluster_sums, cluster_variance, clustered_wilson, count_rows, wilson
-from evaluand.metric import (
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.metric import (
     CLUSTER,
     NO_ROWS,
     VALUE,
@@ -22,7 +21,8 @@ from evaluand.metric import (
     confidence_of,
     numbers,
 )
-from evaluand.metrics.errors import TOO_LARGE
+from evaluand.metrics.base.numeric_pairs import TOO_LARGE
+from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, clustered_wilson, count_rows, wilson
 
 _ROWS = ("row_group", "row_value", "row_cluster")
 

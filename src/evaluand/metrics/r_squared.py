@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.metric import Columns
-from evaluand.metrics.errors import PREDICTION, TRUTH
-from evaluand.metrics.linear import OfNumbers, Sums, centred, scaled, sums
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.linear import OfNumbers, Sums, centred, scaled, sums
+from evaluand.metrics.base.metric import Columns
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH
 
 Constant = Literal["undefined", "zero_or_one"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.curves import POINTS, Curve, roc_curve
-from evaluand.metrics.one_vs_rest import OneVsRest, Ties
+from evaluand.metrics.base.curves import POINTS, Curve, roc_curve
+from evaluand.metrics.base.one_vs_rest import OneVsRest, Ties
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from typing import Self
 
 import numpy as np
 
-from evaluand.counts import PREDICTION, Label, has_sets
-from evaluand.metric import LABELS, VALUE, Columns, Labels, State, Values, refuse
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.class_ratio import check_labels, positive
+from evaluand.metrics.base.class_ratio import check_labels, positive
+from evaluand.metrics.base.confusion import PREDICTION, Label, has_sets
+from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Labels, State, Values, refuse
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import orjson
 
 from evaluand._version import __version__
-from evaluand.errors import NotFound, SpecError
-from evaluand.lookup import answers, asked, examples_at, plain
-from evaluand.registry import nearest
+from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.registry import nearest
 from evaluand.report.text import SHORT_ID, labelled
+from evaluand.run.excerpts import answers, asked, examples_at, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evaluand.aggregation import Aggregation, Measure
-    from evaluand.dataset import Dataset
-    from evaluand.evaluation import Evaluation
-    from evaluand.lineage import Lineage
-    from evaluand.metric import Metric
-    from evaluand.run import Run
-    from evaluand.store import Manifest, Ref, Store
+    from evaluand.aggregation.aggregator import Aggregation, Measure
+    from evaluand.data.dataset import Dataset
+    from evaluand.engine.keyed_work import Receipt
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.metrics.base.metric import Metric
+    from evaluand.report.lineage import Lineage
+    from evaluand.run.runner import Run
+    from evaluand.store.store import Manifest, Ref, Store
     from evaluand.tradeoff import Tradeoff
-    from evaluand.work import Receipt
 
 Facts = dict[str, Any]
 
@@ -193,7 +193,7 @@ def tradeoffs_facts(aggregation: Aggregation) -> list[Facts]:
     """The trade-offs that an experiment asked for: their points, of those at thresholds only the front; or the reason
     why there are none.
     """
-    from evaluand.tradeoff.stored import tradeoffs_of  # on use: `evaluand list` does without Arrow
+    from evaluand.tradeoff.evaluations import tradeoffs_of  # on use: `evaluand list` does without Arrow
 
     return [
         {"name": trade.name, "objectives": list(trade.objectives)}
@@ -413,7 +413,7 @@ def value_facts(
     Raises:
         SpecError: there is no such value.
     """
-    from evaluand.lineage import lineage_of_value  # on use: `evaluand list` does without Arrow
+    from evaluand.report.lineage import lineage_of_value  # on use: `evaluand list` does without Arrow
 
     values = aggregation.table().to_pylist()
     if metric not in (kinds := dict.fromkeys(row["metric"] for row in values)):
@@ -437,7 +437,7 @@ def _traced(
     evaluation: Evaluation, against: Evaluation | None, scorers: Sequence[str], n: int
 ) -> dict[str, list[Facts]]:
     """By scorer the lowest rows, or those that another evaluation grades otherwise, each beside that one's."""
-    from evaluand.lineage import lineage  # on use, as above
+    from evaluand.report.lineage import lineage  # on use, as above
 
     found = {}
     for scorer in scorers:
@@ -472,8 +472,11 @@ def _graded_rows(found: Lineage) -> list[Facts]:
 
 def _tell_calls(evaluation: Evaluation, run: Run | None, rows: Mapping[str, Sequence[Facts]]) -> None:
     """Puts into rows of feedbacks, by scorer, what their tables leave to the run."""
-    from evaluand.feedback.kept import is_of_feedback, told  # on use: `evaluand list` does without Arrow
-    from evaluand.grading import Sources
+    from evaluand.evaluation.feedback.call_storage import (  # on use: `evaluand list` does without Arrow
+        is_of_feedback,
+        told,
+    )
+    from evaluand.evaluation.grading import Sources
 
     sources, specs = Sources(run), evaluation.manifest["spec"]["scorers"]
     judged = [(row, specs[s]) for s, found in rows.items() if is_of_feedback(specs[s]) for row in found if row[CALLS]]
@@ -732,7 +735,7 @@ def _low(batches: Iterable[pa.RecordBatch], n: int, below: float, metric: Metric
 
 def _row(batch: pa.RecordBatch, i: int) -> dict[str, Any]:
     """One row of a batch, with its JSON read."""
-    from evaluand.rows import is_json  # on use: `evaluand list` does without Arrow
+    from evaluand.store.tables import is_json  # on use: `evaluand list` does without Arrow
 
     row: dict[str, Any] = batch.slice(i, 1).to_pylist()[0]
     read = (field.name for field in batch.schema if is_json(field) and row[field.name] is not None)

@@ -8,10 +8,10 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evaluand.report.cells import CELL, count_text, plain_table
-from evaluand.report.charts import Axis, Dot, strip
 from evaluand.report.facts import Facts
-from evaluand.report.markup import clean, name, table, th
+from evaluand.report.html.charts import Axis, Dot, strip
+from evaluand.report.html.markup import clean, name, table, th
+from evaluand.report.terminal.cells import CELL, count_text, plain_table
 from evaluand.report.text import number_format, numbers, safe, seconds
 
 _STYLES: Final = {"failed": "red", "abstained": "yellow", "waiting": "yellow"}

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.signature import told_apart
+from evaluand.metrics.base.signature import told_apart
 
 SHORT_ID = 12
 LABEL = 60

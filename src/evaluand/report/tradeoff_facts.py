@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.apart import Ends
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
+from evaluand.metrics.stats.disparity import Ends
 from evaluand.report.text import LABEL, safe
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
 from evaluand.tradeoff.front import non_dominated

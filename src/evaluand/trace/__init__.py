@@ -20,7 +20,8 @@ Why it is so:
   changes no duration.
 - The input and output of the root are the example's input and the response; these stand in their own tables, so the
   root keeps them by reference and `Trace.rows` leaves them out.
-- What a run keeps is the `Trace` alone. A tracer of `evaluand.tracers` opens the same spans and is told of each step as
+- What a run keeps is the `Trace` alone. A tracer of `evaluand.trace.tracers` opens the same spans and is told of each
+step as
   it is taken (`Watcher`), so that it can write it to a file or to a backend at once.
 
 The current span is a context variable: asyncio tasks and `asyncio.to_thread` inherit it, plain threads do not. Give

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from orjson import Fragment
 
-from evaluand.errors import DataError, Fault
+from evaluand.core.errors import DataError, Fault
 from evaluand.trace.spans import STATUSES, Span, TaskSpan
 from evaluand.trace.values import text_of
 
@@ -71,7 +71,7 @@ def _object(kept: Mapping[str, Any]) -> Fragment:
     kept = dict(kept)  # a thread that outlives the call may still be adding
     if len(kept) == 1:
         ((key, item),) = kept.items()
-        if key.startswith("$"):  # as evaluand.ids does: a single such key would read as a marked value
+        if key.startswith("$"):  # as evaluand.core.identity does: a single such key would read as a marked value
             kept = {"$" + key: item}
     try:
         text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 import orjson
 from orjson import Fragment
 
-from evaluand.errors import SpecError
-from evaluand.ids import encode
-from evaluand.jsonlike import unstorable
+from evaluand.core.errors import SpecError
+from evaluand.core.identity import encode
+from evaluand.core.json_like import unstorable
 from evaluand.trace.tracer import OpenSpanError, Tracer
 from evaluand.trace.tree import label
 from evaluand.trace.values import nanoseconds, stack_trace, text_of, value_of
 
 if TYPE_CHECKING:
+    from evaluand.trace.export import Context, ExportedSpan, SpanStatus
     from evaluand.trace.traces import Trace
-    from evaluand.viewing import Context, ExportedSpan, SpanStatus
 
 STATUSES = ("unset", "ok", "error")
 
@@ -418,7 +418,7 @@ def status_code(status: str) -> int:
 
 
 def _viewing() -> ModuleType:
-    from evaluand import viewing  # pydantic, which only those load who look
+    from evaluand.trace import export as viewing  # pydantic, which only those load who look
 
     return viewing
 

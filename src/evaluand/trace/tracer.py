@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
 
 if TYPE_CHECKING:
+    from evaluand.trace.export import Context, ExportedSpan
     from evaluand.trace.spans import Span, TaskSpan
     from evaluand.trace.traces import Trace
-    from evaluand.viewing import Context, ExportedSpan
 
 
 class Tracer(ABC):

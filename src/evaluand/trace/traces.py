@@ -18,7 +18,7 @@ from evaluand.trace.tree import label, tree
 from evaluand.trace.watcher import Watcher
 
 if TYPE_CHECKING:
-    from evaluand.viewing import ExportedSpan
+    from evaluand.trace.export import ExportedSpan
 
 
 class Trace:
@@ -160,8 +160,8 @@ class Trace:
         A row is `[number, parent, name, kind, start, duration, status, input, output, attributes, events]`: `start` in
         microseconds since the trace's start, `duration` in microseconds or None for a span still open (with a status:
         logged elsewhere, without its times), `status` an index into `STATUSES`. Values are such that `orjson.dumps`
-        writes their canonical text (`evaluand.ids`); none is None, and so is no attribute or event. An event is
-        `[name, time, value]`, `time` like `start`.
+        writes their canonical text (`evaluand.core.identity`); none is None, and so is no attribute or event. An event
+        is `[name, time, value]`, `time` like `start`.
 
         The root has a row only if it has attributes or events, and that row has no input and output. Spans opened
         later, by threads that outlive the call, are not in it.

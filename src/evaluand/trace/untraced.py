@@ -11,7 +11,7 @@ from evaluand.trace.spans import Span, TaskSpan, current_span
 from evaluand.trace.traces import Trace
 
 if TYPE_CHECKING:
-    from evaluand.viewing import Context, ExportedSpan
+    from evaluand.trace.export import Context, ExportedSpan
 
 
 class UntracedSpan(TaskSpan):

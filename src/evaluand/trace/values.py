@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from evaluand.ids import decode
+from evaluand.core.identity import decode
 
 
 def text_of(value: object) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Watcher:
-    """Whoever wants to be told of the steps of a trace as they are taken; see `evaluand.tracers`.
+    """Whoever wants to be told of the steps of a trace as they are taken; see `evaluand.trace.tracers`.
 
     Attributes:
         gives_ids: whether spans take their ids from it; then it is to be told before all others.

@@ -7,8 +7,8 @@ how much that is. Of a system without thresholds (an LLM application and its set
     Confidences ── solve ──▶ Tradeoff ── front ──▶ indicators, interval ── pick ──▶ one point ── at ──▶ other rows
 """
 
-from evaluand.tradeoff.comparing import RADAR, compared, shared_objectives
 from evaluand.tradeoff.confidences import Confidences
+from evaluand.tradeoff.indicators import RADAR, compared, shared_objectives
 from evaluand.tradeoff.objectives import Objective
 from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.solving import solve

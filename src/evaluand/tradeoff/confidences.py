@@ -17,9 +17,9 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from evaluand.errors import DataError, Fault, SpecError, kind_of
-from evaluand.labels import coded, in_order
-from evaluand.tradeoff.asked import listed, named
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.metrics.base.labels import coded, in_order
+from evaluand.tradeoff.arguments import listed, named
 
 Thresholds = Literal["every", "roc"]
 """`every` distinct confidence of the model, besides the threshold that nothing reaches; or only those that are corners

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
 
 NICHE: Final = 0.01
 """Points nearer than this share a niche."""

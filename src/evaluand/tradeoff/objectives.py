@@ -15,21 +15,38 @@ from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
-from evaluand import registry
-from evaluand.apart import Ends, Kind, disparity, spread
-from evaluand.class_scores import CONFIDENCE, OfScores
-from evaluand.counts import PREDICTION, TRUTH, ClassCounts, Confusion, OfCounts, class_counts
-from evaluand.disparity import Compared
-from evaluand.errors import SpecError, kind_of
-from evaluand.fairness import CRITERIA, Criterion
-from evaluand.intervals import Spread, clustered_wilson, correlation_of, interval_within, mean_of_shares, wilson
-from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Direction, Metric, Values, confidence_of
-from evaluand.registry import nearest
-from evaluand.rows import INDEX
-from evaluand.statistic import Statistic
-from evaluand.tradeoff.asked import listed
+from evaluand.aggregation.disparity import Compared
+from evaluand.aggregation.fairness import CRITERIA, Criterion
+from evaluand.core import registry
+from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.registry import nearest
+from evaluand.metrics.base.class_scores import CONFIDENCE, OfScores
+from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts, Confusion, OfCounts, class_counts
+from evaluand.metrics.base.metric import (
+    CLUSTER,
+    LABELS,
+    VALUE,
+    WEIGHT,
+    Columns,
+    Direction,
+    Metric,
+    Values,
+    confidence_of,
+)
+from evaluand.metrics.base.weighted_rows import Statistic
+from evaluand.metrics.stats.disparity import Ends, Kind, disparity, spread
+from evaluand.metrics.stats.intervals import (
+    Spread,
+    clustered_wilson,
+    correlation_of,
+    interval_within,
+    mean_of_shares,
+    wilson,
+)
+from evaluand.store.tables import INDEX
+from evaluand.tradeoff.arguments import listed
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
-from evaluand.tradeoff.short import meant
+from evaluand.tradeoff.short_names import meant
 
 Undefined = Literal["nan", "zero"]
 """What a rate without rows is: undefined, and its group left out of a disparity; or 0. A ratio of zeros is then 0 too,

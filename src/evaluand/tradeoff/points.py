@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from evaluand.apart import Ends
-from evaluand.disparity import DisparityRow
-from evaluand.errors import Doubt, SpecError
-from evaluand.metric import confidence_of
-from evaluand.tradeoff.asked import listed, made, whole
+from evaluand.aggregation.disparity import DisparityRow
+from evaluand.core.errors import Doubt, SpecError
+from evaluand.metrics.base.metric import confidence_of
+from evaluand.metrics.stats.disparity import Ends
+from evaluand.tradeoff.arguments import listed, made, whole
 from evaluand.tradeoff.confidences import READ, Confidences, group_text
+from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.front import (
     distinct,
     fronts,
@@ -29,11 +30,10 @@ from evaluand.tradeoff.front import (
     spreads,
     uniformity,
 )
-from evaluand.tradeoff.limits import Limit
-from evaluand.tradeoff.long import table_of
 from evaluand.tradeoff.objectives import Objective, Undefined
 from evaluand.tradeoff.resampling import HALVES, REPLICATES, between_worths, halved, replicated, simultaneous
-from evaluand.tradeoff.valuing import policy_of, valued
+from evaluand.tradeoff.table import table_of
+from evaluand.tradeoff.values import policy_of, valued
 
 if TYPE_CHECKING:
     import pandas as pd

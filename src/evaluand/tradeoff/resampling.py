@@ -14,8 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.intervals import Spread, interval_within
+from evaluand.core.errors import SpecError
+from evaluand.metrics.stats.intervals import Spread, interval_within
 from evaluand.tradeoff.confidences import Confidences, Groups, cells_of
 from evaluand.tradeoff.objectives import Objective
 

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.errors import SpecError
-from evaluand.tradeoff.asked import listed, made
+from evaluand.core.errors import SpecError
+from evaluand.tradeoff.arguments import listed, made
 from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combined
 from evaluand.tradeoff.objectives import Objective, Undefined, objectives_of
 from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.valuing import policy_of, valued
+from evaluand.tradeoff.values import policy_of, valued
 
 
 def solve(

@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from evaluand.cells import typed, written_as_real
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.cells import typed, written_as_real
+from evaluand.core.registry import nearest
+from evaluand.data.dataset import Dataset
+from evaluand.data.sources import Source, open_texts
 from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.reading import Findings, Node, dump, load, replacing, version_of
-from evaluand.problem import TargetDataset
-from evaluand.registry import nearest
-from evaluand.source import Source, open_texts
+from evaluand.problem.problem import TargetDataset
 
 LEARNING: Final = "learningData"
 SHOWN: Final = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evaluand.detection import AveragePrecision, Points, average_precision
+from evaluand.metrics.detection import AveragePrecision, Points, average_precision
 
 
 def objectDetectionAP(  # noqa: N802 - its published name

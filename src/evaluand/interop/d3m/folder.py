@@ -16,10 +16,14 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.dataset import Dataset
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.registry import nearest
+from evaluand.data.dataset import Dataset
+from evaluand.data.sources import open_texts
+from evaluand.data.split import Folds
+from evaluand.interop.d3m.checks import fitting_splits, fitting_table, keys_of, learning
 from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples, read_table
-from evaluand.interop.d3m.finding import (
+from evaluand.interop.d3m.paths import (
     DATASET,
     PARTS,
     TRUTH,
@@ -31,15 +35,11 @@ from evaluand.interop.d3m.finding import (
     root_of,
     shown,
 )
-from evaluand.interop.d3m.fitting import fitting_splits, fitting_table, keys_of, learning
 from evaluand.interop.d3m.problem import examine_problem
 from evaluand.interop.d3m.reading import Findings
 from evaluand.interop.d3m.splits import Keys
-from evaluand.problem import Problem, TargetDataset
-from evaluand.registry import nearest
-from evaluand.source import open_texts
-from evaluand.split import Folds
-from evaluand.store import check_name
+from evaluand.problem.problem import Problem, TargetDataset
+from evaluand.store.store import check_name
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

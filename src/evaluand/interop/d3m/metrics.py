@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.registry import nearest
 from evaluand.interop.d3m.names import name_of
-from evaluand.problem import Criterion
-from evaluand.registry import nearest
-from evaluand.scoring import judge
+from evaluand.problem import judge
+from evaluand.problem.problem import Criterion
 
 _PARAMETERS: Final = {"K": "k", "k": "k", "posLabel": "positive", "pos_label": "positive"}
 _REFUSED: Final = "roc_auc"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from evaluand import registry
-from evaluand.errors import DataError, Fault
-from evaluand.problem import SubType, TaskType
-from evaluand.registry import nearest
+from evaluand.core import registry
+from evaluand.core.errors import DataError, Fault
+from evaluand.core.registry import nearest
+from evaluand.problem.problem import SubType, TaskType
 
 Version = tuple[int, ...]
 
@@ -131,7 +131,7 @@ COLUMN_TYPES: Final = {
     "geojson": "text",
     "unknown": "text",
 }
-"""The types of columns → those of `evaluand.cells`."""
+"""The types of columns → those of `evaluand.core.files.cells`."""
 
 
 def takes_k(version: Version) -> tuple[str, ...]:

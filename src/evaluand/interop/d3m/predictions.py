@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from evaluand.cells import typed, written_as_real
-from evaluand.csv_text import check_quotes, header_of, mapped, records_in
-from evaluand.errors import DataError, Fault
+from evaluand.core.errors import DataError, Fault
+from evaluand.core.files.cells import typed, written_as_real
+from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
+from evaluand.core.registry import nearest
+from evaluand.data.sources import Source, open_texts
+from evaluand.interop.d3m.columns import Form
 from evaluand.interop.d3m.dataset import SHOWN
-from evaluand.interop.d3m.form import Form
 from evaluand.interop.d3m.reading import Findings, no_file
-from evaluand.registry import nearest
-from evaluand.source import Source, open_texts
 
 CONFIDENCE: Final = "confidence"
 RANK: Final = "rank"

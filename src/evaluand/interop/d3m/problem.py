@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from evaluand import registry
-from evaluand.errors import DataError, Doubt, Fault, SpecError
+from evaluand.core import registry
+from evaluand.core.errors import DataError, Doubt, Fault, SpecError
 from evaluand.interop.d3m.names import (
     KEYWORDS,
     METHODS,
@@ -29,7 +29,7 @@ from evaluand.interop.d3m.names import (
     takes_label,
 )
 from evaluand.interop.d3m.reading import Findings, Node, dump, load, parsed, version_of
-from evaluand.problem import (
+from evaluand.problem.problem import (
     ColumnPlace,
     Criterion,
     DatasetView,

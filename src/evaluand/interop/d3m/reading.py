@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import orjson
 
-from evaluand.errors import DataError, Fault, kind_of
+from evaluand.core.errors import DataError, Fault, kind_of
+from evaluand.core.registry import nearest
 from evaluand.interop.d3m.names import VERSIONS, Version
-from evaluand.problem import is_inside, outside
-from evaluand.registry import nearest
+from evaluand.problem.problem import is_inside, outside
 
 _LARGEST: Final = 64 << 20
 

@@ -16,21 +16,21 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
-from evaluand import ids
-from evaluand.errors import Fault, SpecError
+from evaluand.core import identity
+from evaluand.core.errors import Fault, SpecError
 from evaluand.experiment import Results
+from evaluand.interop.d3m.columns import Form
 from evaluand.interop.d3m.dataset import write_csv
 from evaluand.interop.d3m.folder import ProblemFolder
-from evaluand.interop.d3m.form import Form
-from evaluand.interop.d3m.judging import judged
-from evaluand.interop.d3m.kept import Rows, keep
+from evaluand.interop.d3m.judge import judged
 from evaluand.interop.d3m.names import METRICS, UPPER, WORDS
-from evaluand.interop.d3m.parts import Part, assigned, files_beside, parts_of
-from evaluand.interop.d3m.tested import tested
-from evaluand.metric import Metric
-from evaluand.problem import Criterion, Problem
-from evaluand.scoring import DEFINITIONS, STANDARD, Judgement, Reads
-from evaluand.store import Store
+from evaluand.interop.d3m.prediction_files import Part, assigned, files_beside, parts_of
+from evaluand.interop.d3m.to_native import Rows, keep
+from evaluand.interop.d3m.truth import tested
+from evaluand.metrics.base.metric import Metric
+from evaluand.problem import DEFINITIONS, STANDARD, Judgement, Reads
+from evaluand.problem.problem import Criterion, Problem
+from evaluand.store.store import Store
 
 Layout = Literal["3.1.1", "4"]
 LAYOUTS: Final = ("3.1.1", "4")
@@ -135,7 +135,7 @@ class Scores:
         schema = pa.schema([(name, {**numbers, **counts}.get(name, pa.string())) for name in records[0]])
         for record in records:
             record |= {name: None for name in numbers if math.isnan(record[name])}
-            record["data"] = None if record["data"] is None else ids.encode(record["data"]).decode()
+            record["data"] = None if record["data"] is None else identity.encode(record["data"]).decode()
         return pa.Table.from_pylist(records, schema)
 
     def csv(self, layout: Layout = "3.1.1") -> pa.Table:
@@ -245,7 +245,7 @@ def score(
     files = assigned([Path(path) for path in given] or files_beside(task), task)
     parts = [*parts_of(files, task, findings)]
     findings.check()
-    digests = {path: ids.digest_of_file(path) for path in files}
+    digests = {path: identity.digest_of_file(path) for path in files}
     found = [(one, each) for one in parts for each in judged(one, task, definition, 0.95 if intervals else None)]
     metrics = {each.made.signature: (each.made, each.reads) for _, each in found}
     told = (replace(note, where=f"{one.file}: {note.where}") for one, each in found for note in each.notes)
@@ -255,8 +255,8 @@ def score(
         rows=tuple(_score(each, one, digests[one.file]) for one, each in found),
         notes=tuple(notes),
         digests={
-            "problem": ids.digest_of_file(task.document),
-            "truth": ids.digest_of_file(task.truth.path),
+            "problem": identity.digest_of_file(task.document),
+            "truth": identity.digest_of_file(task.truth.path),
         },
         parts=tuple(parts),
         form=task.form,

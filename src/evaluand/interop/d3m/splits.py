@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.cells import typed
-from evaluand.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.cells import typed
+from evaluand.core.registry import nearest
+from evaluand.data.sources import open_texts
+from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import SHOWN, write_csv
 from evaluand.interop.d3m.reading import Findings
-from evaluand.registry import nearest
-from evaluand.source import open_texts
-from evaluand.split import Folds
 
 TESTED: Final = "TEST"
 LEARNT: Final = "TRAIN"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evaluand import registry
-from evaluand.adapter import Adapter, Pipeline
-from evaluand.adapter import create as create_adapter
-from evaluand.adapters.drop import Drop
-from evaluand.adapters.embed_index import EmbedIndex
-from evaluand.adapters.explode_collections import ExplodeCollections
-from evaluand.adapters.file_upload import FileUpload
-from evaluand.adapters.flatten_hierarchy import FlattenHierarchy
-from evaluand.adapters.map import Map
-from evaluand.adapters.rename import Rename
-from evaluand.adapters.select import Select
-from evaluand.adapters.transform_json import TransformJSON
+from evaluand.core import registry
+from evaluand.data.adapters.base.adapter import Adapter, Pipeline
+from evaluand.data.adapters.base.adapter import create as create_adapter
+from evaluand.data.adapters.drop import Drop
+from evaluand.data.adapters.embed_index import EmbedIndex
+from evaluand.data.adapters.explode_collections import ExplodeCollections
+from evaluand.data.adapters.file_upload import FileUpload
+from evaluand.data.adapters.flatten_hierarchy import FlattenHierarchy
+from evaluand.data.adapters.map import Map
+from evaluand.data.adapters.rename import Rename
+from evaluand.data.adapters.select import Select
+from evaluand.data.adapters.transform_json import TransformJSON
 
 __all__ = [
     "Adapter",

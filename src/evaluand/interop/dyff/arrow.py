@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from evaluand.schema.arrow import decode_schema, encode_schema, field_with_docstring, schema_docstring, subset_schema
-from evaluand.schema.data import (
+from evaluand.data.schema.arrow import (
+    decode_schema,
+    encode_schema,
+    field_with_docstring,
+    schema_docstring,
+    subset_schema,
+)
+from evaluand.data.schema.data import (
     annotation_type as arrow_type,
 )
-from evaluand.schema.data import (
+from evaluand.data.schema.data import (
     arrow_schema,
 )
-from evaluand.schema.data import (
+from evaluand.data.schema.data import (
     item_schema as make_item_schema,
 )
-from evaluand.schema.data import (
+from evaluand.data.schema.data import (
     response_item_schema as make_response_item_schema,
 )
-from evaluand.schema.data import (
+from evaluand.data.schema.data import (
     response_schema as make_response_schema,
 )
 

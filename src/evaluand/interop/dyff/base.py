@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaluand.schema.stored import SchemaModel as DyffSchemaBaseModel
-from evaluand.schema.stored import fixed_list as list_
-from evaluand.schema.stored import sized
+from evaluand.data.schema.stored import SchemaModel as DyffSchemaBaseModel
+from evaluand.data.schema.stored import fixed_list as list_
+from evaluand.data.schema.stored import sized
 
 int8 = partial(sized, "int8")
 int16 = partial(sized, "int16")

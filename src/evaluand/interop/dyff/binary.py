@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evaluand.schemas.binary import Media, decode, encode
+from evaluand.data.schema.named.binary import Media, decode, encode
 
 __all__ = ["Media", "decode", "encode"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evaluand.schemas.classification import Label
+from evaluand.data.schema.named.classification import Label
 
 __all__ = ["Label"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evaluand.schemas.embedding import embedding
+from evaluand.data.schema.named.embedding import embedding
 
 __all__ = ["embedding"]

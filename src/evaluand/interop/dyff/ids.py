@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evaluand.schema.keys import generate_entity_id, namespaced_id, null_id, replication_id
+from evaluand.data.schema.keys import generate_entity_id, namespaced_id, null_id, replication_id
 
 __all__ = ["generate_entity_id", "namespaced_id", "null_id", "replication_id"]

@@ -18,13 +18,13 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluand.adapter import Pipeline
-from evaluand.dataset import Dataset as Examples
-from evaluand.engine import Policy
-from evaluand.errors import SpecError
-from evaluand.registry import nearest
-from evaluand.schema.data import DataSchema, DyffDataSchema
-from evaluand.tasks.service import ServiceTask
+from evaluand.core.errors import SpecError
+from evaluand.core.registry import nearest
+from evaluand.data.adapters.base.adapter import Pipeline
+from evaluand.data.dataset import Dataset as Examples
+from evaluand.data.schema.data import DataSchema, DyffDataSchema
+from evaluand.engine.engine import Policy
+from evaluand.run.tasks.service import ServiceTask
 
 __all__ = [
     "DataSchema",

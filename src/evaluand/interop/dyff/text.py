@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evaluand.schemas.text import TaggedSpan, TaggedSpans, Text, Tokens
+from evaluand.data.schema.named.text import TaggedSpan, TaggedSpans, Text, Tokens
 
 __all__ = ["TaggedSpan", "TaggedSpans", "Text", "Tokens"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from evaluand.schemas.vision import Image
+from evaluand.data.schema.named.vision import Image
 
 __all__ = ["Image"]

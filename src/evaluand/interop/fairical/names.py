@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evaluand.errors import SpecError, kind_of
-from evaluand.registry import nearest
+from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.registry import nearest
 from evaluand.tradeoff import Objective
-from evaluand.tradeoff.asked import listed
-from evaluand.tradeoff.short import FAIRNESS, UTILITIES, WITHIN
+from evaluand.tradeoff.arguments import listed
+from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
 
 OF_SCORES: Final = frozenset({"prec", "rec", "avg_prec", "f1"})
 """Utilities for which thresholds that are not given are all scores there are."""

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, Final, Literal, TextIO, TypeVar
 
 import orjson
 
-from evaluand.errors import DataError, Doubt, Fault, SpecError, kind_of
-from evaluand.files import replaced
+from evaluand.core.errors import DataError, Doubt, Fault, SpecError, kind_of
+from evaluand.core.files.atomic import replaced
 
 Target = str | os.PathLike[str] | TextIO
 Source = Target | BinaryIO

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaluand.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.registry import nearest
 from evaluand.interop.fairical.names import OF_SCORES, objectives
 from evaluand.interop.fairical.reading import (
     SYSTEM,
@@ -27,9 +28,8 @@ from evaluand.interop.fairical.reading import (
     unique_names,
 )
 from evaluand.interop.fairical.solutions import FROM, Solutions
-from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, solve
-from evaluand.tradeoff.asked import made
+from evaluand.tradeoff.arguments import made
 from evaluand.tradeoff.confidences import Thresholds
 
 TRUTH: Final = "ground-truth"

@@ -9,7 +9,8 @@ from typing import IO, Any, Final, Literal
 
 import numpy as np
 
-from evaluand.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.registry import nearest
 from evaluand.interop.fairical.names import objectives
 from evaluand.interop.fairical.reading import (
     SYSTEM,
@@ -26,9 +27,8 @@ from evaluand.interop.fairical.reading import (
     shown,
     unique_names,
 )
-from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
-from evaluand.tradeoff.asked import made
+from evaluand.tradeoff.arguments import made
 from evaluand.tradeoff.front import non_dominated
 
 NAMES: Final = "identifier-names"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evaluand.interop.names import looked_up
-from evaluand.interop.pharia.absent import INSTEAD
+from evaluand.interop.pharia.missing_names import INSTEAD
 
 if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
     from evaluand.interop.pharia.aggregations import (
@@ -87,7 +87,7 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         EvaluationLogicBase as EvaluationLogicBase,
         SingleOutputEvaluationLogic as SingleOutputEvaluationLogic,
     )
-    from evaluand.interop.pharia.native import (
+    from evaluand.interop.pharia.to_native import (
         as_scorer as as_scorer,
         dataset_of as dataset_of,
         native_dataset as native_dataset,
@@ -104,7 +104,7 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         InMemoryRunRepository as InMemoryRunRepository,
         RunRepository as RunRepository,
     )
-    from evaluand.interop.pharia.samples import (
+    from evaluand.interop.pharia.example_tasks import (
         Chunk as Chunk,
         ChunkInput as ChunkInput,
         ChunkOutput as ChunkOutput,
@@ -153,7 +153,7 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         TracerLogEntryFailed as TracerLogEntryFailed,
         utc_now as utc_now,
     )
-    from evaluand.task import (
+    from evaluand.run.task import (
         MAX_CONCURRENCY as MAX_CONCURRENCY,
         Input as Input,
         Output as Output,
@@ -229,7 +229,7 @@ _PLACES = {
         "EvaluationLogicBase",
         "SingleOutputEvaluationLogic",
     ),
-    "evaluand.interop.pharia.native": (
+    "evaluand.interop.pharia.to_native": (
         "as_scorer",
         "dataset_of",
         "native_dataset",
@@ -242,7 +242,7 @@ _PLACES = {
         "InMemoryRunRepository",
         "RunRepository",
     ),
-    "evaluand.interop.pharia.samples": (
+    "evaluand.interop.pharia.example_tasks": (
         "Chunk",
         "ChunkInput",
         "ChunkOutput",
@@ -289,7 +289,7 @@ _PLACES = {
         "TracerLogEntryFailed",
         "utc_now",
     ),
-    "evaluand.task": (
+    "evaluand.run.task": (
         "MAX_CONCURRENCY",
         "Input",
         "Output",

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
 from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview
-from evaluand.interop.pharia.files import exact_text
-from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Shelf
-from evaluand.interop.pharia.typed import read_head
+from evaluand.interop.pharia.repository_files import exact_text
+from evaluand.interop.pharia.types import read_head
 
 
 class AggregationRepository(ABC):

@@ -7,8 +7,8 @@ from typing import Any, Final, Generic
 
 from pydantic_core import to_json
 
-from evaluand.errors import Doubt
-from evaluand.fingerprint import code_identity
+from evaluand.core.errors import Doubt
+from evaluand.core.fingerprint import code_identity
 from evaluand.interop.pharia.aggregations import AggregationRepository
 from evaluand.interop.pharia.domain import (
     AggregatedEvaluation,
@@ -24,8 +24,8 @@ from evaluand.interop.pharia.domain import (
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.logic import AggregationLogic, aggregation_types
-from evaluand.interop.pharia.origin import origin
-from evaluand.interop.pharia.typed import read_as, require_told
+from evaluand.interop.pharia.provenance import origin
+from evaluand.interop.pharia.types import read_as, require_told
 
 LEFT_OUT: Final = "left out"
 

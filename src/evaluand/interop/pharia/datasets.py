@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evaluand.errors import Fault
-from evaluand.files import replaced
+from evaluand.core.errors import Fault
+from evaluand.core.files.atomic import replaced
 from evaluand.interop.pharia.domain import (
     Dataset,
     Example,
@@ -25,10 +25,10 @@ from evaluand.interop.pharia.domain import (
     new_id,
     retyped,
 )
-from evaluand.interop.pharia.files import exact_text, file_name, heads, place, read_text
-from evaluand.interop.pharia.typed import Misfit, read_head
-from evaluand.task import Input
-from evaluand.typed import adapter_of
+from evaluand.interop.pharia.repository_files import exact_text, file_name, heads, place, read_text
+from evaluand.interop.pharia.types import Misfit, read_head
+from evaluand.run.task import Input
+from evaluand.run.types import adapter_of
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from evaluand.errors import NotFound, SpecError
-from evaluand.task import Input, Output
-from evaluand.viewing import utc_now as utc_now
+from evaluand.core.errors import NotFound, SpecError
+from evaluand.run.task import Input, Output
+from evaluand.trace.export import utc_now as utc_now
 
 ExpectedOutput = TypeVar("ExpectedOutput")
 Evaluation = TypeVar("Evaluation", covariant=True)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
+from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Readable, Shelf
 from evaluand.interop.pharia.domain import (
     Evaluation,
     EvaluationOverview,
@@ -21,9 +22,8 @@ from evaluand.interop.pharia.domain import (
     Unknown,
     new_id,
 )
-from evaluand.interop.pharia.files import exact_text
-from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Readable, Shelf
-from evaluand.interop.pharia.typed import read_as, read_head
+from evaluand.interop.pharia.repository_files import exact_text
+from evaluand.interop.pharia.types import read_as, read_head
 
 ROWS: Final = "results"
 PARTIAL: Final = ".partial_json"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Generic
 
-from evaluand.errors import Doubt
-from evaluand.fingerprint import code_identity
+from evaluand.core.errors import Doubt
+from evaluand.core.fingerprint import code_identity
 from evaluand.interop.pharia.datasets import DatasetRepository, made_of
 from evaluand.interop.pharia.domain import (
     FAILING,
@@ -34,11 +34,11 @@ from evaluand.interop.pharia.logic import (
     LogicTypes,
     SingleOutputEvaluationLogic,
 )
-from evaluand.interop.pharia.origin import origin
+from evaluand.interop.pharia.parallel import each_in_threads
+from evaluand.interop.pharia.provenance import origin
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import declared, keepable, require_count, require_told
-from evaluand.task import Input, Output
+from evaluand.interop.pharia.types import declared, keepable, require_count, require_told
+from evaluand.run.task import Input, Output
 
 WORKERS = 10
 

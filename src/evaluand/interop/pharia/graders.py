@@ -10,14 +10,14 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from evaluand.errors import DataError, kind_of
-from evaluand.intervals import merge_moments, moments
-from evaluand.rows import ABSTAINED
-from evaluand.scorer import Score
-from evaluand.scorers.bleu import Bleu
-from evaluand.scorers.highlight_coverage import HighlightCoverage
-from evaluand.scorers.language_match import LanguageMatch
-from evaluand.scorers.rouge import Rouge
+from evaluand.core.errors import DataError, kind_of
+from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.scorers.bleu import Bleu
+from evaluand.evaluation.scorers.highlight_coverage import HighlightCoverage
+from evaluand.evaluation.scorers.language_match import LanguageMatch
+from evaluand.evaluation.scorers.rouge import Rouge
+from evaluand.metrics.stats.intervals import merge_moments, moments
+from evaluand.store.tables import ABSTAINED
 
 T = TypeVar("T")
 Output = TypeVar("Output")

@@ -17,8 +17,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from evaluand.errors import DataError, Doubt
-from evaluand.files import replaced
+from evaluand.core.errors import DataError, Doubt
+from evaluand.core.files.atomic import replaced
+from evaluand.evaluation.human_labels import filled_in
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     FAILING,
@@ -37,13 +38,12 @@ from evaluand.interop.pharia.domain import (
 )
 from evaluand.interop.pharia.evaluations import AsyncEvaluationRepository
 from evaluand.interop.pharia.evaluator import EvaluatorBase
-from evaluand.interop.pharia.files import file_name
 from evaluand.interop.pharia.logic import EvaluationLogicBase
+from evaluand.interop.pharia.repository_files import file_name
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.typed import require_told
-from evaluand.labelling import filled_in
-from evaluand.task import Input, Output
-from evaluand.typed import adapter_of
+from evaluand.interop.pharia.types import require_told
+from evaluand.run.task import Input, Output
+from evaluand.run.types import adapter_of
 
 
 class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation]):

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.errors import Doubt, SpecError
+from evaluand.core.errors import Doubt, SpecError
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     AggregationOverview,
@@ -31,11 +31,11 @@ from evaluand.interop.pharia.domain import (
     Unknown,
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
-from evaluand.interop.pharia.files import exact_text
+from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.task import Input, Output
+from evaluand.run.task import Input, Output
 from evaluand.trace import Tracer
-from evaluand.viewing import one_line, panel
+from evaluand.trace.export import one_line, panel
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,9 @@ from evaluand.interop.pharia.domain import (
     SuccessfulExampleOutput,
     is_extended,
 )
-from evaluand.interop.pharia.typed import first_known, require_type
-from evaluand.task import Input, Output
-from evaluand.typed import arguments, hints
+from evaluand.interop.pharia.types import first_known, require_type
+from evaluand.run.task import Input, Output
+from evaluand.run.types import arguments, hints
 
 
 class EvaluationLogicBase(ABC, Generic[Input, Output, ExpectedOutput, Evaluation]):

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evaluand.errors import EvaluandError, SpecError
+from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.interop.pharia.aggregations import FileAggregationRepository
 from evaluand.interop.pharia.aggregator import Aggregator
 from evaluand.interop.pharia.datasets import FileDatasetRepository

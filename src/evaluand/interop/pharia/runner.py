@@ -12,8 +12,8 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, Generic
 
-from evaluand import ids
-from evaluand.errors import Doubt
+from evaluand.core import identity
+from evaluand.core.errors import Doubt
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     FAILING,
@@ -26,16 +26,16 @@ from evaluand.interop.pharia.domain import (
     Unknown,
     utc_now,
 )
-from evaluand.interop.pharia.files import exact_text
 from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
-from evaluand.interop.pharia.origin import origin
+from evaluand.interop.pharia.parallel import each_in_threads
+from evaluand.interop.pharia.provenance import origin
+from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import declared, keepable, require_count, require_told, require_type
-from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
+from evaluand.interop.pharia.types import declared, keepable, require_count, require_told, require_type
+from evaluand.run.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace import Tracer
-from evaluand.tracers.composite import CompositeTracer
-from evaluand.tracers.no_op import NoOpTracer
+from evaluand.trace.tracers.composite import CompositeTracer
+from evaluand.trace.tracers.no_op import NoOpTracer
 
 
 class Runner(Generic[Input, Output]):
@@ -134,7 +134,7 @@ class Runner(Generic[Input, Output]):
         full = self.description if description is None else f"{self.description} : {description}"
         type_ = declared(self.output_type)
         asked = [dataset_id, self._digest(dataset_id, num_examples), full, metadata or {}, seed, environment_version]
-        note = ids.digest([*asked, self._task.name, self._identity.spec]).hex()
+        note = identity.digest([*asked, self._task.name, self._identity.spec]).hex()
 
         def run(example: Example[Input, Any]) -> bool:
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
@@ -204,7 +204,7 @@ class Runner(Generic[Input, Output]):
 
     def _digest(self, dataset_id: str, num_examples: int | None) -> str:
         """What tells these examples from others, in any process: as they are kept, since sets have no order."""
-        content = blake2b(digest_size=ids.DIGEST_SIZE)
+        content = blake2b(digest_size=identity.DIGEST_SIZE)
         for each in islice(self._datasets.examples(dataset_id, Any, Any), num_examples):
             content.update(exact_text(each) + b"\n")
         return content.hexdigest()

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
+from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
 from evaluand.interop.pharia.domain import (
     ExampleOutput,
     FailedExampleRun,
@@ -22,14 +23,13 @@ from evaluand.interop.pharia.domain import (
     as_failure,
     new_id,
 )
-from evaluand.interop.pharia.files import exact_text, place, sdk_place
-from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
-from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Shelf
-from evaluand.interop.pharia.typed import read_as, read_head
-from evaluand.task import Output
+from evaluand.interop.pharia.repository_files import exact_text, place, sdk_place
+from evaluand.interop.pharia.trace_storage import ExampleTracer, tracer_of
+from evaluand.interop.pharia.types import read_as, read_head
+from evaluand.run.task import Output
 from evaluand.trace import Tracer
-from evaluand.tracers.file import FileTracer
-from evaluand.tracers.in_memory import InMemoryTracer
+from evaluand.trace.tracers.file import FileTracer
+from evaluand.trace.tracers.in_memory import InMemoryTracer
 
 NOTE: Final = ".tmp"
 

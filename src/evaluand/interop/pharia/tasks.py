@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from evaluand.task import Input, Output
-from evaluand.task import Task as NativeTask
+from evaluand.run.task import Input, Output
+from evaluand.run.task import Task as NativeTask
 
 
 class Task(NativeTask[Input, Output]):
-    """A task; see `evaluand.task.Task`."""
+    """A task; see `evaluand.run.task.Task`."""
 
     @property
     def name(self) -> str:

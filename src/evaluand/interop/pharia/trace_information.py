@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from evaluand.interop.pharia.domain import Refused
-from evaluand.viewing import ExportedSpan, TaskSpanAttributes
+from evaluand.trace.export import ExportedSpan, TaskSpanAttributes
 
 _GENERATED = ("num_tokens_generated", "completion_tokens", "output_tokens")
 

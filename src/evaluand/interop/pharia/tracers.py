@@ -1,4 +1,4 @@
-"""The SDKs' names for tracing; all that is traced by is `evaluand.trace` and the kinds of `evaluand.tracers`.
+"""The SDKs' names for tracing; all that is traced by is `evaluand.trace` and the kinds of `evaluand.trace.tracers`.
 
 `Span` and `TaskSpan` are there to be derived from, by tracers for backends of one's own; spans of evaluand are
 instances of them.
@@ -13,14 +13,9 @@ from typing import Any, Self
 from uuid import uuid4
 
 from evaluand import trace
-from evaluand.errors import SpecError
+from evaluand.core.errors import SpecError
 from evaluand.trace import Tracer
-from evaluand.tracers.composite import CompositeTracer
-from evaluand.tracers.file import FileTracer, TracerLogEntryFailed
-from evaluand.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
-from evaluand.tracers.no_op import NoOpTracer
-from evaluand.tracers.open_telemetry import OpenTelemetryTracer
-from evaluand.viewing import (
+from evaluand.trace.export import (
     Context,
     ErrorValue,
     Event,
@@ -34,6 +29,11 @@ from evaluand.viewing import (
     TaskSpanAttributes,
     utc_now,
 )
+from evaluand.trace.tracers.composite import CompositeTracer
+from evaluand.trace.tracers.file import FileTracer, TracerLogEntryFailed
+from evaluand.trace.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
+from evaluand.trace.tracers.no_op import NoOpTracer
+from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer
 
 
 class Span(Tracer):

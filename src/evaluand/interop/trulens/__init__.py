@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evaluand.interop.names import looked_up
-from evaluand.interop.trulens.absent import INSTEAD
+from evaluand.interop.trulens.missing_names import INSTEAD
 
 if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
     from evaluand.interop.trulens.feedback import (

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluand.arrays import evaluate
-from evaluand.errors import DataError, Doubt, SpecError, kind_of
-from evaluand.metric import Metric
+from evaluand.core.errors import DataError, Doubt, SpecError, kind_of
+from evaluand.evaluation.provider import Judgement, Provider
+from evaluand.evaluation.providers.agreement import Agreement
+from evaluand.experiment.arrays import evaluate
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.provider import Judgement, Provider
-from evaluand.providers.agreement import Agreement
 
 Scores = Sequence[Any]
 

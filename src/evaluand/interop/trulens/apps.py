@@ -1,4 +1,4 @@
-"""Wrappers of apps with the names of TruLens, over `evaluand.app`.
+"""Wrappers of apps with the names of TruLens, over `evaluand.apps.app`.
 
     recorder = TruApp(rag, app_name="rag", app_version="2", feedbacks=[relevance])
     with recorder as recording:
@@ -21,21 +21,21 @@ from typing import Any, Final, TypeVar, overload
 
 import orjson
 
-from evaluand import app as native
-from evaluand import ids
-from evaluand.components import path_text
-from evaluand.engine import Policy
-from evaluand.errors import SpecError
-from evaluand.feedback import Result
-from evaluand.feedback.kept import told
-from evaluand.instrument import Recorded, instrumented
+from evaluand.apps import app as native
+from evaluand.apps.components import path_text
+from evaluand.apps.instrument import Recorded, instrumented
+from evaluand.core import identity
+from evaluand.core.errors import SpecError
+from evaluand.core.selector.steps import Member
+from evaluand.engine.engine import Policy
+from evaluand.evaluation.feedback import Result
+from evaluand.evaluation.feedback.call_storage import told
+from evaluand.evaluation.provider import Spending
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
 from evaluand.interop.trulens.records import Cost, Layout, Perf, Record
-from evaluand.provider import Spending
-from evaluand.record import Record as NativeRecord
-from evaluand.selector.steps import Member
-from evaluand.store import Store
+from evaluand.store.store import Store
+from evaluand.trace.record import Record as NativeRecord
 
 R = TypeVar("R")
 
@@ -132,7 +132,7 @@ class Recording(native.Recording):
         for name, (spec, rows) in self._evaluated().items():
             feedback: Any = self.app.feedbacks[name]
             result = _result(rows[number], spec, source)
-            spent = _spent(ids.decode(rows[number]["usage"] or b"{}"))
+            spent = _spent(identity.decode(rows[number]["usage"] or b"{}"))
             yield feedback, FeedbackResult(feedback, result, record_id, {}, spent)
 
     def record_id(self, number: int) -> str:
@@ -521,6 +521,6 @@ def _spent(usage: Mapping[str, Any]) -> Spending:
 
 def _result(row: Mapping[str, Any], spec: Mapping[str, Any], source: Mapping[str, Any]) -> Result:
     """What a feedback said of a record, from the row that tells it."""
-    value = ids.decode(row["data"]) if row["data"] is not None else row["value"]
+    value = identity.decode(row["data"]) if row["data"] is not None else row["value"]
     calls = () if row["calls"] is None else told(orjson.loads(row["calls"]), spec, lambda: source)
     return Result(row["status"], value, calls, row["reason"], row["explanation"])

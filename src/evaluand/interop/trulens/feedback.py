@@ -1,4 +1,5 @@
-"""`Feedback` and what it gives, over `evaluand.feedback`: the names and the order of arguments are those of TruLens.
+"""`Feedback` and what it gives, over `evaluand.evaluation.feedback`: the names and the order of arguments are those of
+TruLens.
 
 What is another here: a wrong, missing or surplus argument is told when it is bound, or at the latest when the feedback
 is run; selectors without a name are bound in order; a selection without values is skipped and has a reason, where
@@ -16,17 +17,17 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from evaluand import ids
-from evaluand.errors import Skipped, SpecError, warn
-from evaluand.feedback import Aggregator, Missing, Result, mean
-from evaluand.feedback import Feedback as Native
-from evaluand.feedback.calls import number_of
-from evaluand.feedback.held import APP, RECORD
+from evaluand.core import identity
+from evaluand.core.errors import Skipped, SpecError, warn
+from evaluand.core.selector import Selector
+from evaluand.evaluation.feedback import Aggregator, Missing, Result, mean
+from evaluand.evaluation.feedback import Feedback as Native
+from evaluand.evaluation.feedback.calls import number_of
+from evaluand.evaluation.feedback.selector_checks import APP, RECORD
+from evaluand.evaluation.provider import Spending, spending
+from evaluand.evaluation.scorer import described
 from evaluand.interop.trulens.lens import Lens
 from evaluand.interop.trulens.records import Cost
-from evaluand.provider import Spending, spending
-from evaluand.scorer import described
-from evaluand.selector import Selector
 
 InvalidSelector = Missing
 
@@ -139,7 +140,7 @@ class FeedbackResult:
     def feedback_result_id(self) -> str:
         """Stands for the feedback, the record and what came out."""
         told = [self.feedback_definition_id, self.record_id, self.status.value, str(self.result), self.multi_result]
-        return f"feedback_result_hash_{ids.digest(told).hex()}"
+        return f"feedback_result_hash_{identity.digest(told).hex()}"
 
     @property
     def cost(self) -> Cost:
@@ -184,7 +185,7 @@ class Feedback(Native):
         if_exists: rows where this lens leads to nothing are skipped.
         selectors: lenses, or their texts, by argument.
         combinations: how the values of several arguments are combined.
-        on_error: what is done where a call fails; see `evaluand.feedback`.
+        on_error: what is done where a call fails; see `evaluand.evaluation.feedback`.
 
     Example:
         >>> from evaluand.interop.trulens import Select
@@ -250,7 +251,7 @@ class Feedback(Native):
     @cached_property
     def feedback_definition_id(self) -> str:
         """Stands for all of the definition: two selections of one function are two definitions."""
-        return f"feedback_definition_hash_{ids.digest([self.name, self.identify().spec]).hex()}"
+        return f"feedback_definition_hash_{identity.digest([self.name, self.identify().spec]).hex()}"
 
     def run(
         self,

@@ -1,13 +1,13 @@
-"""`TruChain`, over `evaluand.apps.langchain`."""
+"""`TruChain`, over `evaluand.apps.frameworks.langchain`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from evaluand.apps.langchain import RETRIEVE, LangChainApp, LangChainRecording
+from evaluand.apps.frameworks.langchain import RETRIEVE, LangChainApp, LangChainRecording
+from evaluand.core.selector import Selector
 from evaluand.interop.trulens import apps
 from evaluand.interop.trulens.lens import Lens
-from evaluand.selector import Selector
 
 
 class Recording(apps.Recording, LangChainRecording):

@@ -1,4 +1,4 @@
-"""`Lens`, also called `JSONPath` and `Select.Query`: selectors written as Python, over `evaluand.selector`.
+"""`Lens`, also called `JSONPath` and `Select.Query`: selectors written as Python, over `evaluand.core.selector`.
 
 The rule for names: every attribute of a lens is a step, `Lens().a.b`. Names of methods are steps too where they are not
 called: `Lens().a.get.b`, `on(Lens().a.set)`. Called at once they are the methods; to call a lens that ends in such a
@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from evaluand.errors import DataError, SpecError
-from evaluand.selector import Member, Selector
-from evaluand.selector import steps as native
-from evaluand.selector.parsing import parsed_of_words
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.selector import Member, Selector
+from evaluand.core.selector import steps as native
+from evaluand.core.selector.parsing import parsed_of_words
 
 ROOTS: Final = ("__record__", "__app__", "__example__")
 

@@ -1,10 +1,10 @@
-"""`TruLlama`, over `evaluand.apps.llama_index`."""
+"""`TruLlama`, over `evaluand.apps.frameworks.llama_index`."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from evaluand.apps.llama_index import LlamaIndexApp
+from evaluand.apps.frameworks.llama_index import LlamaIndexApp
 from evaluand.interop.trulens import apps
 from evaluand.interop.trulens.lens import Lens, Select
 

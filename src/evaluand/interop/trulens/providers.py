@@ -1,4 +1,4 @@
-"""`Provider`, `Huggingface` and `GroundTruthAgreement` over `evaluand.provider` and its local kinds.
+"""`Provider`, `Huggingface` and `GroundTruthAgreement` over `evaluand.evaluation.provider` and its local kinds.
 
 What TruLens asks of models on the network is answered here by what runs in this process, and only where that is said:
 `Huggingface(local=True)`. The models are others, and so are the numbers; `docs/howto/trulens.md` tells which is which.
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from evaluand.errors import SpecError
-from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better
-from evaluand.providers.ground_truth import GroundTruth, Measure
-from evaluand.providers.local import Local
+from evaluand.core.errors import SpecError
+from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better
+from evaluand.evaluation.providers.ground_truth import GroundTruth, Measure
+from evaluand.evaluation.providers.local import Local
 
 __all__ = ["GroundTruthAgreement", "HuggingFace", "Huggingface", "HuggingfaceLocal", "Provider"]
 

@@ -1,4 +1,4 @@
-"""Records of calls with the names of TruLens, over `evaluand.record`.
+"""Records of calls with the names of TruLens, over `evaluand.trace.record`.
 
 What is another here: times have their zone (UTC), errors are told as `{type, message}` in `main_error` and as the
 message in a call, `stack` tells the component of each method by its path and not by its class, and `app` lays out the
@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
-from evaluand import record as native
 from evaluand.interop.trulens.lens import Lens
+from evaluand.trace import record as native
 
 
 @dataclass

@@ -1,0 +1,634 @@
+"""Aggregations: what the scores come to, by metric and group, each value with its counts, interval and bounds.
+
+An `Aggregator` reads stored evaluations, so numbers are made again, or by other groups, without grading anything
+again. The table of scores is cut into shards at fixed places, whose states merge in order: however the rows were
+batched, the values are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import chain, groupby
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.aggregation.disparity import DisparityRow, Kind, disparities, kinds_of
+from evaluand.aggregation.groups import MetricRow, summary_of_shards
+from evaluand.core import identity, registry
+from evaluand.core.errors import DataError, Fault, NotFound, SpecError
+from evaluand.core.provenance import provenance
+from evaluand.core.registry import nearest
+from evaluand.data.dataset import Dataset
+from evaluand.data.roles import Roles
+from evaluand.engine.keyed_work import Artifact, Receipt
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.curves import Drawn
+from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
+from evaluand.metrics.stats.intervals import scrambled
+from evaluand.store import tables as rows
+from evaluand.store.store import Store, at_once, check_name, drafted
+from evaluand.store.tables import INDEX, SHARD_ROWS
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric on the table of a scorer.
+
+    Attributes:
+        scorer: whose table it reads.
+        metric: what it computes.
+        by: attributes to group by: each entry one grouping, by one attribute or several together (a tuple). The value
+            over all rows is always given.
+        disparities: how far the groups of each grouping lie apart: `difference`, `ratio`, `min`, `max`,
+            `difference_to_overall`, `ratio_to_overall`; see `disparity.py`.
+        criterion: what several measures are called together whose disparities count as one, the largest: equalized
+            odds is that of the true and the false positive rates.
+        called: what a problem calls the metric, by which gates find it, too.
+
+    Raises:
+        SpecError: the metric is none, there is no such disparity, or nothing to group by.
+
+    Example:
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> Measure("same", Accuracy(), by=("topic", ("topic", "language"))).by
+        (('topic',), ('topic', 'language'))
+    """
+
+    scorer: str
+    metric: Metric
+    by: Sequence[str | Sequence[str]] = ()
+    disparities: Sequence[Kind] = ()
+    criterion: str | None = None
+    called: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.metric, Metric):
+            raise SpecError(f"a measure needs a metric, such as Accuracy(), and not {self.metric!r}")
+        by = (self.by,) if isinstance(self.by, str) else self.by
+        object.__setattr__(self, "by", tuple((names,) if isinstance(names, str) else tuple(names) for names in by))
+        object.__setattr__(self, "disparities", kinds_of(self.disparities))
+        if self.disparities and not self.by:
+            raise SpecError(f"{self.metric.kind}: disparities are between groups; name attributes under by")
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        spec: dict[str, Any] = {"scorer": self.scorer, "metric": self.metric.spec, "by": [list(by) for by in self.by]}
+        if self.disparities:
+            spec |= {"disparities": list(self.disparities), "criterion": self.criterion}
+        if self.called:
+            spec |= {"called": list(self.called)}
+        return spec
+
+
+class Aggregation(Artifact):
+    """An aggregation in a store.
+
+    Attributes:
+        receipt: whether it had to be made.
+    """
+
+    kind = "aggregations"
+    _made_from: Sequence[Evaluation] | None = None
+
+    def __repr__(self) -> str:
+        return f"Aggregation({self.id[:12]}, {self.manifest['counts']['metrics']} values)"
+
+    @property
+    def labels(self) -> list[str]:
+        """What each of the evaluations is called, in their order."""
+        return list(self.manifest["spec"]["labels"])
+
+    @property
+    def evaluations(self) -> Sequence[Evaluation]:
+        """What it was made from, in that order: as it was given where it has just been made, else as its store has it.
+
+        Raises:
+            NotFound: it is in other stores.
+        """
+        if self._made_from is not None:
+            return self._made_from
+        made_from = self.manifest["provenance"]["evaluations"]
+        if not all(self.store.is_sealed("evaluations", id) for id in made_from):
+            raise NotFound("what this aggregation was made from is in other stores; give its evaluations beside it")
+        return [Evaluation(self.store, id) for id in made_from]
+
+    @property
+    def measures(self) -> list[Measure]:
+        """What was computed, as far as its kinds of metrics are installed."""
+        return [measure for spec in self.manifest["spec"]["measures"] for measure in _measure(spec)]
+
+    def table(self) -> pa.Table:
+        """The table of metric values."""
+        return pa.Table.from_batches(self.store.read("aggregations", self.id, "metrics"), rows.METRICS)
+
+    def disparities(self) -> pa.Table:
+        """The table of disparities between groups."""
+        return self._beside("disparities", rows.DISPARITIES)
+
+    def curves(self) -> pa.Table:
+        """The table of what the metrics have to draw: ROC and other curves, point by point."""
+        return self._beside("curves", rows.CURVES)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables that have rows, and `metrics`, which is the first."""
+        found = {"metrics": self.table(), "disparities": self.disparities(), "curves": self.curves()}
+        return {name: table for name, table in found.items() if name == "metrics" or table.num_rows}
+
+    def _beside(self, name: str, schema: pa.Schema) -> pa.Table:
+        """A table that an older aggregation may lack, or columns of it."""
+        batches = list(self.store.read("aggregations", self.id, name)) if name in self.manifest["counts"] else []
+        held = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+        for field in schema:
+            if field.name not in held.column_names:
+                held = held.append_column(field, pa.nulls(held.num_rows, field.type))
+        return held.select(schema.names)
+
+
+def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
+    metric = spec["metric"]
+    try:
+        found = registry.find("metrics", metric["kind"])(**metric["parameters"])
+        further = {name: spec[name] for name in ("disparities", "criterion", "called") if name in spec}
+        yield Measure(spec["scorer"], found, spec["by"], **further)
+    except (SpecError, TypeError):  # a class of the user's own, which no store can bring back
+        return
+
+
+def summary_of(evaluation: Evaluation) -> Aggregation | None:
+    """The aggregation that tells of an evaluation: the newest that has a name, or else the newest.
+
+    Evaluations with the same digest have the same scores, so what summarised one of them tells of the others; its own
+    comes first.
+    """
+    store = evaluation.store
+    named = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
+    manifests = (store.manifest("aggregations", id) for id in store.ids("aggregations"))
+    found = [m for m in manifests if "digest" in m and evaluation.digest in m["spec"]["evaluations"]]
+
+    def rank(manifest: Mapping[str, Any]) -> tuple[bool, bool, str]:
+        own = evaluation.id in manifest["provenance"]["evaluations"]
+        return own, manifest["id"] in named, manifest["created"]
+
+    return Aggregation(store, max(found, key=rank)["id"]) if found else None
+
+
+@dataclass
+class Aggregator:
+    """Summarises evaluations.
+
+    Args:
+        store: where aggregations are kept; that of the first evaluation if not given.
+
+    Example:
+        >>> from evaluand.data.dataset import Dataset, Roles
+        >>> from evaluand.evaluation.evaluator import Evaluator
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> from evaluand.run.runner import Runner
+        >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
+        >>> run = Runner().run(str.upper, data)
+        >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
+        >>> aggregation = Aggregator().aggregate([evaluation], [Measure("same", Accuracy())])
+        >>> aggregation.table()["value"].to_pylist()
+        [0.5]
+    """
+
+    store: Store | None = None
+
+    def aggregate(
+        self,
+        evaluations: Sequence[Evaluation],
+        measures: Sequence[Measure],
+        *,
+        labels: Sequence[str] | None = None,
+        name: str | None = None,
+        origin: dict[str, Any] | None = None,
+        tradeoffs: Sequence[Mapping[str, Any]] = (),
+    ) -> Aggregation:
+        """The aggregation of evaluations by some measures; found or made.
+
+        Args:
+            evaluations: what is summarised, each by itself.
+            measures: what is computed of each.
+            labels: what the evaluations are called beside their values; by their names if not given.
+            name: a name for the aggregation.
+            origin: where the request came from, for provenance.
+            tradeoffs: what else reports are to make of the evaluations; see `tradeoff.stored`.
+
+        Raises:
+            SpecError: a measure names a scorer, column or attribute that is not there.
+            DataError: the scores are none that a metric can take.
+        """
+        for what, given, kind in (("evaluations", evaluations, Evaluation), ("measures", measures, Measure)):
+            if not isinstance(given, list | tuple) or not given or not all(isinstance(one, kind) for one in given):
+                raise SpecError(
+                    f"an aggregation needs a list of {what}: at least one {kind.__name__}, and nothing else"
+                )
+        if name is not None:
+            check_name(name)
+        store = self.store or evaluations[0].store
+        measures = ranged(measures, ranges_in(evaluations))
+        spec = {
+            "behaviour": BEHAVIOUR,
+            "evaluations": [e.digest for e in evaluations],
+            "runs": [e.manifest["spec"]["run"] for e in evaluations],
+            "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
+            "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
+            "measures": [m.spec for m in measures],
+        }
+        spec |= {"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {}
+        id = identity.artifact_id("aggregations", spec)
+        if store.is_sealed("aggregations", id):
+            if name is not None:
+                store.refer(name, "aggregations", id)
+            receipt = Receipt(len(measures), kept=len(measures), why="made before")
+            return _told_refused(_of(evaluations, store, id, receipt))
+        for evaluation in evaluations:
+            tables = {name: evaluation.columns(name) for name in evaluation.scorers}
+            check_measures(measures, tables, dataset_of(evaluation).roles)
+        found = [_measured(i, evaluation, measures) for i, evaluation in enumerate(evaluations)]
+        schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
+        made = {name: _batch([row for each in found for row in each[name]], s) for name, s in schemas.items()}
+        held = {name: batch for name, batch in made.items() if name == "metrics" or batch.num_rows}
+        with drafted(store, "aggregations", id) as draft:
+            for table, filled in held.items():
+                draft.append(table, filled)
+            digest, counts = table_digest(*held.values()), {table: filled.num_rows for table, filled in held.items()}
+            made_from = provenance(origin) | {"evaluations": [e.id for e in evaluations]}
+            draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
+        if name is not None:
+            store.refer(name, "aggregations", id)
+        return _told_refused(_of(evaluations, store, id, Receipt(len(measures), called=len(measures))))
+
+
+def _of(evaluations: Sequence[Evaluation], store: Store, id: str, receipt: Receipt) -> Aggregation:
+    made = Aggregation(store, id, receipt)
+    made._made_from = tuple(evaluations)
+    return made
+
+
+def _told_refused(aggregation: Aggregation) -> Aggregation:
+    """The aggregation, after warning of metrics that could not take the scores."""
+    rows = aggregation.table()
+    reasons = rows["reason"].filter(pc.fill_null(pc.starts_with(rows["reason"], REFUSED), False))
+    for reason in dict.fromkeys(reasons.to_pylist()):
+        warnings.warn(reason, MetricRefused, stacklevel=3)
+    return aggregation
+
+
+def ranged(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Measure]:
+    """Measures whose metrics have the range that their scorer knows of the column they read, unless they declare one.
+
+    Args:
+        measures: of any metrics; those without a parameter `range` stay as they are.
+        ranges: scorer → its `ranges`.
+    """
+    return [replace(each, metric=_ranged(each.metric, ranges.get(each.scorer, {}))) for each in measures]
+
+
+def _ranged(metric: Metric, ranges: Mapping[str, tuple[float, float]]) -> Metric:
+    known = ranges.get(getattr(metric, "column", ""))
+    declares = any(field.name == "range" for field in fields(metric))
+    if known is None or not declares or metric.range != (-math.inf, math.inf):
+        return metric
+    return replace(metric, range=known)  # type: ignore[call-arg]
+
+
+def ranges_in(evaluations: Iterable[Evaluation]) -> Mapping[str, Mapping[str, tuple[float, float]]]:
+    """The `ranges` of scorers that are the same in all evaluations."""
+    first, *others = [each.ranges for each in evaluations]
+    return {name: known for name, known in first.items() if all(other.get(name) == known for other in others)}
+
+
+REFUSED: Final = "refused: "
+"""How the reason of a value begins that a metric could not give, since it cannot take a score."""
+
+
+class MetricRefused(UserWarning):
+    """A metric cannot take the scores; others could, and have their values."""
+
+
+BEHAVIOUR: Final = 4
+"""Raised whenever the same measures give other intervals or counts, so that no older values are taken for those."""
+
+
+def table_digest(*batches: pa.RecordBatch) -> str:
+    """32 hexadecimal digits that stand for the rows of the tables of an aggregation, `metrics` first."""
+    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+    for batch in batches:
+        for row in batch.to_pylist():
+            state.update(identity.encode(row))
+    return state.hexdigest()
+
+
+def check_measures(measures: Sequence[Measure], scorers: Mapping[str, Collection[str]], roles: Roles) -> None:
+    """Stops at measures that do not fit what they are to read.
+
+    Args:
+        scorers: name → the columns of its table.
+        roles: those of the dataset.
+
+    Raises:
+        SpecError: names every scorer, column and attribute that is not there.
+    """
+    faults = [fault for measure in measures for fault in _misfits(measure, scorers, roles)]
+    if faults:
+        raise SpecError("\n".join(dict.fromkeys(faults)))
+
+
+def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Roles) -> Iterator[str]:
+    kind, scorer = measure.metric.kind, measure.scorer
+    if scorer not in scorers:
+        yield f"{kind}: no scorer is called {scorer!r}{nearest(scorer, scorers)}; there are {', '.join(scorers)}"
+    else:
+        try:
+            measure.metric.columns_for(scorers[scorer])
+        except SpecError as error:
+            yield f"scorer {scorer!r}: {error}"
+    lacking = [a for a in dict.fromkeys(a for by in measure.by for a in by) if a not in roles.attributes]
+    if lacking:
+        names = ", ".join(map(repr, lacking))
+        hint = nearest(lacking[0], roles.attributes)
+        yield f"{kind}: {names} is no attribute of the dataset{hint}; name it under attributes"
+    if getattr(measure.metric, "weighted", False) and roles.weight is None:
+        yield f"{kind}: weighted needs weights; name the dataset's column under weight"
+
+
+def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table of an aggregation, by measure in order."""
+    dataset = dataset_of(evaluation)
+    found = _by_those_that_can(
+        measures, partial(measured, tables=partial(shards, evaluation, dataset), repeated=is_repeated(evaluation))
+    )
+    beside = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
+    return {
+        "metrics": [beside | {"scorer": scorer} | _metric_row(row) for scorer, row in found.values],
+        "disparities": [beside | {"scorer": scorer} | _disparity_row(row) for scorer, row in found.disparities],
+        "curves": [beside | {"scorer": scorer} | point for scorer, curve in found.curves for point in _points(*curve)],
+    }
+
+
+class _Curve(NamedTuple):
+    metric: Metric
+    target: str | None
+    by: Mapping[str, str | None]
+    drawn: Drawn
+
+
+def _by_those_that_can(measures: Sequence[Measure], measure: Callable[[Sequence[Measure]], Measured]) -> Measured:
+    """What measures come to; one that cannot take the scores has counts and a reason, and costs no other its values.
+
+    Raises:
+        DataError: none can.
+    """
+    try:
+        return measure(measures)
+    except DataError as error:
+        fault = error
+    parts, refused = list[Measured](), 0
+    for criterion, alike in groupby(measures, key=lambda each: each.criterion):
+        together = list(alike)
+        for part in [together] if criterion is not None else [[each] for each in together]:
+            try:
+                parts.append(measure(part))
+            except DataError as error:
+                refused += len(part)
+                parts += [_without_value(each, measure, error) for each in part]
+    if refused == len(measures):
+        raise fault
+    return Measured(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
+
+
+def _without_value(refused: Measure, measure: Callable[[Sequence[Measure]], Measured], error: DataError) -> Measured:
+    metric = refused.metric
+    count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
+    found = measure([Measure(refused.scorer, count, refused.by)])
+    more = f" (and {len(error.faults) - 1:,} more)" if len(error.faults) > 1 else ""
+    told: dict[str, Any] = {"metric": metric.kind, "signature": metric.signature, "data": None}
+    told |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
+    told |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
+    return Measured([(scorer, row._replace(**told)) for scorer, row in found.values], [], [])
+
+
+class Measured(NamedTuple):
+    """What measures come to, each beside its scorer."""
+
+    values: list[tuple[str, MetricRow]]
+    disparities: list[tuple[str, DisparityRow]]
+    curves: list[tuple[str, _Curve]]
+
+
+def measured(
+    measures: Sequence[Measure],
+    tables: Callable[[str, Sequence[str]], Iterable[pa.Table]],
+    *,
+    repeated: bool = False,
+    drawn: bool = True,
+) -> Measured:
+    """The values, disparities and curves of every measure, in order.
+
+    Measures that group the same table alike share one pass over it.
+
+    Args:
+        tables: gives the table of a scorer in shards, with attributes beside its columns (`held_as`).
+        repeated: examples have several replications.
+        drawn: whether curves are wanted.
+    """
+    alike: dict[tuple[str, Any, Any], list[int]] = {}
+    for position, measure in enumerate(measures):
+        alike.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
+    of: list[Measured] = [Measured([], [], []) for _ in measures]
+    for (scorer, by, _), positions in alike.items():
+        metrics = [measures[position].metric for position in positions]
+        drawing = [metric.drawn_by if drawn else None for metric in metrics]
+        every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
+        names = [(), *(held_as(each) for each in by if each)]
+        with _told(scorer, metrics):
+            cut = tables(scorer, tuple(dict.fromkeys(a for each in by for a in each)))
+            summary = summary_of_shards(cut, every, names, repeated=repeated)
+            summary.check_missing(range(len(metrics)))
+            for place, position in enumerate(positions):
+                rows = (row for each in names for row in summary.values(place, each))
+                of[position].values.extend((scorer, row._replace(by=told_as(row.by))) for row in rows)
+                source = drawing[place]
+                if source is not None:
+                    found = (curve for each in names for curve in summary.curves(every.index(source), each, _DRAWN))
+                    own = summary.settled(place)
+                    curves = (_Curve(own, target, told_as(of_group), one) for target, of_group, one in found)
+                    of[position].curves.extend((scorer, curve) for curve in curves)
+        for together in _together([measures[position] for position in positions]):
+            first = positions[together[0]]
+            kinds, name = measures[first].disparities, measures[first].criterion
+            for held, told in zip(names[1:], filter(None, by), strict=True):
+                apart = disparities(summary, together, held, kinds, name=name, attributes=told)
+                of[first].disparities.extend((scorer, row) for row in apart)
+    return Measured(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
+
+
+def _together(measures: Sequence[Measure]) -> Iterable[list[int]]:
+    """The measures whose disparities are asked for, those of one criterion together."""
+    of: dict[Any, list[int]] = {}
+    for position, measure in enumerate(measures):
+        if measure.disparities:
+            key = position if measure.criterion is None else (measure.criterion, tuple(measure.disparities))
+            of.setdefault(key, []).append(position)
+    return of.values()
+
+
+@contextmanager
+def _told(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
+    """Says whose table it is that a metric cannot read."""
+    what = f"{', '.join(dict.fromkeys(metric.kind for metric in metrics))} of {scorer!r}"
+    try:
+        yield
+    except DataError as error:
+        raise DataError(Fault(f"{what}: {f.where}" if f.where else what, f.message) for f in error.faults) from None
+    except SpecError as error:
+        raise SpecError(f"{what}: {error}") from None
+
+
+def dataset_of(evaluation: Evaluation) -> Dataset:
+    """The dataset whose examples were graded.
+
+    Raises:
+        NotFound: the store lacks it.
+    """
+    try:
+        return Dataset.stored(evaluation.store, evaluation.manifest["spec"]["dataset"])
+    except NotFound as error:
+        raise NotFound(f"evaluation {evaluation.id}: its dataset is missing: {error}") from None
+
+
+def shards(
+    evaluation: Evaluation,
+    dataset: Dataset,
+    scorer: str,
+    attributes: Sequence[str] = (),
+    read: list[str] | None = None,
+) -> Iterator[pa.Table]:
+    """The scores beside the attributes (`held_as`), cut where the examples' positions pass multiples of `SHARD_ROWS`.
+
+    Args:
+        read: the columns of scores that are needed; all if not given.
+    """
+    indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
+    names = zip(held_as(attributes), attributes, strict=True)
+    columns = {held: _column(dataset, name) for held, name in names} | _beside(dataset)
+    held: list[pa.Table] = []
+    shard = 0
+    for batch in evaluation.batches(scorer, read):
+        positions = np.searchsorted(indices, batch.column(INDEX).to_numpy())
+        table = pa.Table.from_batches([batch])
+        for name, column in columns.items():
+            table = table.append_column(name, column.take(pa.array(positions)))
+        borders = np.flatnonzero(np.diff(positions // SHARD_ROWS)) + 1
+        for start, stop in zip([0, *borders.tolist()], [*borders.tolist(), len(positions)], strict=True):
+            if stop > start and int(positions[start]) // SHARD_ROWS != shard:
+                if held:
+                    yield pa.concat_tables(held)
+                held, shard = [], int(positions[start]) // SHARD_ROWS
+            held.append(table.slice(start, stop - start))
+    yield pa.concat_tables(held) if held else _without_rows(evaluation, scorer, columns)
+
+
+_DRAWN = 20
+"""Of more groups those with the most rows have curves, so that the table stays small."""
+
+_ATTRIBUTE = "by:"
+
+
+def held_as(attributes: Sequence[str]) -> tuple[str, ...]:
+    """Names of attributes as columns beside a scorer's own, which may have the same names."""
+    return tuple(f"{_ATTRIBUTE}{name}" for name in attributes)
+
+
+def told_as(by: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The inverse of `held_as`, for the groups of a value."""
+    return {held.removeprefix(_ATTRIBUTE): value for held, value in by.items()}
+
+
+def _beside(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
+    """The examples' weights and the keys of their clusters, where they have some."""
+    found = {}
+    if dataset.roles.weight is not None:
+        found[WEIGHT] = _column(dataset, dataset.roles.weight).cast(pa.float64())
+    if dataset.roles.cluster is not None:
+        found[CLUSTER] = pa.chunked_array([cluster_keys(_column(dataset, dataset.roles.cluster).combine_chunks())])
+    return found
+
+
+def cluster_keys(column: pa.Array) -> pa.Array:
+    """64-bit keys for the values of a column; those of equal values are equal wherever they are made.
+
+    A row without a value belongs to no other.
+
+    Raises:
+        SpecError: the column holds lists or objects.
+    """
+    if pa.types.is_nested(column.type):
+        raise SpecError(f"clusters are told by text, numbers or times, and not by {column.type}")
+    codes = column.dictionary_encode()
+    keys = [int.from_bytes(identity.digest(value)[:8], "big", signed=True) for value in codes.dictionary.to_pylist()]
+    own = pa.array(scrambled(np.arange(len(column), dtype=np.uint64), 1).view(np.int64))
+    return pc.coalesce(pa.array(keys, pa.int64()).take(codes.indices), own)
+
+
+def _without_rows(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    table = evaluation.table(scorer)
+    for name, column in columns.items():
+        table = table.append_column(name, column.slice(0, 0))
+    return table
+
+
+def _column(dataset: Dataset, name: str) -> pa.ChunkedArray:
+    return pa.chunked_array([b.column(0) for b in dataset.columns([name])], type=dataset.schema.field(name).type)
+
+
+def _metric_row(row: MetricRow) -> dict[str, Any]:
+    numbers = {name: getattr(row, name) for name in ("value", "low", "high", "worst", "best")}
+    return row._asdict() | {
+        "by": list(row.by.items()),
+        "data": None if row.data is None else identity.encode(row.data).decode(),
+        **{name: None if value != value else float(value) for name, value in numbers.items()},
+    }
+
+
+def _disparity_row(row: DisparityRow) -> dict[str, Any]:
+    numbers = {name: getattr(row, name) for name in ("value", "low", "high")}
+    ends = {name: getattr(row, name) for name in ("lowest", "highest")}
+    return row._asdict() | {
+        **{name: None if value != value else value for name, value in numbers.items()},
+        **{name: None if group is None else list(group.items()) for name, group in ends.items()},
+        **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined")},
+    }
+
+
+def _points(metric: Metric, target: str | None, by: Mapping[str, str | None], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """The points of a curve as rows; an infinite threshold is none."""
+    of = {"metric": metric.kind, "signature": metric.signature, "target": target, "by": list(by.items())}
+    of |= {"curve": drawn.kind, "part": drawn.part}
+    points = drawn.points
+    numbers = {"x": points.x, "y": points.y, "threshold": points.threshold, "n": points.weight}
+    numbers |= {name: end for name, end in (("low", drawn.low), ("high", drawn.high)) if end is not None}
+    columns = {name: [v if math.isfinite(v) else None for v in column.tolist()] for name, column in numbers.items()}
+    for place in range(len(points.x)):
+        label = None if drawn.labels is None else drawn.labels[place]
+        yield of | {"label": label} | {name: column[place] for name, column in columns.items()}
+
+
+def is_repeated(evaluation: Evaluation) -> bool:
+    """Whether the run had several replications, whose rows are not independent of each other."""
+    run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
+    return bool(run["spec"]["replications"] > 1)
+
+
+def _batch(records: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(records, schema)

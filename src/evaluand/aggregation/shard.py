@@ -1,0 +1,266 @@
+"""A shard of a scorer's table: its key as arrays, and which group and which unit each of its rows is in.
+
+What a unit is, and the status it has, is told in `groups.py`; here rows become arrays for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.identity import decode
+from evaluand.core.selector import Selector
+from evaluand.metrics.base.labels import coded, label_column, score_matrix
+from evaluand.metrics.base.metric import APART, CLUSTER, LABELS, LEAF, WEIGHT, Columns, Metric, OverTargets, stored_as
+from evaluand.metrics.stats.intervals import runs
+from evaluand.store.tables import INDEX, SCORE_STATUSES
+
+By = tuple[str, ...]
+"""Attributes to group by together; `()` is all rows."""
+
+Key = tuple[str | None, ...]
+"""One group: its target, then its value of each attribute."""
+
+EXAMPLES: Final = "examples"
+"""The way of reducing that takes all replications of an example together, beside those of a metric's `reduce`."""
+
+SCORED, FAILED, ABSTAINED, SKIPPED = range(len(SCORE_STATUSES))
+"""Codes of the statuses, the best first: a unit's status is the smallest of its rows'."""
+
+
+class Way(NamedTuple):
+    """How rows of the table become those of a metric: how responses are reduced, and whether weight 0 drops a row."""
+
+    reduce: str
+    weighing: bool
+
+
+class Groups(NamedTuple):
+    """Which group each row is in."""
+
+    code: np.ndarray  # the group of each row
+    keys: list[Key]
+
+
+class UnitRows(NamedTuple):
+    """What is counted, and the rows it is made of."""
+
+    rows: np.ndarray  # the rows that are used, unit by unit
+    unit: np.ndarray  # the unit of each of them
+    status: np.ndarray  # the status of each of them
+    first: np.ndarray  # the first row of each unit
+    outcome: np.ndarray  # the status of each unit
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A shard, its key as arrays and its rows in the order of the key."""
+
+    table: pa.Table
+    index: np.ndarray
+    status: np.ndarray
+    target: Groups
+    replication: np.ndarray
+    response: np.ndarray
+    order: np.ndarray
+    starts: np.ndarray  # where units begin in `order`
+
+    @classmethod
+    def of(cls, shard: pa.Table | pa.RecordBatch) -> Shard:
+        table = pa.Table.from_batches([shard]) if isinstance(shard, pa.RecordBatch) else shard
+        index = _integers(table, INDEX, required=True)
+        status = _status(table, index)
+        target = _encoded(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
+        replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
+        if len(target.keys) < 2 and bool((index[1:] > index[:-1]).all()):
+            order = starts = np.arange(len(index))  # as it mostly is
+        else:
+            order = np.lexsort((response, status == SKIPPED, target.code, replication, index))
+            starts = runs(index[order], replication[order], target.code[order])
+        return cls(table, index, status, target, replication, response, order, starts)
+
+    def groups(self, names: By, over: OverTargets | None = None) -> Groups:
+        """Which group each row is in; those of all targets are one where they are pooled."""
+        lacking = [name for name in names if name not in self.table.column_names]
+        if lacking:
+            raise SpecError(f"cannot group by {', '.join(map(repr, lacking))}: the table has no such column")
+        found = _one_group(len(self.index)) if over == "pooled" else self.target
+        for name in names:
+            found = _crossed(found, _encoded(_column(self.table, name), name))
+        return found
+
+    def units(self, way: Way) -> UnitRows:
+        """What is counted under a way of reducing, and the rows it is made of."""
+        if way.reduce == EXAMPLES:
+            rows = np.lexsort((self.response, self.replication, self.target.code, self.index))
+            starts = runs(self.index[rows], self.target.code[rows])
+        else:
+            rows, starts = self.order[self.starts] if way.reduce == "first" else self.order, self.starts
+        if way.weighing and WEIGHT in self.table.column_names:
+            rows, starts = self._weighing(rows, starts)
+        status = self.status[rows]
+        if way.reduce in ("first", "all"):
+            return UnitRows(rows, np.arange(len(rows)), status, rows, status)
+        unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
+        outcome = np.minimum.reduceat(status, starts) if len(rows) else status
+        return UnitRows(rows, unit, status, rows[starts], outcome)
+
+    def _weighing(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of any weight, and where their units begin."""
+        there = _array(_column(self.table, WEIGHT))[rows] != 0
+        if there.all():
+            return rows, starts
+        sizes = np.diff(starts, append=len(rows)) if len(rows) > len(starts) else np.ones(len(rows), np.int64)
+        return rows[there], runs(np.repeat(np.arange(len(sizes)), sizes)[there])
+
+    def beside(self, metric: Metric, rows: np.ndarray, repeated: bool, over: bool = False) -> Columns:
+        """The weights of rows, and what tells those apart that belong together, where the metric is to know.
+
+        Args:
+            over: rows of several targets come together.
+        """
+        found = {}
+        if WEIGHT in self.table.column_names:
+            found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
+        if CLUSTER in self.table.column_names:
+            found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
+        elif metric.counts_apart and metric.reduce == "first" and not (over or repeated):
+            found[APART] = self.index[rows]
+        elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
+            found[CLUSTER] = self.index[rows]
+        return found
+
+    def columns(self, names: Sequence[str], rows: np.ndarray, metric: Metric) -> Columns:
+        """Some rows of some columns, with their `_index_`; the metric's labels, and scores by label, coded."""
+        labels, scores = ([n for n in names if n in some] for some in (metric.label_columns, metric.score_columns))
+        whole = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
+        columns = {name: self._read(name, decoded=name not in labels) for name in names}
+        taken = columns if whole else {name: column.take(pa.array(rows)) for name, column in columns.items()}
+        found = {name: _array(column) for name, column in taken.items() if name not in (*labels, *scores)}
+        if labels:
+            texts = [label_column(taken[name], taken[labels[0]].type) for name in scores]
+            codes, found[LABELS] = coded([*(taken[name] for name in labels), *texts])
+            found |= dict(zip(labels, codes, strict=False))
+            for name, code in zip(scores, codes[len(labels) :], strict=True):
+                found[name] = score_matrix(taken[name], code, len(found[LABELS]))
+        return {**found, INDEX: self.index[rows]}
+
+    def _read(self, name: str, *, decoded: bool) -> pa.Array:
+        """A column of the table, or a leaf of its JSON."""
+        if name in self.table.column_names or not name.startswith(LEAF):
+            return _column(self.table, name, decoded=decoded)
+        return _leaf(_column(self.table, stored_as(name)), name, self.index)
+
+
+def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
+    """The numbers at one path of a column of JSON; null where there is nothing at it.
+
+    Raises:
+        DataError: something else than a number stands there, or one that is none; by `_index_`.
+    """
+    path = Selector(name.removeprefix(LEAF))
+    found, undefined = np.full(len(column), np.nan), []
+    for row, text in enumerate(column.to_pylist()):
+        value = next(iter(path.find(decode(text))), None) if text is not None else None
+        if value is None:
+            continue
+        if not isinstance(value, int | float):
+            raise DataError(Fault(f"{INDEX} {index[row]}", f"{name} is {kind_of(value)}, not a number"))
+        found[row] = float(value)
+        if math.isnan(value):
+            told = f"{name} is NaN, so there is nothing to measure; abstain where a score is undefined, or leave it out"
+            undefined.append(Fault(f"{INDEX} {index[row]}", told))
+    if undefined:
+        raise DataError(undefined)
+    return pa.array(found, pa.float64(), from_pandas=True)
+
+
+def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:
+    column = table.column(name).combine_chunks()
+    return column.cast(column.type.value_type) if decoded and pa.types.is_dictionary(column.type) else column
+
+
+def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarray:
+    """A column of the key; null (a row without responses) counts as -1, before every response."""
+    if name not in table.column_names:
+        if required:
+            raise SpecError(f"the table has no column {name!r}; give it a scorer's table")
+        return np.zeros(table.num_rows, np.int64)
+    column = _column(table, name).cast(pa.int64())
+    if required and column.null_count:
+        raise DataError(f"{column.null_count} rows have no {name}")
+    return np.asarray(column.fill_null(-1))
+
+
+def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
+    if "status" not in table.column_names:
+        raise SpecError("the table has no column 'status'; give it a scorer's table")
+    column = _column(table, "status", decoded=False)
+    held = column.dictionary if pa.types.is_dictionary(column.type) else column
+    code = np.asarray(pc.fill_null(pc.index_in(held.cast(pa.string()), pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
+    if held is not column:
+        indices = column.indices.fill_null(len(code)) if column.null_count else column.indices
+        code = np.append(code, np.int8(-1))[np.asarray(indices)]
+    if (code < 0).any():
+        row = int(np.argmin(code))
+        known = ", ".join(SCORE_STATUSES)
+        raise DataError(Fault(f"{INDEX} {index[row]}", f"status {column[row].as_py()!r} is none of {known}"))
+    return code
+
+
+def _one_group(n_rows: int) -> Groups:
+    return Groups(np.zeros(n_rows, np.int64), [(None,)] if n_rows else [])
+
+
+def _encoded(column: pa.Array, name: str = "target") -> Groups:
+    """The groups a column makes, in the order they appear."""
+    if pa.types.is_nested(column.type) or "binary" in str(column.type):
+        raise SpecError(f"cannot group by {name!r}, which holds {column.type}; group by text, numbers, bools or times")
+    if pa.types.is_floating(column.type):
+        column = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 is 0.0
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return Groups(np.asarray(encoded.indices).astype(np.int64), [(text,) for text in _texts(encoded.dictionary)])
+
+
+def _texts(values: pa.Array) -> list[str | None]:
+    if pa.types.is_floating(values.type):
+        return [None if value is None else repr(value) for value in values.to_pylist()]
+    texts: list[str | None] = values.cast(pa.string()).to_pylist()
+    return texts
+
+
+def _crossed(one: Groups, other: Groups) -> Groups:
+    """The combinations of two groupings that occur, in the order they appear."""
+    n = len(other.keys)
+    encoded = pa.array(one.code * n + other.code).dictionary_encode()
+    keys = [one.keys[pair // n] + other.keys[pair % n] for pair in encoded.dictionary.to_pylist()]
+    return Groups(np.asarray(encoded.indices).astype(np.int64), keys)
+
+
+def _array(column: pa.Array) -> np.ndarray:
+    """Numbers as they are (as floats if some are null), times as times, everything else as Python objects."""
+    kind = column.type
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind) or (pa.types.is_boolean(kind) and column.null_count):
+        column = column.cast(pa.float64())
+    if pa.types.is_list(kind) and pa.types.is_floating(kind.value_type):
+        return _matrix(column)
+    if pa.types.is_nested(kind):
+        return np.fromiter(column.to_pylist(), np.object_, len(column))
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _matrix(column: pa.Array) -> np.ndarray:
+    """Lists of numbers as rows, filled up with NaN."""
+    row = np.asarray(pc.list_parent_indices(column)).astype(np.int64)
+    length = np.bincount(row, minlength=len(column))
+    place = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
+    found = np.full((len(column), int(length.max(initial=0))), np.nan)
+    found[row, place] = np.asarray(pc.list_flatten(column).cast(pa.float64()))
+    return found

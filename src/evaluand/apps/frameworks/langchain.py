@@ -1,0 +1,281 @@
+"""Apps made with LangChain, recorded through its callbacks (`pip install evaluand[langchain]`).
+
+    app = LangChainApp(chain, name="qa")
+    with app as recording:
+        chain.invoke("Who wrote Emma?")
+    app.select_context()                    # the selector of the texts that its retriever found
+
+Chains, retrievers, models and tools stand in a record where they stand in the app's object: a sequence has `first`,
+`middle[0]` … and `last`, a parallel `steps__`, a chain of the older sort what its fields are called. What is told of a
+component is told under the method that works in it: `_call(inputs)` of such a chain, `_get_relevant_documents(query)`
+of a retriever, `invoke(input)` of all others. It is one call, whether it came by `invoke`, `ainvoke`, `stream` or
+`batch`, and `invoke` leads to it in any component: `app.retriever.invoke` are the calls of `_get_relevant_documents`.
+First-party objects and methods with `@instrument` are recorded as in any app, also within a chain. A call that is
+streamed ends with its last part.
+
+A run of LangChain in the `with` block that is no part of another is a record, and so is one of a chain that is no part
+of the app, since it is as a part of nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, Final, Self
+from uuid import UUID
+
+from evaluand.apps.app import App, Recording
+from evaluand.apps.components import Component, components_of
+from evaluand.apps.instrument import Step, ambient, begin, class_key
+from evaluand.core.errors import SpecError
+from evaluand.core.selector import Selector
+
+try:
+    from langchain_core.callbacks import BaseCallbackHandler
+    from langchain_core.messages import BaseMessage
+    from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import Runnable
+    from langchain_core.runnables.config import var_child_runnable_config
+    from langchain_core.tracers.context import register_configure_hook
+except ModuleNotFoundError as error:
+    raise SpecError(f"apps made with LangChain need {error.name}: pip install evaluand[langchain]") from None
+
+CALL, RETRIEVE, INVOKE = "_call", "_get_relevant_documents", "invoke"
+
+
+class LangChainApp(App):
+    """A chain, or an object of your own that has chains, whose runs can be recorded; see `App` for the arguments.
+
+    Example:
+        >>> from langchain_core.runnables import RunnableLambda
+        >>> chain = RunnableLambda(str.strip) | RunnableLambda(str.upper)
+        >>> with LangChainApp(chain, name="shout") as recording:
+        ...     _ = chain.invoke(" hello ")
+        >>> record = recording.get()
+        >>> record["main_output"], record["app"]["first"]["invoke"][0]["rets"]
+        ('HELLO', 'hello')
+    """
+
+    def record(self, *, tags: str | None = None, meta: Any = None) -> LangChainRecording:
+        return LangChainRecording(self, self.tags if tags is None else tags, meta)
+
+    def select_context(self) -> Selector:
+        """The selector of the texts that the app's retriever found.
+
+        Raises:
+            SpecError: the app has no retriever, or several; names them.
+        """
+        found = [each for each in self.components if isinstance(each.value, BaseRetriever)]
+        if len(found) != 1:
+            paths = ", ".join(each.path or "the app itself" for each in found) or "none"
+            raise SpecError(f"retrievers of {self.name}: {paths}; select the texts of one by its path")
+        path = f".{found[0].path}" if found[0].path else ""
+        return Selector(f"__record__.app{path}.{RETRIEVE}[:].rets[:].page_content")
+
+    def _found(self) -> list[Component]:
+        return components_of(self.target, self._methods, told=_told)
+
+
+class LangChainRecording(Recording):
+    """What is recorded of runs of LangChain; see `Recording`."""
+
+    def __enter__(self) -> Self:
+        self._before = _handler.get()
+        _handler.set(_HANDLER)
+        return super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, traceback)
+        _handler.set(self._before)
+
+
+class Handler(BaseCallbackHandler):
+    """Begins and ends a step for each run that LangChain tells of."""
+
+    run_inline = True  # in the context of the run, async too
+
+    def __init__(self) -> None:
+        self.steps: dict[UUID, Step] = {}
+
+    def on_chain_start(
+        self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **told: Any
+    ) -> None:
+        runnable = _running()
+        if _method(runnable) == CALL:
+            self._begin(run_id, parent_run_id, runnable, CALL, {"inputs": inputs}, "span", told)
+        else:
+            self._begin(run_id, parent_run_id, runnable, INVOKE, {"input": inputs}, "span", told)
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, inputs: Any = None, **told: Any) -> None:
+        step = self.steps.get(run_id)
+        if step is not None and inputs is not None:  # of a run that was streamed, they are known at its end
+            step.correct({"input": inputs}, _main(inputs, ()))
+        self._end(run_id, outputs)
+
+    def on_retriever_start(
+        self, serialized: Any, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **told: Any
+    ) -> None:
+        self._begin(run_id, parent_run_id, _running(), RETRIEVE, {"query": query}, "retriever", told)
+
+    def on_retriever_end(self, documents: Any, *, run_id: UUID, **told: Any) -> None:
+        self._end(run_id, list(documents))
+
+    def on_llm_start(
+        self, serialized: Any, prompts: list[str], *, run_id: UUID, parent_run_id: UUID | None = None, **told: Any
+    ) -> None:
+        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": _sole(prompts)}, "llm", told)
+
+    def on_chat_model_start(
+        self,
+        serialized: Any,
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **told: Any,
+    ) -> None:
+        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": _sole(messages)}, "llm", told)
+
+    def on_llm_end(self, response: Any, *, run_id: UUID, **told: Any) -> None:
+        answers = [getattr(each[0], "message", each[0].text) if each else None for each in response.generations]
+        step = self.steps.get(run_id)
+        if step is not None:
+            step.span.set(**_used(answers, response.llm_output or {}))
+        self._end(run_id, _sole(answers))
+
+    def on_tool_start(
+        self,
+        serialized: Any,
+        input_str: str,
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        inputs: dict[str, Any] | None = None,
+        **told: Any,
+    ) -> None:
+        given = input_str if inputs is None else inputs
+        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": given}, "tool", told)
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **told: Any) -> None:
+        self._end(run_id, output)
+
+    def _failed(self, error: BaseException, *, run_id: UUID, **told: Any) -> None:
+        step = self._left(run_id)
+        if step is not None:
+            step.fail(error)
+
+    on_chain_error = on_llm_error = on_retriever_error = on_tool_error = _failed
+
+    def _begin(
+        self,
+        run_id: UUID,
+        parent: UUID | None,
+        runnable: Any,
+        method: str,
+        args: dict[str, Any],
+        kind: str,
+        told: Mapping[str, Any],
+    ) -> None:
+        component = runnable if runnable is not None else class_key("langchain", str(told.get("name") or "run"))
+        above = None if parent is None else self.steps.get(parent)
+        given = _main(next(iter(args.values())), getattr(runnable, "input_keys", ()))
+        step = begin(component, method, args, kind=kind, given=given, above=above)
+        if step is not None:
+            self.steps[run_id] = step
+            if method != INVOKE:  # which has no context of its own, nor gives anything before its end
+                step.tell(also=INVOKE)
+                step.enter()
+
+    def _end(self, run_id: UUID, output: Any) -> None:
+        step = self._left(run_id)
+        if step is not None:
+            step.end(output, gave=_main(output, ()))
+
+    def _left(self, run_id: UUID) -> Step | None:
+        step = self.steps.pop(run_id, None)
+        if step is not None and step.is_entered:
+            step.leave()
+        return step
+
+
+_HANDLER: Final = Handler()
+_handler: ContextVar[BaseCallbackHandler | None] = ContextVar("evaluand.langchain", default=None)
+register_configure_hook(_handler, inheritable=True)
+
+
+def _within() -> Step | None:
+    """The step of the run whose code is running, as LangChain tells it."""
+    config = var_child_runnable_config.get()
+    run_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
+    return None if run_id is None else _HANDLER.steps.get(run_id)
+
+
+ambient.append(_within)
+
+
+def _running() -> Any:
+    """The object whose run is told of: a callback comes from one of its methods, but is not told which object."""
+    frame = sys._getframe(2)
+    for _ in range(_FRAMES):
+        if frame is None:
+            return None
+        this = frame.f_locals.get("self")
+        if isinstance(this, Runnable):
+            return this
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+_FRAMES: Final = 20
+
+
+def _method(runnable: Any) -> str:
+    """The method that works in a component."""
+    if isinstance(runnable, BaseRetriever):
+        return RETRIEVE
+    return CALL if any(base.__module__.endswith(".chains.base") for base in type(runnable).__mro__) else INVOKE
+
+
+def _told(value: object) -> tuple[str, ...]:
+    """The methods under which a component has the calls of which LangChain tells."""
+    return tuple(dict.fromkeys((_method(value), INVOKE))) if isinstance(value, Runnable) else ()
+
+
+def _sole(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else list(values)
+
+
+def _main(value: Any, keys: Sequence[str]) -> Any:
+    """What counts of what a run was given or gave: of a message its content, of a mapping the value of one key."""
+    if isinstance(value, Mapping):
+        texts = [key for key, item in value.items() if isinstance(item, str)]
+        named = [key for key in (*keys, *_OUTPUTS) if key in value]
+        key = named[0] if named else next(iter(value)) if len(value) == 1 else texts[0] if len(texts) == 1 else None
+        return value if key is None else _main(value[key], ())
+    if isinstance(value, BaseMessage):
+        return value.content
+    if isinstance(value, list) and value and isinstance(value[-1], BaseMessage):
+        return value[-1].content
+    return value
+
+
+_OUTPUTS: Final = ("output", "answer", "result", "messages")
+
+
+def _used(answers: Sequence[Any], output: Mapping[str, Any]) -> dict[str, Any]:
+    """The tokens and the model that a model tells of."""
+    told = [getattr(answer, "usage_metadata", None) for answer in answers]
+    tokens: list[Mapping[str, Any]] = [each for each in told if each]
+    used: dict[str, Any] = {}
+    if tokens:
+        used = {name: sum(each[name] for each in tokens) for name in ("input_tokens", "output_tokens")}
+    elif "token_usage" in output:
+        names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+        usage = output["token_usage"]
+        used = {name: usage[theirs] for name, theirs in names.items() if theirs in usage}
+    model = output.get("model_name")
+    return used | ({"model": model} if model else {})

@@ -1,0 +1,372 @@
+"""Functions that take the place of others: what they are called with becomes a step, and what they give its output."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from contextlib import suppress
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Any, Final
+
+from evaluand.apps.instrument.steps import (
+    Recorder,
+    Step,
+    begin,
+    class_key,
+    is_recorded,
+    missed,
+    open_anywhere,
+    recorders,
+)
+
+MARK: Final = "__evaluand_call__"
+"""The attribute by which an instrumented function is known."""
+
+
+class Called:
+    """A function that is instrumented: how its calls are told.
+
+    Args:
+        function: the function.
+        kind: of the spans.
+        name: what it is called; its own name if not given.
+        marked: whether its author wants it traced.
+        bound: whether its first argument is the object or class that it is called on; None where that shows only when
+            it is called: a function does not know whether its class makes a static method of it.
+    """
+
+    __slots__ = (
+        "_bound",
+        "extra",
+        "function",
+        "keywords",
+        "kind",
+        "marked",
+        "name",
+        "names",
+        "owner",
+        "places",
+        "rest",
+    )
+
+    def __init__(self, function: Any, kind: str, name: str | None, marked: bool, bound: bool | None) -> None:
+        self.function, self.kind, self.marked = function, kind, marked
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.places, self.keywords, self.rest, self.extra = _parameters(function)
+        qualname = str(getattr(function, "__qualname__", "")).rpartition("<locals>.")[2].rpartition(".")[0]
+        self.owner: object = (
+            class_key(function.__module__, function.__qualname__.rpartition(".")[0]) if qualname else function
+        )
+        self.names = self.places
+        self._bound: bool | None = None
+        if bound is not None or not qualname:
+            self._bind(self._looks_bound if bound is None else bound)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names under which arguments are told."""
+        receiver = self.places[: self._looks_bound if self._bound is None else self._bound]
+        names = dict.fromkeys((*self.places, *self.keywords, self.rest, self.extra))
+        return tuple(name for name in names if name not in receiver)
+
+    def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], made: tuple[Recorder, ...] = ()) -> Step | None:
+        """The step of a call, where somebody records it, or did where it was made."""
+        if not made and not is_recorded():
+            if open_anywhere:
+                missed(self._received(args)[0], self.name)
+            return None
+        component, args = self._received(args)
+        given, main = self.given(args, kwargs)
+        return begin(component, self.name, given, kind=self.kind, main=main, marked=self.marked, made=made)
+
+    def _received(self, args: tuple[Any, ...]) -> tuple[object, tuple[Any, ...]]:
+        """What stands for the object or class that it is called on, or for the function itself; and the arguments."""
+        if not args or not self._is_bound(args[0]):
+            return self.owner, args
+        on = args[0]
+        return class_key(on.__module__, on.__qualname__) if isinstance(on, type) else on, args[1:]
+
+    def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
+        """The arguments by name, and the name of the first in the order of the signature."""
+        names = self.names
+        given = dict(zip(names, args, strict=False))
+        if not kwargs and len(args) <= len(names):
+            return given, names[0] if args else None
+        if len(args) > len(names):
+            given[self.rest] = list(args[len(names) :])
+        if kwargs:
+            other: dict[str, Any] = {}
+            for name, value in kwargs.items():
+                (given if name in self.keywords else other)[name] = value
+            if other:
+                given[self.extra] = other
+        if args or not kwargs:
+            return given, next(iter(given), None)
+        return given, next((name for name in self.keywords if name in given), next(iter(given)))
+
+    def _is_bound(self, first: Any) -> bool:
+        if self._bound is None:
+            self._bind(self._receives(first))
+        return bool(self._bound)
+
+    def _bind(self, bound: bool) -> None:
+        self.names, self._bound = self.places[bound:], bound
+
+    def _receives(self, first: Any) -> bool:
+        """Whether the first argument of a call is what a method of the class is called on, as the class says."""
+        kinds: list[type] = [first, type(first)] if isinstance(first, type) else [type(first)]
+        for cls in (base for kind in kinds for base in kind.__mro__):
+            if class_key(cls.__module__, cls.__qualname__) == self.owner:
+                held = inspect.getattr_static(cls, self.function.__name__, None)
+                return not isinstance(held, staticmethod)
+        return self._looks_bound
+
+    @property
+    def _looks_bound(self) -> bool:
+        return self.places[:1] in (("self",), ("cls",))
+
+
+def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, None], str, str]:
+    """Names of the parameters by place, of those by name in their order, and of those that take all others."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # written in C
+        return (), {}, "args", "kwargs"
+    by_kind: dict[Any, list[str]] = {}
+    for each in parameters:
+        by_kind.setdefault(each.kind, []).append(each.name)
+    positional = by_kind.get(inspect.Parameter.POSITIONAL_ONLY, [])
+    either = by_kind.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
+    keywords = dict.fromkeys(either + by_kind.get(inspect.Parameter.KEYWORD_ONLY, []))
+    rest, extra = (
+        by_kind.get(inspect.Parameter.VAR_POSITIONAL, ["args"]),
+        by_kind.get(inspect.Parameter.VAR_KEYWORD, ["kwargs"]),
+    )
+    return (*positional, *either), keywords, rest[0], extra[0]
+
+
+def wrapped(called: Called) -> Any:
+    """The function that takes the place of one: of the same sort, so that whoever looks takes it for that."""
+    function = called.function
+    if inspect.iscoroutinefunction(function):
+        call = _of_coroutine(called)
+    elif inspect.isasyncgenfunction(function):
+        call = _of_async_generator(called)
+    elif inspect.isgeneratorfunction(function):
+        call = _of_generator(called)
+    else:
+        call = _of_function(called)
+    functools.update_wrapper(call, function)
+    setattr(call, MARK, called)
+    return call
+
+
+def _of_function(called: Called) -> Any:
+    function = called.function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        step = called.begin(args, kwargs)
+        if step is None:
+            return function(*args, **kwargs)
+        step.enter()
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            step.leave()
+            step.fail(error)
+            raise
+        step.leave()
+        return finished(step, result)
+
+    return call
+
+
+def _of_coroutine(called: Called) -> Any:
+    function = called.function
+
+    async def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        step = called.begin(args, kwargs, made)
+        if step is None:
+            return await function(*args, **kwargs)
+        return await _awaited(step, function(*args, **kwargs))
+
+    return _made(run, function)
+
+
+def _of_generator(called: Called) -> Any:
+    function = called.function
+
+    def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        step = called.begin(args, kwargs, made)
+        generator = function(*args, **kwargs)
+        return (yield from generator if step is None else _given(step, generator))
+
+    return _made(run, function)
+
+
+def _of_async_generator(called: Called) -> Any:
+    function = called.function
+
+    async def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        given = _given_async(called.begin(args, kwargs, made), function(*args, **kwargs))
+        sent, thrown = None, None
+        try:
+            while True:
+                item = await (given.asend(sent) if thrown is None else given.athrow(thrown))
+                sent, thrown = None, None
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    thrown = error
+        except StopAsyncIteration:
+            return
+        finally:
+            await given.aclose()
+
+    return _made(run, function)
+
+
+def _made(run: Any, function: Any) -> Any:
+    """A function whose calls give generators or coroutines, and which notes when it is called who records there.
+
+    They work only when they are read, perhaps after the recording they were made in, or in another thread. Python's
+    interpreter makes them by an instruction of the code; its flags, by which others tell the sort of a function, are
+    here those of what the function gives.
+    """
+    functools.update_wrapper(run, function)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return run(recorders(), args, kwargs)
+
+    call.__code__ = call.__code__.replace(co_flags=call.__code__.co_flags | run.__code__.co_flags & _SORTS)
+    return call
+
+
+_SORTS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def finished(step: Step, result: Any) -> Any:
+    """What a call returned, of which the step may be ended only when it has been read."""
+    kind = type(result)
+    if kind is GeneratorType:
+        given = _given(step, result, primed=True)
+        next(given)
+        return given
+    if kind is AsyncGeneratorType:
+        return _primed(_given_async(step, result, primed=True))
+    if kind is CoroutineType:
+        return _awaited(step, result)
+    step.end(result)
+    return result
+
+
+async def _awaited(step: Step, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    step.enter()
+    try:
+        result = await coroutine
+    except BaseException as error:
+        step.leave()
+        step.fail(error)
+        raise
+    step.leave()
+    return finished(step, result)
+
+
+def _given(step: Step, generator: Generator[Any, Any, Any], *, primed: bool = False) -> Generator[Any, Any, Any]:
+    """What a generator gives, while its step is the current one only as long as it works.
+
+    Args:
+        step: its step, which ends with it.
+        generator: of an instrumented call.
+        primed: whether to give nothing first: a generator that was never begun would not end its step.
+    """
+    given: list[Any] = []
+    act, value = generator.send, None
+    try:
+        if primed:
+            yield
+        while True:
+            step.enter()
+            try:
+                item = act(value)
+            finally:
+                step.leave()
+            given.append(item)
+            try:
+                act, value = generator.send, (yield item)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                act, value = generator.throw, error
+    except StopIteration as stop:
+        step.end(_whole(given))
+        return stop.value
+    except GeneratorExit as dropped:
+        _closed(step, generator)
+        step.fail(dropped, _whole(given))
+        raise
+    except BaseException as error:
+        step.fail(error, _whole(given))
+        raise
+
+
+async def _given_async(
+    step: Step | None, generator: AsyncGenerator[Any, Any], *, primed: bool = False
+) -> AsyncGenerator[Any, Any]:
+    """The same of an async generator."""
+    given: list[Any] = []
+    act: Any = generator.asend
+    value: Any = None
+    try:
+        if primed:
+            yield
+        while True:
+            if step:
+                step.enter()
+            try:
+                item = await act(value)
+            finally:
+                if step:
+                    step.leave()
+            if step:
+                given.append(item)
+            try:
+                act, value = generator.asend, (yield item)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                act, value = generator.athrow, error
+    except StopAsyncIteration:
+        if step:
+            step.end(_whole(given))
+    except BaseException as error:
+        if isinstance(error, GeneratorExit):
+            await generator.aclose()
+        if step:
+            step.fail(error, _whole(given))
+        raise
+
+
+def _closed(step: Step, generator: Generator[Any, Any, Any]) -> None:
+    step.enter()
+    try:
+        generator.close()
+    except BaseException as error:
+        step.leave()
+        step.fail(error)
+        raise
+    step.leave()
+
+
+def _primed(generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+    with suppress(StopIteration):  # what gives at once needs no loop
+        generator.__anext__().send(None)
+    return generator
+
+
+def _whole(given: list[Any]) -> Any:
+    """All that a generator gave out."""
+    return "".join(given) if given and all(isinstance(item, str) for item in given) else given

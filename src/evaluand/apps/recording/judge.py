@@ -1,0 +1,314 @@
+"""Judging records: one at a time, where they are recorded, beside that, or in another process."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import threading
+import time
+from array import array
+from collections import deque
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from evaluand.apps.recording.stored import KIND, Lanes, name_in, read, unit_of
+from evaluand.core.errors import TaskError
+from evaluand.engine.deadline import Overdue, within
+from evaluand.engine.engine import LocalEngine, Outcome, Policy, too_long
+from evaluand.evaluation.grading import Grader, Unit
+from evaluand.evaluation.scorer import Scorer
+from evaluand.store.journal import Lane
+from evaluand.store.store import Manifest, Store
+
+T = TypeVar("T")
+
+ATTEMPTS: Final = 3
+QUEUE: Final = 1024
+POLICY: Final = Policy(concurrency=4, timeout=60.0)
+"""How feedbacks are asked where nobody says."""
+
+_POLL = 0.2
+_SHORT_POLL = 0.02
+
+judging: ContextVar[bool] = ContextVar("evaluand.judging", default=False)
+"""Whether a feedback is being asked: what it calls is no use of the app."""
+
+
+class Judge:
+    """One feedback of a recording, and the lane in which it writes what it says."""
+
+    def __init__(
+        self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any], in_time: bool = False
+    ) -> None:
+        self.lane = lane
+        self._in_time = in_time
+        self.low = 0  # every slot below is judged
+        self.mine: set[int] = set()  # those that were judged here and are not read back yet
+        self._grader = Grader(scorer, policy, app=app, name=name_in(app))
+        self._policy = policy
+        self._is_async = scorer.is_async
+
+    def ask(self, unit: Unit) -> Any:
+        """What the feedback says of a record, in this thread; raises what is worth another try."""
+        token = judging.set(True)
+        try:
+            said = self._grader.call(unit)
+            return in_loop(said) if self._is_async else said
+        finally:
+            judging.reset(token)
+
+    def write(self, unit: Unit, outcome: Outcome, *, at_once: bool = False) -> bool:
+        """Writes down what came out; whether it failed."""
+        line, failed = self._grader.line(unit, outcome)
+        (self.lane.write if at_once else self.lane.append)(line)
+        return bool(failed)
+
+    def judge(self, unit: Unit) -> None:
+        """Asks and writes it down, here and now; whatever the feedback raises is a row.
+
+        What takes longer than the policy allows fails: at once where it is asked `in_time`, else when it has ended.
+        """
+        limit = self._policy.timeout or math.inf
+        unit.attempts = attempts = 0
+        while True:
+            attempts += 1
+            value: Any = None
+            error: BaseException | None = None
+            if self._policy.pace:
+                self._policy.pace.wait(threading.Event())
+            clock = time.perf_counter()
+            try:
+                value = within(limit, partial(self.ask, copy(unit))) if self._in_time else self.ask(unit)
+            except KeyboardInterrupt:
+                raise
+            except Overdue:
+                error = too_long(self._policy)
+            except BaseException as raised:
+                error = raised
+            unit.attempts = attempts
+            if time.perf_counter() - clock > limit:
+                value, error = None, too_long(self._policy)
+            if error is None or not self._policy.tries_again(error, attempts):
+                break
+            time.sleep(self._policy.pause(attempts, error))
+        self.write(unit, Outcome(value, error, attempts, 0, 0), at_once=True)
+
+
+def judges(
+    scorers: Mapping[str, Scorer], lanes: Lanes, policy: Policy, manifest: Manifest, *, in_time: bool = False
+) -> dict[str, Judge]:
+    """Those who judge the records of a recording, by name; `in_time` gives up what takes too long at once."""
+    app = manifest["spec"]["app"]
+    return {name: Judge(scorer, lanes.judged[name], policy, app, in_time) for name, scorer in scorers.items()}
+
+
+@dataclass(slots=True)
+class Asked:
+    """A record that one feedback is asked about."""
+
+    judge: Judge
+    unit: Unit
+
+    def __str__(self) -> str:
+        return f"record {self.unit.slot}"
+
+
+def ask(asked: Asked) -> Any:
+    return asked.judge.ask(asked.unit)
+
+
+class Beside:
+    """Judges records in threads beside the app, in the order in which they are given.
+
+    Records wait in a queue. Of those that find it full only the number is kept; they are read from the journal when the
+    queue is empty.
+
+    Args:
+        lanes: of this process.
+        judges: who is asked about each record.
+        policy: how.
+        manifest: of the recording.
+    """
+
+    def __init__(self, lanes: Lanes, judges: Mapping[str, Judge], policy: Policy, manifest: Manifest) -> None:
+        self._lanes, self._judges, self._policy = lanes, judges, policy
+        self._app = manifest["spec"]["app"]
+        self._queue: deque[bytes] = deque()
+        self._left = array("q")
+        self._changed = threading.Condition()
+        self._ended = False
+        self._pending = 0  # what was given and is not judged, of each feedback
+        self._thread: threading.Thread | None = None
+
+    def give(self, slot: int, line: bytes) -> None:
+        """Has a record judged; never waits."""
+        with self._changed:
+            if len(self._queue) < QUEUE and not self._left:
+                self._queue.append(line)
+            else:
+                self._left.append(slot)
+            self._pending += len(self._judges)
+            self._changed.notify_all()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="feedback", daemon=True)
+                self._thread.start()
+
+    def wait(self) -> None:
+        """Returns when every record that was given is judged, or nobody can judge the rest."""
+        with self._changed:
+            while self._pending and self._thread is not None and self._thread.is_alive():
+                self._changed.wait(_POLL)
+
+    def drain(self) -> None:
+        """As `wait`; afterwards nothing is judged any more."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _work(self) -> None:
+        with suppress(Exception):  # what is not judged, because the disk is full for example, is missing and asked anew
+            LocalEngine().map(self._asked(), ask, self._done, self._policy)
+
+    def _done(self, asked: Asked, outcome: Outcome) -> None:
+        try:
+            asked.judge.write(asked.unit, outcome)
+        finally:
+            with self._changed:
+                self._pending -= 1
+                self._changed.notify_all()
+
+    def _asked(self) -> Iterator[Asked]:
+        while (line := self._next()) is not None:
+            unit = read(line, self._app)
+            yield from (Asked(judge, copy(unit)) for judge in self._judges.values())
+
+    def _next(self) -> bytes | None:
+        with self._changed:
+            while not self._queue and not self._left and not self._ended:
+                self._changed.wait()
+            if self._queue:
+                return self._queue.popleft()
+            if not self._left:
+                return None
+            slots, self._left = self._left[:QUEUE], self._left[QUEUE:]
+        self._lanes.records.refresh()
+        lines = [self._lanes.records.line(slot) for slot in slots if self._lanes.records.is_done(slot)]
+        with self._changed:
+            self._queue.extend(lines)
+            return self._queue.popleft() if self._queue else None
+
+
+class Worker:
+    """Judges what is missing of a recording, beside any number of others that do.
+
+    Each unit, a record and a feedback, is held by a lease of its own while it is judged. A unit whose holders have
+    died so many times is not tried again.
+
+    Args:
+        attempts: how many.
+        follow: whether to wait for further records while the app records.
+    """
+
+    def __init__(
+        self, store: Store, id: str, scorers: Mapping[str, Scorer], policy: Policy, attempts: int, *, follow: bool
+    ) -> None:
+        self._store, self._id, self._policy = store, id, policy
+        self._attempts, self._follow = attempts, follow
+        manifest = store.manifest(KIND, id)
+        self._lanes = Lanes.of(store, manifest)
+        self._judges = judges(scorers, self._lanes, policy, manifest)
+
+    def perform(self) -> bool:
+        """Returns when nothing is left to be judged here; whether that is all there will be."""
+        try:
+            LocalEngine().map(self._taken(), ask, self._done, self._policy)
+            return self._is_sealed() or (self._lanes.are_complete and not self._lanes.records.leases.busy())
+        finally:
+            self._lanes.close()
+
+    def _taken(self) -> Iterator[Asked]:
+        while not self._is_sealed():
+            living = self._lanes.records.leases.busy()  # asked first: what was recorded before is read below
+            self._lanes.refresh()
+            taken, until = False, time.monotonic() + _POLL
+            while time.monotonic() < until:
+                found = False
+                for name, judge in self._judges.items():
+                    unit = self._take(name)
+                    if unit is not None:
+                        found = taken = True
+                        yield Asked(judge, unit)
+                if not found:
+                    break
+            if taken:
+                continue
+            if not self._lanes.are_complete:
+                time.sleep(_SHORT_POLL)  # others are at it
+            elif living and self._follow:
+                time.sleep(_POLL)
+            else:
+                return
+
+    def _take(self, name: str) -> Unit | None:
+        """The next record that a feedback is to be asked about; None where others hold what is missing."""
+        judge, records = self._judges[name], self._lanes.records
+        lane = judge.lane
+        while lane.is_done(judge.low) or judge.low in judge.mine:
+            judge.mine.discard(judge.low)
+            judge.low += 1
+        missing = (slot for slot in self._lanes.missing(name, judge.low) if slot not in judge.mine)
+        while (taken := lane.leases.take(missing)) is not None:
+            slot, takers = taken
+            lane.refresh()  # its last holder may have judged it meanwhile
+            if lane.is_done(slot):
+                lane.leases.drop(slot)
+                continue
+            unit = unit_of(records.line(slot))
+            if takers < self._attempts:
+                return unit
+            told = f"whoever judged it died, {takers} times"
+            self._done(Asked(judge, unit), Outcome(None, JudgeDied(told), takers, 0, 0))
+        return None
+
+    def _done(self, asked: Asked, outcome: Outcome) -> None:
+        asked.judge.write(asked.unit, outcome)
+        asked.judge.mine.add(asked.unit.slot)
+        asked.judge.lane.leases.drop(asked.unit.slot)
+
+    def _is_sealed(self) -> bool:
+        return self._store.is_sealed(KIND, self._id)
+
+
+class JudgeDied(TaskError):
+    """Every process that asked a feedback about a record has died of it."""
+
+
+class _Loop:
+    """An event loop in a thread of its own, for feedbacks that are coroutines."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, name="feedback loop", daemon=True).start()
+
+
+_loop: _Loop | None = None
+_making_loop = threading.Lock()
+
+
+def in_loop(said: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine gives, also where the caller is in a running loop: it runs in one beside."""
+    global _loop
+    with _making_loop:
+        if _loop is None or _loop.pid != os.getpid():  # a fork has the loop, but not its thread
+            _loop = _Loop()
+        loop = _loop.loop
+    return asyncio.run_coroutine_threadsafe(said, loop).result()

@@ -1,0 +1,1 @@
+"""Files of text, and files that are replaced as a whole."""

@@ -1,0 +1,100 @@
+"""CSV text as bytes: its records with the lines they begin in, its quotes and its header.
+
+Arrow reads the cells; where a record begins, and whether a quote swallows what follows it, only the text tells.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import mmap
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from evaluand.core.errors import DataError, Fault
+
+
+def mapped(path: Path) -> mmap.mmap | bytes:
+    """The bytes of a file without reading them into memory."""
+    if path.stat().st_size == 0:  # which cannot be mapped
+        return b""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+# A quote opens a cell where it is the first character; elsewhere it is a character like any other.
+_OPENS = rb"(?:(?<![^%(d)b\r\n])|(?<=\xef\xbb\xbf))"
+_QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
+_WELL_QUOTED = rb'(?:[^"]++|' + _OPENS + _QUOTED + rb'(?=[%(d)b\r\n]|\Z)|(?<=[^%(d)b\r\n])(?<!\xef\xbb\xbf)")*+'
+_TOKENS = _OPENS + _QUOTED + rb"|(\r\n?|\n)"
+_LINE_END = re.compile(rb"\r\n?|\n")
+
+
+def _compiled(pattern: bytes, delimiter: str) -> re.Pattern[bytes]:
+    return re.compile(pattern % {b"d": re.escape(delimiter.encode())})
+
+
+def check_quotes(text: mmap.mmap | bytes, path: Path, delimiter: str) -> None:
+    """Stops at a quoted cell that swallows what follows it, since its end is missing or hidden."""
+    good = _compiled(_WELL_QUOTED, delimiter).match(text)
+    opens = good.end() if good else 0
+    if opens == len(text):
+        return
+    closed = re.compile(_QUOTED).match(text, opens)
+    line = _line_of(text, opens)
+    wrong = f"ends in line {_line_of(text, closed.end())}, where more text follows it" if closed else "is never closed"
+    raise DataError(
+        Fault(
+            f"{path}:{line}",
+            f'the quoted cell that begins here {wrong}; close it, and double quotes inside it ("")',
+            code="bad_quoting",
+        )
+    )
+
+
+def _line_of(text: mmap.mmap | bytes, place: int) -> int:
+    return 1 + sum(1 for _ in _LINE_END.finditer(text, 0, place))
+
+
+def records_in(text: mmap.mmap | bytes, delimiter: str) -> Iterator[tuple[int, int, int]]:
+    """The line of each record that is not blank, the header first, and where its bytes begin and end."""
+    line = first = 1
+    start = len(codecs.BOM_UTF8) if text[:3] == codecs.BOM_UTF8 else 0
+    for token in _compiled(_TOKENS, delimiter).finditer(text, start):
+        if token[1] is None:
+            line += len(_LINE_END.findall(token[0]))
+            continue
+        if token.start() > start:
+            yield first, start, token.start()
+        line += 1
+        first, start = line, token.end()
+    if len(text) > start:
+        yield first, start, len(text)
+
+
+def header_of(text: str, where: str, delimiter: str, *, sure: bool, fixed: bool = False) -> list[str]:
+    """The names of the columns.
+
+    Args:
+        sure: the delimiter was given, so that a single column is one even if it looks like several.
+        fixed: nobody can give another.
+    """
+    try:
+        header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    except csv.Error as error:
+        raise DataError(Fault(where, f"the header cannot be read: {error}", code="bad_quoting")) from None
+    other = next((other for other in ",;\t|" if other != delimiter and other in header[0]), None) if header else None
+    if len(header) == 1 and other and not sure:
+        one, other = json.dumps(delimiter), json.dumps(other)
+        told = f"set delimiter: {other} (or {one}, if it names one column)"
+        told = f"the header has no {one} but {other}; {f'save the file with {one}' if fixed else told}"
+        raise DataError(Fault(where, told, code="missing_column"))
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice or "" in header:
+        what = f"the columns {', '.join(map(repr, twice))} occur twice" if twice else "a column has no name"
+        code = "twice_column" if twice else "unexpected_column"
+        raise DataError(Fault(where, f"{what}; give each column a name of its own", code=code))
+    return header

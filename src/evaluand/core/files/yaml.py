@@ -1,0 +1,230 @@
+"""YAML files whose faults are told by line, all at once, in sentences of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from evaluand.core.errors import DataError, Fault, ParameterError, SpecError
+from evaluand.core.registry import nearest
+
+Place = tuple[Any, ...]
+_DEEPEST = 50
+
+
+class Document:
+    """A YAML file with the line of every key and entry, and what is wrong with it.
+
+    Args:
+        path: the file.
+
+    Raises:
+        SpecError: the file cannot be read, or is no YAML.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: dict[Place, int] = {}
+        self._texts: dict[Place, str] = {}
+        self._faults: list[tuple[int, Fault]] = []
+        self._error: type[SpecError | DataError] = DataError
+        try:
+            node = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=yaml.SafeLoader)
+        except FileNotFoundError:
+            raise SpecError(f"{path}: no such file; `evaluand run` takes an experiment file") from None
+        except UnicodeDecodeError as error:
+            raise SpecError(f"{path}: byte {error.start:,} is not UTF-8; save the file as UTF-8") from None
+        except OSError as error:
+            raise SpecError(f"{path}: cannot be read: {error.strerror}") from None
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark
+            place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+            quotes = (
+                "; put a text with [ ] { } , or : in quotes" if str(error.problem).startswith("expected ',' or") else ""
+            )
+            raise SpecError(f"{place}: not YAML: {error.problem}{quotes}") from None
+        except yaml.YAMLError as error:
+            raise SpecError(f"{path}: not YAML: {error}") from None
+        try:
+            self.value = self._value(node, ())
+        except (yaml.YAMLError, ValueError, TypeError) as error:
+            raise SpecError(f"{path}: not YAML that says what it means: {error}") from None
+
+    def text(self, *place: Any) -> str:
+        """A plain value as it is written there: `1.10`, which as a number is 1.1."""
+        return self._texts[place]
+
+    def add(self, place: Place, message: str) -> None:
+        """Notes what the file's writer did wrong, at a place or at the nearest above it that has a line."""
+        self._error = SpecError
+        self._add(place, message)
+
+    @contextmanager
+    def at(self, *place: Any) -> Iterator[None]:
+        """Notes what is raised meanwhile at a place; faults in data that have a place of their own keep it."""
+        try:
+            yield
+        except ValidationError as error:
+            self.add_all(error, place)
+        except ParameterError as error:
+            for within, message in error.faults:
+                self.add((*place, *within), message)
+        except SpecError as error:
+            for line in str(error).split("\n"):
+                self.add(place, line)
+        except DataError as error:
+            for fault in error.faults:
+                if fault.where:
+                    self._faults.append((self._line(place), fault))
+                else:
+                    self._add(place, fault.message)
+
+    def add_all(
+        self, error: ValidationError, place: Place = (), known: Callable[[Place], Sequence[str]] = lambda place: ()
+    ) -> None:
+        """Notes every fault of a validation.
+
+        Args:
+            error: what was raised.
+            place: where the value that was validated stands.
+            known: the keys there are at a place.
+        """
+        wanted: dict[Place, tuple[Any, list[str]]] = {}
+        for fault in error.errors():
+            at = (*place, *self._steps(place, fault))
+            if fault["type"] == "missing":
+                self.add(at, "is missing")
+            elif fault["type"] == "extra_forbidden":
+                names = known(at[:-1])
+                self.add(at, f"is no key here{nearest(str(at[-1]), names)}; there are {', '.join(names)}")
+            elif fault["type"] == "unexpected_keyword_argument":
+                self.add(at, "is no key here")
+            elif fault["type"] not in _WANTED:
+                self.add(at, fault["msg"])
+            else:
+                wanted.setdefault(at, (fault["input"], []))[1].append(_wanted(fault))
+        for at, (found, ways) in wanted.items():
+            if not any(other != at and other[: len(at)] == at for other in wanted):  # one of several ways, further in
+                self.add(at, f"is {_shown(found)}; give {' or '.join(dict.fromkeys(ways))}")
+
+    def check(self) -> None:
+        """Raises all faults in the order of their lines: a DataError where all are of data, else a SpecError."""
+        if self._faults:
+            faults = [fault for _, fault in sorted(self._faults, key=lambda found: found[0])]
+            told = DataError(dict.fromkeys(faults))
+            raise told if self._error is DataError else SpecError(str(told))
+
+    def _add(self, place: Place, message: str) -> None:
+        line, what = self._line(place), ".".join(str(step) for step in place)
+        self._faults.append((line, Fault(f"{self.path}:{line}", f"{what}: {message}" if what else message)))
+
+    def _line(self, place: Place) -> int:
+        while place and place not in self._lines:
+            place = place[:-1]
+        return self._lines.get(place, 1)
+
+    def _steps(self, place: Place, fault: Any) -> Iterator[Any]:
+        """The way to a fault without the steps that name one of several types."""
+        value = self.value
+        for step in place:
+            value = value[step] if isinstance(value, Mapping | list) else None
+        for step in fault["loc"]:
+            if (isinstance(value, Mapping) and step in value) or (isinstance(value, list) and isinstance(step, int)):
+                value = value[step]
+                yield step
+        if fault["type"] == "missing":
+            yield fault["loc"][-1]
+
+    def _value(self, node: yaml.Node | None, place: Place) -> Any:
+        if node is None:
+            return None
+        self._lines.setdefault(place, node.start_mark.line + 1)
+        if len(place) > _DEEPEST:
+            self.add(place, "is nested too deeply, or refers to itself")
+            self.check()
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, place)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(item, (*place, i)) for i, item in enumerate(node.value)]
+        self._texts[place] = node.value
+        return _scalar(node)
+
+    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            self._lines[*place, key_node.value] = key_node.start_mark.line + 1
+            if key_node.value in seen:
+                self.add((*place, key_node.value), "stands here a second time; give each entry a name of its own")
+            seen.add(key_node.value)
+        yaml.constructor.SafeConstructor().flatten_mapping(node)  # `<<: *anchor`
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            self._lines.setdefault((*place, key_node.value), key_node.start_mark.line + 1)
+            result[str(key_node.value)] = self._value(value_node, (*place, key_node.value))
+        return result
+
+
+def _scalar(node: yaml.Node) -> Any:
+    """A plain value; words such as `no`, `on` and dates stay text, as their writer most likely meant."""
+    kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    if kind == "timestamp" or (kind == "bool" and node.value.lower() not in ("true", "false")):
+        return node.value
+    return yaml.constructor.SafeConstructor().construct_object(node)
+
+
+_MAPPING = "a mapping (name: value)"
+_WANTED = {
+    "string_type": "text",
+    "string_too_short": "some text",
+    "string_pattern_mismatch": "file.py:name or module:name",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": _MAPPING,
+    "mapping_type": _MAPPING,
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+    "too_short": "at least one entry",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
+    "union_tag_not_found": "either kind: … (a registered kind) or function: file.py:name",
+}
+"""What is wanted instead, by pydantic's name for the kind of fault."""
+
+
+def _wanted(fault: Any) -> str:
+    words = _WANTED[fault["type"]].format(**fault.get("ctx", {}))
+    if fault["type"] == "string_type" and isinstance(fault["input"], bool | int | float):
+        words += f' in quotes ("{_shown(fault["input"])}")'
+    return words
+
+
+def _shown(value: Any) -> str:
+    """What stands there, as its writer sees it."""
+    if value is None or value in ({}, []):
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return f"a mapping of {', '.join(map(str, value))}"
+    if isinstance(value, list):
+        return "a list"
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+
+
+_LONGEST = 60

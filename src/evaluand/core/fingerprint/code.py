@@ -1,0 +1,350 @@
+"""What functions, classes and modules are: their own text, and everything first-party that they reach by name.
+
+Functions and classes of one's own are parts, read when their turn comes. Constants are parts too, one for each name in
+a module, so that a change of a constant shows as that and not as a change of all who use it.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+import os
+import pathlib
+import types
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from evaluand.core.fingerprint.bytecode import Uses, code_token, strings_of_code, uses_of
+from evaluand.core.fingerprint.files import MAX_CLIMB, Files, is_text_or_path, name_token
+from evaluand.core.fingerprint.homes import MISSING, Home, Homes, Namespace, attribute_of, imported
+from evaluand.core.fingerprint.names import CodeNames, closure_of, full_name_of
+from evaluand.core.fingerprint.parts import Content, Parts, Place
+from evaluand.core.fingerprint.reach import Reach
+from evaluand.core.fingerprint.source import Sources
+from evaluand.core.fingerprint.syntax import (
+    Chain,
+    Import,
+    chains_of,
+    decorators_of,
+    signature_of,
+    strings_of,
+    taken_from,
+    text_of,
+    without_methods,
+    without_our_decorators,
+)
+from evaluand.core.fingerprint.tokens import leaf, mix
+from evaluand.core.fingerprint.wrapping import (
+    declared_files,
+    file_of,
+    functions_in,
+    is_a,
+    is_cached,
+    is_code,
+    is_function,
+    is_readable,
+    own_functions,
+    wrapped,
+)
+from evaluand.core.fingerprint.writing import Writing, writing_in
+
+MAX_WRAPPED = 50  # wrappers around a function before it is taken as any other object
+
+_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_MODULE_NAMES = frozenset(
+    (
+        "__builtins__",
+        "__cached__",
+        "__doc__",
+        "__file__",
+        "__loader__",
+        "__name__",
+        "__package__",
+        "__path__",
+        "__spec__",
+    )
+)
+
+
+class Code:
+    """Reads code in one traversal.
+
+    Args:
+        parts: where what has a digest of its own is queued.
+        homes: where code comes from.
+        files: where the files that code names are kept.
+        value: gives the token of any value reached.
+    """
+
+    def __init__(self, parts: Parts, homes: Homes, files: Files, value: Callable[[Any, Place], bytes]) -> None:
+        self.parts, self.homes, self.files, self.value = parts, homes, files, value
+        self.sources = Sources()
+        self.reach = Reach(homes, files, parts.unpinned)
+        self._constants: dict[tuple[int, str], bytes] = {}
+
+    def token(self, value: Any, place: Place) -> bytes | None:
+        """The token of something that is code, or wraps it; None for other values."""
+        kind = type(value)
+        if kind is types.FunctionType:
+            return self._function(value, place)
+        if issubclass(kind, type):
+            return self._class(value, place)
+        if kind is types.MethodType:
+            told = is_text_or_path(value.__self__)  # what the method of a known path reads is known too
+            read = self._named_code if told else self.value
+            return mix("method", read(value.__func__, place), self.value(value.__self__, place))
+        if kind is types.ModuleType:
+            return self._module(value)
+        inner = wrapped(value)
+        if inner is None:
+            return None
+        read = self._named_code if is_cached(value) else self.value
+        return mix(kind.__qualname__, *(read(item, place) for item in inner))
+
+    def foreign_closure(self, function: types.FunctionType, place: Place) -> bytes:
+        """The content of a function that is not first-party and holds something that may be."""
+        home = self.homes.of(function)
+        name = leaf("name", f"{home.name}.{function.__code__.co_qualname}".encode())
+        inner = self.value(getattr(function, "__wrapped__", None), place)
+        return mix("closure", name, inner, *self._closure(function, (), place))
+
+    # -- functions
+
+    def _function(self, function: types.FunctionType, place: Place) -> bytes:
+        home = self.homes.of(function)
+        code = function.__code__
+        if home.ours:
+            shown = f"{home.stem}.{code.co_qualname}"
+            return self.parts.part(function, code.co_qualname, shown, home, lambda at: self._content(function, at))
+        name = leaf("name", f"{home.name}.{code.co_qualname}".encode())
+        inner = getattr(function, "__wrapped__", None)
+        if home.name == "functools" and hasattr(function, "registry"):
+            return mix("dispatch", name, self.value(dict(function.registry), place))
+        if inner is not None and self._is_decorated(inner):
+            return mix("decorated", name, self.value(inner, place))
+        if function.__closure__ or inner is not None:
+            return self.parts.later(function, place, lambda: self.foreign_closure(function, place))
+        return name
+
+    def _is_decorated(self, function: Any) -> bool:
+        """Whether the text of a first-party function shows what it is wrapped in, and with which settings."""
+        for _ in range(MAX_WRAPPED):
+            if type(function) is not types.FunctionType:
+                return False
+            if "__wrapped__" not in function.__dict__:
+                break
+            function = function.__dict__["__wrapped__"]
+        node = self.sources.definition(function) if self.homes.of(function).ours else None
+        return node is not None and bool(decorators_of(node, function.__globals__))
+
+    def _content(self, function: types.FunctionType, place: Place) -> bytes:
+        code, namespace = function.__code__, function.__globals__
+        node, uses, writing = self.sources.definition(function), uses_of(code), Writing()
+        self.reach.met.set_globals |= {(id(namespace), name) for name in uses.stored}
+        if node is None:
+            own, strings = code_token(code), set(strings_of_code(code))
+            self.reach.bytecode(function, uses, place)
+        else:
+            node = without_our_decorators(node, namespace)
+            names = CodeNames(node, namespace, self.homes, closure_of(function), {chain[0] for chain in uses.chains})
+            writing = writing_in(node, names)
+            followed = self.reach.definition(function, node, names, writing, place)
+            _add_uses(uses, names.imports, chains_of([node]), writing)
+            uses.chains |= chains_of(signature_of(node))
+            uses.imports |= followed
+            own, strings = leaf("source", text_of(node).encode()), strings_of(node, writing.nodes)
+        globals_ = self._used(uses, namespace, place)
+        self.files.look_for(strings, self._folders(uses, namespace, place.home), place.home)
+        defaults = self._defaults(function, writing.names, place)
+        return mix("function", own, *globals_, *defaults, *self._closure(function, writing.names, place))
+
+    def _defaults(self, function: types.FunctionType, written: Collection[str], place: Place) -> Iterator[bytes]:
+        code, positional = function.__code__, function.__defaults__ or ()
+        first = code.co_argcount - len(positional)
+        named = dict(zip(code.co_varnames[first : code.co_argcount], positional, strict=False))
+        named |= function.__kwdefaults__ or {}
+        for name in sorted(named):
+            at = place.named(f"{place.shown} (default of {name})")
+            yield leaf("default", name.encode()) + self._variable(named[name], name in written, at)
+        for name, value in sorted(function.__dict__.items()):
+            yield leaf("attribute", name.encode()) + self.value(value, place.named(f"{place.shown}.{name}"))
+
+    def _closure(self, function: types.FunctionType, written: Collection[str], place: Place) -> Iterator[bytes]:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not set yet
+                continue
+            at = place.named(f"{place.shown} (closure variable {name})")
+            yield leaf("closure", name.encode()) + self._variable(value, name in written, at)
+
+    def _variable(self, value: Any, written: bool, place: Place) -> bytes:
+        if written and is_text_or_path(value):
+            return name_token(value, place.home.folder)
+        return self.value(value, place)
+
+    def _folders(self, uses: Uses, namespace: Namespace, home: Home) -> list[str]:
+        """Where a function may look for the files it names."""
+        folders = [home.folder, self.files.cwd]
+        for chain in sorted(uses.chains):
+            value = namespace.get(chain[0])
+            if is_text_or_path(value) and os.path.isabs(value) and os.path.isdir(value):
+                folders.append(str(value))
+        if ("__file__",) in uses.chains:
+            above = pathlib.Path(home.folder).parents
+            folders += [str(folder) for folder in above[: MAX_CLIMB - 1]]
+        return folders
+
+    # -- names that code uses
+
+    def _used(self, uses: Uses, namespace: Namespace, place: Place) -> list[bytes]:
+        tokens = [
+            leaf("global", ".".join(chain).encode()) + self._global(namespace, chain, uses, place)
+            for chain in sorted(uses.chains)
+            if chain[0] in uses.stored or (chain[0] in namespace and chain[0] not in _MODULE_NAMES)
+        ]
+        for taken in sorted(uses.imports):
+            level, name, chain = taken
+            module = imported(name, level, namespace)
+            what = leaf("import", ".".join((str(level), name, *chain)).encode())
+            tokens.append(what + (self._taken(module, chain, taken in uses.written, place) if module else what))
+        return tokens
+
+    def _global(self, namespace: Namespace, chain: Chain, uses: Uses, place: Place) -> bytes:
+        name, written = chain[0], chain in uses.written
+        if name in uses.stored:
+            return self._constant(namespace, name, lambda at: self._start(name, namespace, at))
+        if type(namespace[name]) is types.ModuleType:
+            return self._taken(namespace[name], chain[1:], written, place)
+        return self._named(namespace, name, namespace[name], written, place)
+
+    def _taken(self, module: types.ModuleType, chain: Chain, written: bool, place: Place) -> bytes:
+        """What an attribute chain takes out of a module."""
+        if not chain or not self.homes.of(module).ours:
+            return self._module(module)
+        value = attribute_of(module, chain[0])
+        if type(value) is types.ModuleType:
+            return self._taken(value, chain[1:], written, place)
+        if value is MISSING:
+            return leaf("missing", chain[0].encode())
+        return self._named(vars(module), chain[0], value, written, place)
+
+    def _named(self, namespace: Namespace, name: str, value: Any, written: bool, place: Place) -> bytes:
+        home = self.homes.of_namespace(namespace)
+        if is_code(value):
+            return self._named_code(value, place.named(f"{home.stem}.{name}"))
+        if is_function(value) and not is_code(value) and not _is_bound(value):
+            return leaf("function", full_name_of(value, self.homes).encode())
+        if is_text_or_path(value):
+            if not written:  # one use that reads is enough, whoever came first
+                self.files.mention(value, home)
+            return self._constant(namespace, name, lambda at: name_token(value, at.home.folder))
+        return self._constant(namespace, name, lambda at: self.value(value, at))
+
+    def _named_code(self, value: Any, place: Place) -> bytes:
+        """Code that is used by its name, so that it shows how it is used."""
+        known = self.parts.known(value)
+        if known is not None:
+            return known
+        token = None if declared_files(value) else self.token(value, place)
+        return self.value(value, place) if token is None else token
+
+    def _constant(self, namespace: Namespace, name: str, content: Content) -> bytes:
+        key = id(namespace), name
+        if key not in self._constants:
+            home = self.homes.of_namespace(namespace)
+            self._constants[key] = self.parts.part(object(), name, f"{home.stem}.{name}", home, content)
+        return self._constants[key]
+
+    def _start(self, name: str, namespace: Namespace, place: Place) -> bytes:
+        """A global that a function sets: the statement that sets it first."""
+        source = self.sources.of(place.home.file, namespace)
+        return leaf("starts", source.statement(name).encode() if source else b"")
+
+    def _module(self, module: types.ModuleType) -> bytes:
+        home, known = self.homes.of(module), self.parts.known(module)
+        if known is not None:
+            return known
+        if not home.ours:
+            return leaf("module", module.__name__.encode())
+        return self.parts.part(module, "module", f"module {home.stem}", home, lambda at: self._whole(module, at))
+
+    def _whole(self, module: types.ModuleType, place: Place) -> bytes:
+        """A module that is used as a value, so that anything in it may be."""
+        source = self.sources.of(place.home.file, vars(module))
+        text = text_of(source.tree) if source else ""
+        inside = sorted((name, value) for name, value in vars(module).items() if is_code(value))
+        tokens = (leaf("name", name.encode()) + self.value(value, place) for name, value in inside)
+        return mix("module", leaf("source", text.encode()), *tokens)
+
+    # -- classes
+
+    def _class(self, kind: type, place: Place) -> bytes:
+        if not is_readable(kind):
+            return self.parts.opaque(kind, place)
+        home = self.homes.of_class(kind)
+        if not home.ours:
+            version = getattr(kind, "version", None) if home.name.partition(".")[0] == "evaluand" else None
+            version = version if isinstance(version, str | int) else ""
+            return leaf("name", f"{kind.__module__}.{kind.__qualname__}@{version}".encode())
+        shown = f"{home.stem}.{kind.__qualname__}"
+        return self.parts.part(kind, kind.__qualname__, shown, home, lambda at: self._class_content(kind, at))
+
+    def _class_content(self, kind: type, place: Place) -> bytes:
+        namespace = self.homes.namespace_of(kind)
+        source = self.sources.of(_file_of_class(kind, place.home), namespace)
+        nodes = source.classes.get(kind.__qualname__, []) if source else []
+        members, covered = self._members(kind, bool(nodes), place)
+        rest = ast.Module([without_methods(node, covered) for node in nodes], [])
+        names = CodeNames(rest, namespace, self.homes)
+        writing = writing_in(rest, names)
+        self.reach.class_body(rest, names, place)
+        uses = Uses(chains_of([rest]), written=set(writing.chains))
+        self.files.look_for(strings_of(rest, writing.nodes), (place.home.folder, self.files.cwd), place.home)
+        text = "\n".join(text_of(node) for node in rest.body)
+        bases = [self.value(base, place) for base in (*kind.__bases__, type(kind))]
+        return mix("class", leaf("source", text.encode()), *bases, *self._used(uses, namespace, place), *members)
+
+    def _members(self, kind: type, sourced: bool, place: Place) -> tuple[list[bytes], set[str]]:
+        """Tokens of a class's attributes, and the names of the methods whose text they cover."""
+        tokens: list[bytes] = []
+        covered: set[str] = set()
+        file = _file_of_class(kind, place.home)
+        if issubclass(kind, enum.Enum):
+            for name, member in kind.__members__.items():
+                at = place.named(f"{place.shown}.{name}")
+                tokens.append(leaf("member", name.encode()) + self.value(member._value_, at))
+        for name, value in sorted(vars(kind).items()):
+            functions = functions_in(value)
+            written = bool(functions) and all(file_of(f) == file for f in functions)
+            if not written and (_is_machinery(name, value, sourced) or issubclass(kind, enum.Enum)):
+                continue
+            if written:
+                covered.add(name)
+            token = self.value(value, place.named(f"{place.shown}.{name}"))
+            tokens.append(leaf("member", name.encode()) + token)
+        return tokens, covered
+
+
+def _is_bound(function: Any) -> bool:
+    """Whether a compiled function is the method of an object."""
+    return not is_a(getattr(function, "__self__", None), type, types.ModuleType, types.NoneType)
+
+
+def _add_uses(uses: Uses, imports: Mapping[str, Import], chains: set[Chain], writing: Writing) -> None:
+    """Adds to what bytecode says what only the definition can tell."""
+    uses.imports = taken_from(imports, chains)
+    uses.written.update(writing.chains)
+    uses.written |= taken_from(imports, writing.chains) - taken_from(imports, chains.difference(writing.chains))
+
+
+def _file_of_class(kind: type, home: Home) -> str | None:
+    return home.file or next((file_of(function) for function in own_functions(kind)), None)
+
+
+def _is_machinery(name: str, value: Any, sourced: bool) -> bool:
+    """Whether a class's attribute was put there by Python or a library, not by whoever wrote the class."""
+    if is_a(value, *_SLOTS) or name == "_abc_impl":
+        return True
+    dunder = name.startswith("__") and name.endswith("__")
+    return dunder and (sourced or not functions_in(value))

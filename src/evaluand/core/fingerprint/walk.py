@@ -1,0 +1,298 @@
+"""The traversal: every value reached becomes a token, and what has an identity of its own becomes a part.
+
+Data are read by value; other objects by what copying them would read, so that nothing is pickled and nothing is run
+that the object does not offer for this. Containers are read in place up to a depth, deeper ones and objects when their
+turn in the queue comes.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import datetime as dt
+import decimal
+import enum
+import logging
+import os
+import random
+import sys
+import types
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError
+from evaluand.core.fingerprint.code import Code
+from evaluand.core.fingerprint.files import Files, is_text_or_path, name_token
+from evaluand.core.fingerprint.homes import Home, Homes, working_folder
+from evaluand.core.fingerprint.parts import Parts, Place
+from evaluand.core.fingerprint.plain import plain_data
+from evaluand.core.fingerprint.tokens import leaf, mix, of_integer
+from evaluand.core.fingerprint.wrapping import (
+    cached_properties,
+    declared_files,
+    is_a,
+    is_code,
+    is_function,
+    module_of,
+    name_of,
+)
+
+FORMAT = b"2"  # of the rules in this package; a new one makes every fingerprint a new one
+CHANGING = "gives something else each time it is used"
+MAX_INLINE = 50  # containers inside one another before the rest waits in the queue
+
+_TIMES = (dt.datetime, dt.date, dt.time, dt.timedelta)
+_SCALARS = frozenset((type(None), bool, int, float, bytes, bytearray, *_TIMES, decimal.Decimal, uuid.UUID))
+_CONTAINERS = frozenset((list, tuple, dict, set, frozenset, types.MappingProxyType))
+_UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__"))  # provenance, and how a value came to be set
+_UNSTATED_TEMPLATES = frozenset(("cache",))  # what has been loaded so far
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What a function or object is, as far as its results are concerned.
+
+    Attributes:
+        digest: 32 hexadecimal digits that stand for everything reached.
+        pinned: whether everything reached could be read.
+        unpinned: why not, one sentence for each thing that could not.
+        parts: qualified name → digest of every function, class and constant reached, for explaining changes.
+        files: path → digest of the content of every file named.
+    """
+
+    digest: str
+    pinned: bool
+    unpinned: tuple[str, ...]
+    parts: Mapping[str, str]
+    files: Mapping[str, str]
+
+
+class Walk:
+    """One traversal."""
+
+    def __init__(self) -> None:
+        cwd = working_folder()
+        self.parts = Parts()
+        self.homes = Homes(cwd)
+        self.files = Files(cwd, self.parts.unpinned)
+        self.code = Code(self.parts, self.homes, self.files, self.value)
+        self._open: set[int] = set()
+        self._cyclic = False
+
+    def run(self, obj: object, files: Sequence[str | os.PathLike[str]] = (), home: Home | None = None) -> Fingerprint:
+        """The fingerprint of one object; its home is told where the object cannot tell it."""
+        home = home or self.homes.of(obj)
+        root = self._root(obj, home)
+        self.parts.read()
+        self.code.reach.settle(bool(files))
+        for file in files:
+            self.files.declare(os.fspath(file), home)
+        return self._result(root)
+
+    def _root(self, obj: object, home: Home) -> bytes:
+        name = name_of(obj)
+        place = Place(name, f"{home.stem}.{name}", home)
+        if is_a(obj, types.FunctionType, type):
+            if home.ours:
+                return self.value(obj, place)
+        elif is_code(obj) or is_a(obj, types.MethodType):
+            name = f"{type(obj).__name__}({name})"
+        elif not is_a(obj, types.BuiltinFunctionType):
+            name = f"{name}()"
+        return self.parts.part(object(), name, f"{home.stem}.{name}", home, lambda at: self.value(obj, at))
+
+    def _result(self, root: bytes) -> Fingerprint:
+        parts, found = self.parts.digests(), self.files.found
+        named = [leaf("label", label.encode()) + token for label, _, token in parts]
+        files = [leaf("file", f"{name}\0{content}".encode()) for name, content in sorted(found.values())]
+        digest = mix("fingerprint", leaf("format", FORMAT), root, mix("parts", *named), mix("files", *files))
+        unpinned = tuple(self.parts.unpinned.values())
+        return Fingerprint(
+            digest.hex(),
+            not unpinned,
+            unpinned,
+            {shown: token.hex() for _, shown, token in parts},
+            {shown: content for shown, (_, content) in sorted(found.items())},
+        )
+
+    # -- values
+
+    def value(self, value: Any, place: Place) -> bytes:
+        """The token of anything; what it refers to is queued."""
+        kind = type(value)
+        if is_text_or_path(value):
+            self.files.mention(value, place.home)
+            return name_token(value, place.home.folder)
+        if kind is int:
+            return of_integer(value)
+        if kind in _SCALARS:
+            return leaf("data", identity.encode(value))
+        if kind not in _CONTAINERS and (is_code(value) or is_function(value)):
+            self.code.reach.handed_on(value, place)
+        known = self.parts.known(value)
+        if known is not None:
+            return known
+        if kind in _CONTAINERS:
+            return self._container(value, place)
+        for file in declared_files(value):
+            self.code.reach.lookup.with_files(value)
+            self.files.declare(os.fspath(file), self.homes.of(value))
+        return self.code.token(value, place) or self._object(value, place)
+
+    def _container(self, value: Any, place: Place) -> bytes:
+        if id(value) in self._open:
+            raise _Cycle
+        if self._cyclic or len(self._open) >= MAX_INLINE:
+            return self._later(value, place, self._cyclic)
+        plain = plain_data(value)
+        if plain is not None:
+            for text in plain.texts:
+                self.files.mention(text, place.home)
+            return self.parts.know(value, plain.token)
+        outermost = not self._open
+        self._open.add(id(value))
+        try:
+            token = self._items(value, place)
+        except _Cycle:
+            if not outermost:
+                raise
+            return self._later(value, place, cyclic=True)
+        finally:
+            self._open.discard(id(value))
+        return self.parts.know(value, token)
+
+    def _items(self, value: Any, place: Place) -> bytes:
+        kind = type(value)
+        if kind is list or kind is tuple:
+            return mix(kind.__name__, *(self._item(value, item, i, place) for i, item in enumerate(value)))
+        if kind is set or kind is frozenset:
+            ordered = sorted(value, key=lambda item: _order(item, place.home))
+            return mix("set", *(self._item(value, item, i, place) for i, item in enumerate(ordered)))
+        pairs = ((self._item(value, key, "key", place), key, item) for key, item in value.items())
+        return mix("dict", *(token + self._item(value, item, key, place) for token, key, item in pairs))
+
+    def _item(self, owner: object, item: Any, key: object, place: Place) -> bytes:
+        if type(item) is str or type(item) in _SCALARS:
+            return self.value(item, place)
+        step = repr(key) if is_a(key, str, int) else "..."
+        return self.value(item, place.inside(owner, f"[{step[:40]}]"))
+
+    def _object(self, value: Any, place: Place) -> bytes:
+        kind = type(value)
+        if issubclass(kind, enum.Enum):
+            return mix("enum", self.value(kind, place), self.value(value._value_, place))
+        if issubclass(kind, logging.Logger | logging.LoggerAdapter):
+            return leaf("logger", b"")
+        if module_of(kind) == "numpy" and hasattr(value, "dtype") and hasattr(value, "tobytes"):
+            return self._array(value, place)
+        if issubclass(kind, random.Random) or hasattr(kind, "__next__") or module_of(kind).startswith("numpy.random"):
+            return self.parts.opaque(value, place, CHANGING)
+        return self._later(value, place)
+
+    def _array(self, value: Any, place: Place) -> bytes:
+        head = leaf("array", f"{type(value).__name__}{value.dtype.str}{value.shape}".encode())
+        if value.dtype.names:  # field by field: the bytes between fields are undefined
+            fields = [leaf("field", n.encode()) + self._array(value[n], place) for n in value.dtype.names]
+            return mix("structured", head, *fields)
+        if value.dtype.hasobject:
+            return mix("objects", head, self.value(value.tolist(), place))
+        try:
+            raw: Any = value.data.cast("B")
+        except (AttributeError, TypeError, ValueError):  # scalars, views with gaps, dates
+            raw = value.tobytes()
+        return mix("array", head, leaf("bytes", raw))
+
+    # -- instances
+
+    def _later(self, value: object, place: Place, cyclic: bool = False) -> bytes:
+        return self.parts.later(value, place, lambda: self._read(value, place, cyclic))
+
+    def _read(self, value: Any, place: Place, cyclic: bool) -> bytes:
+        self._cyclic = cyclic
+        try:
+            return self._items(value, place) if type(value) in _CONTAINERS else self._state(value, place)
+        finally:
+            self._cyclic = False
+
+    def _state(self, value: Any, place: Place) -> bytes:
+        kind = type(value)
+        if issubclass(kind, set | frozenset):
+            return mix("set of", self.value(kind, place), self._items(frozenset(value), place))
+        self.code.reach.instance(value, place)
+        try:
+            declared = getattr(kind, "__fingerprint__", None)
+            told = declared(value) if declared else _reduce(value)
+        except Exception:  # whatever objects raise when asked for their state
+            return self.parts.opaque(value, place)
+        if declared:
+            told = self.value(told, place.inside(value, ".__fingerprint__()"))
+            return mix("declared", self.value(kind, place), told)
+        if isinstance(told, str):
+            return leaf("global", f"{self._package(value)}{told}".encode())
+        return self._reduced(value, told, place)
+
+    def _reduced(self, value: Any, reduced: tuple[Any, ...], place: Place) -> bytes:
+        make, arguments, state, items, pairs = reduced
+        made = [self.value(make, place), self.value(arguments, place.inside(value, ""))]
+        entries = [self._item(value, item, i, place) for i, item in enumerate(items)]
+        entries += [self.value(key, place) + self._item(value, item, key, place) for key, item in pairs]
+        own = self.value(type(value), place)
+        return mix("instance", own, *made, self._attributes(value, state, place), *entries)
+
+    def _package(self, value: Any) -> str:
+        """The module of something known by name, without the name under which one of ours was loaded."""
+        try:
+            module = sys.modules.get(value.__module__)
+        except Exception:  # code of its own
+            return ""
+        name = module.__name__ if module else ""
+        return f"{name}." if module and not self.homes.of(module).ours else ""
+
+    def _attributes(self, value: Any, state: Any, place: Place) -> bytes:
+        tables = _tables_of(state)
+        if tables is None:
+            return self.value(state, place.inside(value, ""))
+        cached = cached_properties(type(value)) | _UNSTATED
+        if any(module_of(kind).partition(".")[0] == "jinja2" for kind in type(value).__mro__):
+            cached |= _UNSTATED_TEMPLATES
+        rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached)]
+        return mix("attributes", *(self._attribute(value, name, item, place) for name, item in rows))
+
+    def _attribute(self, owner: object, name: str, value: Any, place: Place) -> bytes:
+        return leaf("name", name.encode()) + self.value(value, place.inside(owner, f".{name}"))
+
+
+class _Cycle(Exception):
+    """A container was met inside itself."""
+
+
+def _order(item: object, home: Home) -> bytes:
+    """A place among the items of a set that does not depend on the hash seed."""
+    try:
+        return identity.encode(item)
+    except DataError:
+        return Walk().run(item, home=home).digest.encode()
+
+
+def _reduce(value: Any) -> str | tuple[Any, ...]:
+    """What an object would be copied from: maker, its arguments, state, items, pairs; or the name of a global."""
+    reducer: Callable[[Any], Any] | None = copyreg.dispatch_table.get(type(value))
+    reduced: Any = reducer(value) if reducer else value.__reduce_ex__(4)
+    if isinstance(reduced, str):
+        return reduced
+    make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    return make, tuple(arguments), state, list(items or ()), [(key, item) for key, item in pairs or ()]
+
+
+def _tables_of(state: Any) -> list[dict[str, Any]] | None:
+    """State as attributes, where it is that: those of the object and those of its slots."""
+    tables = list(state) if is_a(state, tuple) and len(state) == 2 else [state]
+    if not all(is_a(table, dict, types.NoneType) for table in tables):
+        return None
+    found = [table for table in tables if table]
+    found += [inner for table in found if is_a(inner := table.get("__dict__"), dict)]
+    if not all(is_a(name, str) for table in found for name in table):
+        return None
+    return [{name: value for name, value in table.items() if name != "__dict__"} for table in found]

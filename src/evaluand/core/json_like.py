@@ -1,0 +1,234 @@
+"""Any Python value as JSON-like data, for records and for what apps are made of.
+
+Values that are data are kept as they are (`evaluand.core.identity`). Of other objects the public attributes are told,
+of functions, locks and the like only the type: `{"$unstorable": "Lock"}`. No property is asked for and no method of the
+value called but `model_dump`, nothing fails, and what is very large, very deep or within itself is cut short, which is
+said in the same way.
+
+Of a configuration, such as what an app is made of, everything that is named as a credential is told as `***`, and
+passwords within texts are (`evaluand.core.redaction`). What a call is given and gives is data and told as it is, but
+for what can be nothing else than a credential, in objects: a field `api_key` or `password`, or a URL with a password,
+of a client for example. That is the same for plain objects, dataclasses and pydantic models, and not so for
+dictionaries.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import inspect
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Set
+from enum import Enum
+from itertools import islice
+from pathlib import PurePath
+from types import MemberDescriptorType, ModuleType
+from typing import Any, Final
+
+from evaluand.core.identity import encode
+from evaluand.core.redaction import HIDDEN, is_hidden, is_url_with_password, without_password, without_passwords
+
+MOST_CHARACTERS: Final = 8_000_000  # of one value, as text
+MOST_VALUES: Final = 200_000
+DEEPEST: Final = 60
+
+_ATOMS: Final = frozenset((str, int, float, bool, type(None)))
+_PLAIN: Final = (bytes, bytearray, dt.datetime, dt.date, dt.time, dt.timedelta, decimal.Decimal, uuid.UUID)
+
+
+def text_of(value: Any) -> str:
+    """The canonical text of a value: of what it is, where it is data of a usual size, and else of its likeness."""
+    try:
+        text = encode(_without_credentials(value) if _has_fields(value) else value)
+        if len(text) <= MOST_CHARACTERS:
+            return text.decode()
+    except Exception:  # not data; or code of the value's own fails, such as a model_dump
+        pass
+    return encode(jsonlike(value)).decode()
+
+
+def _has_fields(value: Any) -> bool:
+    """Whether a value holds objects that are data."""
+    kind = type(value)
+    if kind is dict or kind is list or kind is tuple:
+        return any(
+            type(item) not in _ATOMS and _has_fields(item) for item in (value.values() if kind is dict else value)
+        )
+    return kind not in _ATOMS and (dataclasses.is_dataclass(value) or hasattr(value, "model_dump"))
+
+
+def _without_credentials(value: Any, within: bool = False) -> Any:
+    """The same data with what can only be a credential hidden, within objects."""
+    kind = type(value)
+    if kind is str:
+        return without_password(value) if within and is_url_with_password(value) else value
+    if kind is list or kind is tuple:
+        return [_without_credentials(item, within) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value, within = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, True
+    elif hasattr(value, "model_dump"):
+        value, within = value.model_dump(), True
+    elif kind is not dict:
+        return value
+    hidden = {name: within and isinstance(name, str) and is_hidden(name, value[name], surely=True) for name in value}
+    return {name: HIDDEN if hidden[name] else _without_credentials(item, within) for name, item in value.items()}
+
+
+def jsonlike(value: Any, *, hide: bool = False) -> Any:
+    """A value as data that can be stored.
+
+    Args:
+        value: anything.
+        hide: whether it is a configuration, of which all is hidden that is named as a credential.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> jsonlike({"model": SimpleNamespace(name="small", api_key="abc", call=len)})
+        {'model': {'name': 'small', 'api_key': '***', 'call': {'$unstorable': 'len'}}}
+    """
+    return Likeness(hide=hide).of(value)
+
+
+def attributes_of(value: object) -> Iterator[tuple[str, Any]]:
+    """The attributes that an object holds itself, in its dictionary or its slots; no property is asked for."""
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):
+        held = None
+    if isinstance(held, dict):
+        yield from [(name, item) for name, item in held.items() if isinstance(name, str)]  # a copy: threads may add
+    for cls in type(value).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            if name.startswith("__") and not name.endswith("__"):
+                name = f"_{cls.__name__.lstrip('_')}{name}"
+            member = cls.__dict__.get(name)
+            if isinstance(member, MemberDescriptorType):
+                try:
+                    yield name, member.__get__(value, cls)
+                except AttributeError:  # not set
+                    continue
+
+
+def whole_text(text: str) -> str:
+    r"""A text as it can be written: halves of characters (lone surrogates) are escaped.
+
+    Example:
+        >>> print(whole_text("half \ud800"))
+        half \ud800
+    """
+    return str.__str__(text).encode("utf-8", "backslashreplace").decode()
+
+
+def unstorable(told: str) -> dict[str, str]:
+    """What stands in place of a value that is no data."""
+    return {"$unstorable": told}
+
+
+class Likeness:
+    """The likeness of one value in the making; what it may hold is counted. See `jsonlike`."""
+
+    def __init__(self, *, hide: bool, values: int = MOST_VALUES, characters: int = MOST_CHARACTERS) -> None:
+        self.hide = hide
+        self.values, self.characters = values, characters
+        self.within: set[int] = set()
+        self.objects = 0  # that the present value is in
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        self.values -= 1
+        kind = type(value)
+        if value is None or kind is bool or kind is int or kind is float:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, _PLAIN):
+            return self.plain(value)
+        if isinstance(value, PurePath):
+            return self.text(str(value))
+        if depth > DEEPEST or id(value) in self.within or self.values < 0:
+            return unstorable(f"{kind.__qualname__} {'within itself' if id(value) in self.within else 'cut short'}")
+        self.within.add(id(value))
+        try:
+            return self.whole(value, depth + 1)
+        except Exception:  # code of the value's own, such as an iterator that fails
+            return unstorable(kind.__qualname__)
+        finally:
+            self.within.discard(id(value))
+
+    def text(self, value: str) -> Any:
+        if len(value) > self.characters:
+            return unstorable(f"text of {len(value)} characters")
+        self.characters -= len(value)
+        text = whole_text(value)
+        if self.hide:
+            return without_passwords(text)
+        return without_password(text) if self.objects and is_url_with_password(text) else text
+
+    def plain(self, value: Any) -> Any:
+        if isinstance(value, bytes | bytearray):
+            if len(value) > self.characters:
+                return unstorable(f"{len(value)} bytes")
+            self.characters -= len(value)
+            return bytes(value)
+        try:
+            encode(value)
+        except Exception:  # a time of pandas that is none
+            return self.text(str(value))
+        return value
+
+    def whole(self, value: Any, depth: int) -> Any:
+        if isinstance(value, Enum):
+            return self.of(value.value, depth)
+        if isinstance(value, Mapping):
+            return self.members(((str(key), item) for key, item in value.items()), len(value), depth)
+        if isinstance(value, list | tuple | Set | deque):
+            return self.list(value, len(value), type(value).__qualname__, depth)
+        if isinstance(value, BaseException):
+            return {"type": type(value).__qualname__, "message": self.text(str(value))}
+        if isinstance(value, type | ModuleType) or inspect.isroutine(value):
+            return unstorable(str(getattr(value, "__qualname__", type(value).__qualname__)))
+        if type(value).__module__.partition(".")[0] in ("numpy", "pyarrow", "pandas"):
+            return self.array(value, depth)
+        return self.object(value, depth)
+
+    def list(self, values: Iterable[Any], size: int, kind: str, depth: int) -> Any:
+        if size > self.values:
+            return unstorable(f"{kind} of {size} values")
+        return [self.of(item, depth) for item in islice(values, size)]
+
+    def members(self, items: Iterable[tuple[str, Any]], size: int, depth: int) -> Any:
+        if size > self.values:
+            return unstorable(f"mapping of {size} values")
+        told = {}
+        for key, item in list(items):
+            hides = self.hide or self.objects
+            told[whole_text(key)] = (
+                HIDDEN if hides and is_hidden(key, item, surely=not self.hide) else self.of(item, depth)
+            )
+        return told
+
+    def array(self, value: Any, depth: int) -> Any:
+        size = getattr(value, "size", 1)
+        size = size if isinstance(size, int) else 1
+        if size > self.values:
+            return unstorable(f"{type(value).__qualname__} of {size} values")
+        if hasattr(value, "tolist"):
+            return self.of(value.tolist(), depth)
+        return unstorable(type(value).__qualname__)
+
+    def object(self, value: Any, depth: int) -> Any:
+        held = [(name, item) for name, item in self.fields(value) if not name.startswith("_")]
+        if not held:
+            return unstorable(type(value).__qualname__)
+        self.objects += 1
+        try:
+            return self.members(held, len(held), depth)
+        finally:
+            self.objects -= 1
+
+    def fields(self, value: Any) -> Iterable[tuple[str, Any]]:
+        if dataclasses.is_dataclass(value):
+            return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+        return attributes_of(value)

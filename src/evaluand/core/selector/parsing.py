@@ -1,0 +1,310 @@
+"""From text to the steps of a path.
+
+    path       ['$'] step…
+    step       .key  .*  ..key  ..*  [part, …]  ..[part, …]  .collect()
+    part       'key'  "key"  place  start:stop:step  *  ?test
+               (a quoted key may also follow the dots, and in a path that begins with `$` a name stand in brackets, as
+               some write them)
+    test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $, literals, length(…), count(…) and
+               value(…); or a path, match(…, pattern), search(…, pattern)
+
+In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less),
+and blanks may stand before a step. Without `$` a key is anything up to the next dot or bracket, and a `Member` where it
+stands at the beginning or behind one dot.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from evaluand.core.errors import SpecError
+from evaluand.core.registry import nearest
+from evaluand.core.selector.filters import (
+    FUNCTIONS,
+    Call,
+    Operand,
+    Test,
+    all_of,
+    any_of,
+    compared,
+    exists,
+    holds,
+    negated,
+    pattern,
+)
+from evaluand.core.selector.steps import NAME, WORD, Collect, Descend, Every, Filter, Member, Slice, Step, Union, keyed
+
+HINT: Final = "write it like a.b[0] or $['a.b'].c"
+
+_ROOT: Final = re.compile(r"\$(?=[ \t\n\r]*[.\[]|\Z)")
+_BLANKS: Final = re.compile(r"[ \t\n\r]+(?=[.\[])")
+_BARE: Final = re.compile(r"\s*([^\W\d][\w@-]*)\s*(?=[\],])")
+_LOOSE_NAME: Final = re.compile(r"[^.\[\]'\"]+")
+_SLICE: Final = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?\s*)?(?=[\],])")
+_PLACE: Final = re.compile(r"\s*(-?(?:0|[1-9]\d*))\s*(?=[\],])")
+_COLLECT: Final = re.compile(r"collect\(\)(?=[.\[]|\Z)")
+_QUOTED: Final = re.compile(r"\s*(?:'(?P<one>(?:[^'\\]|\\.)*)'|\"(?P<two>(?:[^\"\\]|\\.)*)\")\s*", re.DOTALL)
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_WORD: Final = re.compile(r"(?:true|false|null)\b")
+_CALL: Final = re.compile(r"([a-z]\w*)\(")
+_OPERATOR: Final = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_DEEPEST: Final = 50
+_MOST_DIGITS: Final = 400  # of a number: what a float can have before its point, and less than what Python refuses
+
+_HINTS: Final = (
+    (re.compile(r"[|,]"), "for several keys write $['a','b']; paths are not joined"),
+    (re.compile(r"\.?`"), "functions between ` are not known; what is computed is written as $compute, `this` as $"),
+    (re.compile(r"\.\s*\["), "no dot stands before a bracket: $.a[0]"),
+    (re.compile(r"\.\s"), "no blank stands after a dot"),
+    (re.compile(r"\[[(/\\]|\s*~|\s+where\b"), "it is no part of RFC 9535; " + HINT),
+)
+"""How other libraries write what begins so, and how it is written here."""
+
+_FILTER_HINT: Final = "a filter is a test of values, in which a key of each is written with @: [?@.score > 0.5]"
+
+
+def is_jsonpath(text: str) -> bool:
+    """Whether a text begins as a JSONPath does, and not as a key with a `$` in it."""
+    return _ROOT.match(text) is not None
+
+
+def parsed(text: str) -> tuple[Step, ...]:
+    """The steps of a path.
+
+    Raises:
+        SpecError: the text is no path; says where it stops being one.
+    """
+    if is_jsonpath(text):
+        return _Reader(text, 1).all_steps(NAME, first_bare=False)
+    return _Reader(text, 0).all_steps(_LOOSE_NAME, first_bare=True)
+
+
+def parsed_of_words(text: str) -> tuple[Step, ...]:
+    """The steps of a path without `$` in which what is no word stands in quotes; none of an empty text.
+
+    Raises:
+        SpecError: as `parsed`.
+    """
+    return _Reader(text, 0).all_steps(WORD, first_bare=True)
+
+
+class _Reader:
+    """Reads on from a place in the text."""
+
+    def __init__(self, text: str, place: int) -> None:
+        self.text, self.place = text, place
+        self._depth = self._filters = 0
+
+    def fault(self, place: int | None = None, hint: str = "") -> SpecError:
+        rest = self.text[self.place if place is None else place :]
+        hint = hint or (_FILTER_HINT if self._filters or rest.startswith("[?") else _hint(rest))
+        return SpecError(f"{self.text!r} is no path at {rest!r}; {hint}")
+
+    def all_steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
+        steps = self.steps(name, first_bare=first_bare)
+        if self.place < len(self.text):
+            raise self.fault()
+        return steps
+
+    def steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
+        steps: list[Step] = []
+        while self.place < len(self.text):
+            start = self.place
+            if name is NAME:
+                self._match(_BLANKS)
+            if self._take(".."):
+                steps.append(Descend())
+                steps.append(self._bracket(name) if self._take("[") else self._name(name, start))
+            elif self._take("["):
+                steps.append(self._bracket(name))
+            elif self._take("."):
+                steps.append(Collect() if self._match(_COLLECT) else self._name(name, start))
+            elif first_bare and not steps:
+                steps.append(self._name(name, start))
+            else:
+                break
+        return keyed(steps)
+
+    def _name(self, name: re.Pattern[str], start: int) -> Step:
+        key = str if name is NAME else Member
+        found = name.match(self.text, self.place)
+        if found and found[0] != "*":
+            self.place = found.end()
+            return key(found[0])
+        if self._take("*"):
+            return Every()
+        if self.place > start and (quoted := self._match(_QUOTED)):
+            return key(self._unescaped(quoted, start))
+        raise self.fault(start)
+
+    def _bracket(self, name: re.Pattern[str]) -> Step:
+        start = self.place - 1
+        parts = [self._part(name, start)]
+        while self._take(","):
+            parts.append(self._part(name, start))
+        if not self._take("]"):
+            raise self.fault(start)
+        return parts[0] if len(parts) == 1 else Union(tuple(parts))
+
+    def _part(self, name: re.Pattern[str], start: int) -> str | int | Every | Slice | Filter:
+        if found := self._match(_QUOTED):
+            return self._unescaped(found, start)
+        if found := self._match(_PLACE):
+            return self._whole(found[1], start)
+        if found := self._match(_SLICE):
+            first, last, step = (self._whole(part, start) if part else None for part in found.groups())
+            if step == 0:
+                raise self.fault(start)
+            return Slice(first, last, step)
+        if name is NAME and (found := self._match(_BARE)):
+            return found[1]
+        self._spaces()
+        if self._take("*"):
+            self._spaces()
+            return Every()
+        if self._take("?"):
+            begin = self.place
+            self._filters += 1
+            test = self._either()
+            self._filters -= 1
+            return Filter(self.text[begin : self.place].strip(), test)
+        raise self.fault(start)
+
+    def _whole(self, digits: str, start: int) -> int:
+        if len(digits) > _MOST_DIGITS:
+            raise self.fault(start)
+        return int(digits)
+
+    def _unescaped(self, found: re.Match[str], start: int) -> str:
+        one, two = found["one"], found["two"]
+        inner = two if one is None else re.sub(r'\\(.)|"', _requoted, one, flags=re.DOTALL)
+        try:
+            return str(json.loads(f'"{inner}"', strict=False))
+        except ValueError:
+            raise self.fault(start) from None
+
+    # The tests of filters
+
+    def _either(self) -> Test:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.fault()
+        tests = [self._both()]
+        while self._take("||"):
+            tests.append(self._both())
+        self._depth -= 1
+        return tests[0] if len(tests) == 1 else any_of(tests)
+
+    def _both(self) -> Test:
+        tests = [self._single()]
+        while self._take("&&"):
+            tests.append(self._single())
+        return tests[0] if len(tests) == 1 else all_of(tests)
+
+    def _single(self) -> Test:
+        self._spaces()
+        start = self.place
+        if self._take("!"):
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise self.fault()
+            test = negated(self._single())
+            self._depth -= 1
+        elif self._take("("):
+            test = self._either()
+            if not self._take(")"):
+                raise self.fault(start)
+        else:
+            test = self._simple(start)
+        self._spaces()
+        return test
+
+    def _simple(self, start: int) -> Test:
+        left = self._operand()
+        if found := self._match(_OPERATOR):
+            right = self._operand()
+            for each in (left, right):
+                if isinstance(each, Call) and each.is_test:
+                    raise self.fault(start, f"{each.name}(…) is true or false by itself; compare it with nothing")
+            return compared(left, found[1], right)
+        if isinstance(left, Operand):
+            if left.path is None:
+                raise self.fault(start)
+            return exists(left)
+        if not left.is_test:
+            raise self.fault(start, f"{left.name}(…) is a value; compare it, as in {left.name}(@.a) > 1")
+        return holds(left)
+
+    def _operand(self) -> Operand | Call:
+        self._spaces()
+        if found := self._match(_CALL):
+            return self._call(found[1], found.start())
+        if self.text[self.place : self.place + 1] in ("@", "$") and self.place < len(self.text):
+            here = self.text[self.place] == "@"
+            self.place += 1
+            return Operand(path=self.steps(NAME, first_bare=False), here=here)
+        if found := self._match(_QUOTED):
+            return Operand(literal=self._unescaped(found, found.start()))
+        if found := self._match(_NUMBER):
+            if len(found[0]) > _MOST_DIGITS:
+                raise self.fault(found.start())
+            return Operand(literal=json.loads(found[0]))
+        if found := self._match(_WORD):
+            return Operand(literal=_WORDS[found[0]])
+        raise self.fault()
+
+    def _call(self, name: str, start: int) -> Call:
+        if name not in FUNCTIONS:
+            known = ", ".join(FUNCTIONS)
+            raise self.fault(start, f"no function is called {name!r}{nearest(name, FUNCTIONS)}; there are {known}")
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.fault()
+        operands = [self._operand()]
+        self._spaces()
+        while self._take(","):
+            operands.append(self._operand())
+            self._spaces()
+        function = FUNCTIONS[name]
+        fit = not function.reads_all or all(isinstance(each, Operand) and each.path is not None for each in operands)
+        if len(operands) != function.operands or not fit or not self._take(")"):
+            wanted = "a path" if function.reads_all else "a text and a pattern" if function.is_test else "a value"
+            raise self.fault(start, f"{name} takes {wanted}")
+        last = operands[-1]
+        if function.is_test and isinstance(last, Operand) and isinstance(last.literal, str):
+            try:
+                pattern(last.literal)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise self.fault(start, f"{last.literal!r} is no pattern of Python: {error}") from None
+        self._depth -= 1
+        return Call(name, tuple(operands))
+
+    # Reading
+
+    def _take(self, token: str) -> bool:
+        if self.text.startswith(token, self.place):
+            self.place += len(token)
+            return True
+        return False
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.text, self.place)
+        if found:
+            self.place = found.end()
+        return found
+
+    def _spaces(self) -> None:
+        while self.text[self.place : self.place + 1].isspace():
+            self.place += 1
+
+
+def _hint(rest: str) -> str:
+    return next((hint for pattern, hint in _HINTS if pattern.match(rest)), HINT)
+
+
+def _requoted(found: re.Match[str]) -> Any:
+    """What stands between single quotes, as it stands between double ones."""
+    return {'"': '\\"', "\\'": "'"}.get(found[0], found[0])

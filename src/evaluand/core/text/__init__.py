@@ -1,0 +1,1 @@
+"""Texts: their language, their sentences, and search in them."""

@@ -1,0 +1,244 @@
+"""Retrievers: which passages of some documents belong to a question.
+
+A retriever is anything with `search(query, limit)`. Two are here, both in memory: `WordIndex`, which counts words and
+needs nothing but numpy, and `EmbeddingIndex`, which compares meanings and needs the extra `embeddings`. Both look at
+every passage of every search, and a million of them are too many.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluand.core import identity
+from evaluand.core.errors import SpecError
+
+_WORD = re.compile(r"\w+")
+_EMBEDDED_AT_ONCE: Final = 4096
+
+
+class Passage(NamedTuple):
+    """Something found.
+
+    Attributes:
+        text: the passage.
+        score: how well it fits the query, higher is better; scores of different indices cannot be compared.
+        id: what the passage is called.
+    """
+
+    text: str
+    score: float
+    id: str
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """What finds passages for a query."""
+
+    def search(self, query: str, limit: int = 4) -> Sequence[Passage]:
+        """The passages that fit a query best, best first; none where nothing fits.
+
+        Args:
+            query: what is looked for.
+            limit: how many passages there are to be, at most.
+        """
+
+
+class _Index(ABC):
+    """Passages and how well each fits a query."""
+
+    def __init__(self, passages: Mapping[str, str] | Sequence[str]) -> None:
+        if isinstance(passages, str):
+            raise SpecError("passages are a list of texts, or a mapping of their ids; this is one text")
+        named = passages if isinstance(passages, Mapping) else {str(at): text for at, text in enumerate(passages)}
+        self.ids, self.texts = tuple(named), tuple(named.values())
+
+    def search(self, query: str, limit: int = 4) -> list[Passage]:
+        """As a `Retriever` does; of passages that fit equally well, those that were given first.
+
+        Raises:
+            SpecError: the limit is below 1.
+        """
+        if limit < 1:
+            raise SpecError(f"limit must be at least 1, not {limit}")
+        scores = self._scores(query)
+        best = np.argsort(-scores, kind="stable")[:limit]
+        return [Passage(self.texts[at], float(scores[at]), self.ids[at]) for at in best if scores[at] > 0]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @abstractmethod
+    def _scores(self, query: str) -> npt.NDArray[np.float64]:
+        """How well each passage fits; nothing above 0 where it does not."""
+
+    @property
+    def _content(self) -> str:
+        return identity.digest([self.ids, self.texts]).hex()
+
+
+class WordIndex(_Index):
+    """Passages by the words they share with a query, rare ones first: BM25.
+
+    S. Robertson & H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with the inverse
+    document frequency ln(1 + (N - n + 0.5) / (n + 0.5)), which is never below 0. A word is a run of letters and digits
+    in any case; it is not reduced to its stem, so `rains` does not find `rain`.
+
+    Args:
+        passages: by their ids, or a list whose places are the ids.
+        k1: how soon further occurrences of a word count for nothing.
+        b: how far long passages are held back, from 0 to 1.
+
+    Example:
+        >>> index = WordIndex({"a": "Emma was written by Jane Austen.", "b": "Ulysses was written by James Joyce."})
+        >>> [(found.id, round(found.score, 3)) for found in index.search("Who wrote Emma?")]
+        [('a', 0.693)]
+    """
+
+    def __init__(self, passages: Mapping[str, str] | Sequence[str], *, k1: float = 1.2, b: float = 0.75) -> None:
+        super().__init__(passages)
+        self.k1, self.b = k1, b
+        counted = [Counter(_WORD.findall(text.casefold())) for text in self.texts]
+        lengths = np.array([counts.total() for counts in counted], float)
+        mean = lengths.mean() if lengths.any() else 1.0
+        saturation = k1 * (1 - b + b * lengths / mean)
+        found: dict[str, list[tuple[int, int]]] = {}
+        for at, counts in enumerate(counted):
+            for word, count in counts.items():
+                found.setdefault(word, []).append((at, count))
+        self._weights = {word: self._weighted(places, saturation) for word, places in found.items()}
+
+    def __fingerprint__(self) -> Any:
+        return ["words", 1, self.k1, self.b, self._content]
+
+    def _weighted(
+        self, places: list[tuple[int, int]], saturation: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        """Where a word stands, and what it is worth there."""
+        at, counts = np.array(places, np.intp).T
+        rarity = np.log1p((len(saturation) - len(at) + 0.5) / (len(at) + 0.5))
+        return at, rarity * counts * (self.k1 + 1) / (counts + saturation[at])
+
+    def _scores(self, query: str) -> npt.NDArray[np.float64]:
+        scores = np.zeros(len(self))
+        for word, times in Counter(_WORD.findall(query.casefold())).items():
+            if word in self._weights:
+                at, weights = self._weights[word]
+                scores[at] += times * weights
+        return scores
+
+
+Embed = Callable[[Sequence[str]], Any]
+"""What gives a vector for each text: an array of as many rows."""
+
+
+class EmbeddingIndex(_Index):
+    """Passages by the cosine between their embeddings and that of a query; only those above 0 are found.
+
+    Args:
+        passages: by their ids, or a list whose places are the ids.
+        embed: what gives the vectors; a small model of words (wordllama) that is installed with the extra
+            `embeddings` and works offline, if not given. It understands English best.
+
+    Raises:
+        SpecError: nothing is given to embed with, and the extra is not installed.
+
+    Example:
+        >>> by_length = lambda texts: [[len(text), 1.0] for text in texts]
+        >>> EmbeddingIndex(["a", "a long text"], by_length).search("as long a one", limit=1)[0].text
+        'a long text'
+    """
+
+    def __init__(self, passages: Mapping[str, str] | Sequence[str], embed: Embed | None = None) -> None:
+        super().__init__(passages)
+        self._own = embed
+        self._embed: Embed = embed or _words_embedded
+        if embed is None:
+            require_embeddings("EmbeddingIndex")
+        parts = [self.texts[at : at + _EMBEDDED_AT_ONCE] for at in range(0, len(self), _EMBEDDED_AT_ONCE)]
+        self._vectors = np.concatenate([self._directions(part) for part in parts]) if parts else None
+
+    def __fingerprint__(self) -> Any:
+        return ["embeddings", 1, self._own, self._content]
+
+    def _scores(self, query: str) -> npt.NDArray[np.float64]:
+        if self._vectors is None:
+            return np.zeros(0)
+        return np.asarray(self._vectors @ self._directions([query])[0], float)
+
+    def _directions(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        return directions(texts, self._embed)
+
+
+def directions(texts: Sequence[str], embed: Embed | None = None) -> npt.NDArray[np.float64]:
+    """A vector of length 1 for each text, or of length 0 for one that has no direction: a text without words.
+
+    Args:
+        texts: whose products are then the cosines between them.
+        embed: what gives the vectors; the small model of `EmbeddingIndex`, if not given.
+
+    Raises:
+        SpecError: `embed` gives something else, or none is given and the extra `embeddings` is not installed.
+    """
+    if embed is None:
+        require_embeddings("directions")
+    vectors = np.asarray((embed or _words_embedded)(texts), float)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise SpecError(f"embed gave {vectors.shape} for {len(texts)} texts; it must give one vector for each")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0))
+
+
+def require_embeddings(what: str) -> None:
+    """Stops at what needs embeddings where there are none.
+
+    Raises:
+        SpecError: with the line that installs what is missing.
+    """
+    if find_spec("wordllama") is None:
+        raise SpecError(f"{what}: embeddings need wordllama: pip install evaluand[embeddings]")
+
+
+def count_tokens(text: str) -> int:
+    """How many tokens a text has for the tokenizer of Llama 2, which comes with the extra `embeddings`.
+
+    Raises:
+        SpecError: the extra is not installed.
+    """
+    require_embeddings("tokens")
+    return len(_tokenizer().encode(text, add_special_tokens=False).ids)
+
+
+def _words_embedded(texts: Sequence[str]) -> Any:
+    return _model().embed(list(texts))
+
+
+@cache
+def _tokenizer() -> Any:
+    """A tokenizer of its own, since the model's pads texts and cuts them off."""
+    from tokenizers import Tokenizer
+
+    made = Tokenizer.from_str(_model().tokenizer.to_str())
+    made.no_padding()
+    made.no_truncation()
+    return made
+
+
+@cache
+def _model() -> Any:
+    handlers = logging.root.handlers[:]
+    import wordllama  # on use: half a second, and an extra
+
+    logging.root.handlers[:] = handlers  # importing it adds one that prints what everyone logs
+    folder = Path(str(wordllama.__file__)).parent  # which holds its weights; without it they would be downloaded
+    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

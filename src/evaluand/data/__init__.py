@@ -1,0 +1,1 @@
+"""What is evaluated on: datasets, sources, roles, views, splits, schemas and adapters."""

@@ -1,0 +1,1 @@
+"""What an adapter is, and what kinds of adapters have in common."""

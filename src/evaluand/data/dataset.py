@@ -1,0 +1,444 @@
+"""Datasets: examples with roles, immutable, streamed, identified by their values.
+
+Columns keep their native types and places; *roles* say which of them a task sees as input, which are expected, and
+which are there to group, weigh, cluster or describe. The digest of an example covers the values under its roles, so
+it is the same whether it came from CSV, Parquet or Python, in whatever batches.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from evaluand.core import identity as ids
+from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.index import indexed
+from evaluand.data.roles import Roles, roles_from
+from evaluand.data.sources import Faults, Source, from_rows, from_table, open_file, values_of
+from evaluand.data.view import View
+from evaluand.store import tables
+from evaluand.store.store import Store, at_once, check_name, drafted
+from evaluand.store.tables import DIGEST, INDEX
+
+
+@dataclass(slots=True)
+class Example:
+    """One example.
+
+    Attributes:
+        index: its `_index_`, unique in the dataset.
+        position: its place in the dataset, from 0.
+        id: its name, or its index as text.
+        input: what the task sees.
+        expected: the right answer, a mapping target → answer, or None.
+        attributes: what to group by.
+        weight: its weight, or None.
+        cluster: what it belongs with, or None.
+        metadata: the rest.
+        digest: 16 bytes that stand for all of it but its index.
+    """
+
+    index: int
+    position: int
+    id: str
+    input: Any
+    expected: Any
+    attributes: dict[str, Any]
+    weight: float | None
+    cluster: Any
+    metadata: dict[str, Any]
+    digest: bytes
+
+    @property
+    def input_digest(self) -> bytes:
+        """16 bytes that stand for what the task sees."""
+        return ids.digest(self.input)
+
+
+class Dataset:
+    """An immutable sequence of examples, ordered by `_index_`.
+
+    Make one with `from_rows`, `from_file`, `from_arrow` or `from_pandas`. Files are streamed, not loaded; only a file
+    whose `_index_` column is out of order is loaded to be sorted. Without such a column the rows are numbered from 0.
+    A dataset may have no examples as long as it has columns; an experiment file may not name such a one.
+
+    Raises:
+        DataError: rows break the rules; every fault with its row.
+        RoleError: a role names a column that is not there.
+
+    Example:
+        >>> data = Dataset.from_rows([{"input": "2+2", "expected": "4"}, {"input": "3+3", "expected": "6"}])
+        >>> [e.expected for e in data]
+        ['4', '6']
+    """
+
+    def __init__(self, source: Source, *, name: str | None = None, **roles: Any) -> None:
+        self.name = None if name is None else check_name(name)
+        self._store: Store | None = None
+        self._view: View | None = None
+        names = [name for name in source.schema.names if name != DIGEST]
+        _check_names(source)
+        if not [name for name in names if name != INDEX]:
+            raise DataError(f"{source.name}: there are no examples, since there are no columns")
+        self.roles = Roles.over([name for name in names if name != INDEX], **roles)
+        self._source, self.indices = indexed(_without_digests(source))
+        _check_rows(self._source, self.roles)
+
+    @classmethod
+    def from_rows(cls, records: Iterable[Mapping[str, Any]], *, name: str | None = None, **roles: Any) -> Dataset:
+        """From Python mappings. Roles as in `Roles`: `input="question", expected="answer"`."""
+        return cls(from_rows(records), name=name, **roles)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        delimiter: str | None = None,
+        name: str | None = None,
+        **roles: Any,
+    ) -> Dataset:
+        """From a CSV, JSON lines, JSON, Parquet or Arrow file; `delimiter` parts the cells of a CSV file.
+
+        Raises:
+            DataError: no such file, or rows break the rules: every fault with its place.
+            SpecError: the format, the delimiter or a role cannot be so.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise SpecError(f"give the path of a file, not {kind_of(path)}")
+        return cls(open_file(os.fspath(path), format, delimiter), name=name, **roles)
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table, *, name: str | None = None, **roles: Any) -> Dataset:
+        """From an Arrow table."""
+        if not isinstance(table, pa.Table):
+            raise SpecError(f"give a pyarrow.Table, not {kind_of(table)}")
+        return cls(from_table(table), name=name, **roles)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, *, name: str | None = None, **roles: Any) -> Dataset:
+        """From a pandas DataFrame; its index is left out."""
+        if not hasattr(frame, "astype") or not hasattr(frame, "columns"):
+            raise SpecError(f"give a pandas.DataFrame, not {kind_of(frame)}")
+        try:
+            table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        except pa.ArrowException:  # a column of mixed values: keep each as it is
+            whole = frame.astype(object)
+            return cls.from_rows(whole.where(whole.notna(), None).to_dict("records"), name=name, **roles)
+        return cls(from_table(table, "frame"), name=name, **roles)
+
+    @classmethod
+    def stored(cls, store: Store, id: str) -> Dataset:
+        """The dataset with that id in a store."""
+        manifest = store.manifest("datasets", id)
+        batches = store.read("datasets", id, "examples")
+        schema = next(batches).schema
+        self = cls.__new__(cls)
+        self.name = manifest["name"]
+        self.roles = roles_from(manifest["spec"]["roles"])
+        self._store, self._view = store, None
+        self._source = Source(
+            f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
+        )
+        self.indices = array("q")
+        for batch in store.read("datasets", id, "examples", [INDEX]):
+            self.indices.frombytes(batch.column(0).to_numpy(zero_copy_only=False).tobytes())
+        self.__dict__["digest"] = manifest["digest"]
+        return self
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __iter__(self) -> Iterator[Example]:
+        return self.examples()
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name or self._source.name!r}, {len(self)} examples, {self.roles})"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The native columns, with `_index_`."""
+        return self._source.schema
+
+    @cached_property
+    def digest(self) -> str:
+        """32 hexadecimal digits that stand for every index and example."""
+        return self.recomputed_digest()
+
+    def recomputed_digest(self) -> str:
+        """The digest as the rows give it now, whatever is stored of it."""
+        state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
+        for i, digest in zip(self.indices, self._example_digests(), strict=True):
+            state.update(i.to_bytes(8, "little", signed=True) + digest)
+        return state.hexdigest()
+
+    def _example_digests(self) -> Iterator[bytes]:
+        for batch in self._source.batches():
+            values = _Values(batch, self.roles)
+            yield from values.digests()
+
+    @cached_property
+    def id(self) -> str:
+        """The dataset's id: its values and its roles."""
+        return ids.artifact_id("datasets", self.spec)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {"digest": self.digest, "roles": asdict(self.roles)}
+
+    def view(self, adapters: Any, *, checked: bool = False) -> Dataset:
+        """This dataset as a service wants it: what a task sees of each row has passed through adapters.
+
+        The examples stay the same (their ids, expected values, attributes and digests), so that runs on several views
+        of one dataset are compared row by row. Adapters see `_index_` and the columns with the roles input, id,
+        attributes and metadata, and make one row of each.
+
+        Args:
+            adapters: a `Pipeline`, or its JSON configuration: a list of `{"kind": …, "configuration": …}`.
+            checked: the rows are known to fit, such as those of a run that is done.
+
+        Raises:
+            AdapterSpecError: the adapters are wrong as configured.
+            DataError: rows cannot be transformed: every way of failing with its first row and their number.
+
+        Example:
+            >>> data = Dataset.from_rows([{"text": "hello", "expected": "x"}])
+            >>> viewed = data.view([{"kind": "TransformJSON", "configuration": {"prompt": "$.text", "n": 2}}])
+            >>> [example.input for example in viewed]
+            [{'prompt': 'hello', 'n': 2}]
+        """
+        view = View(adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters), self.roles)
+        if not checked:
+            view.check(self._source)
+        return self._viewed(view)
+
+    @property
+    def view_spec(self) -> Any:
+        """The adapters of the view, as JSON; None where the rows are seen as they are."""
+        return None if self._view is None else self._view.pipeline.spec
+
+    @property
+    def view_counts(self) -> Counts | None:
+        """What became of the rows in the view; None where they are seen as they are."""
+        return None if self._view is None else self._view.counts
+
+    def _viewed(self, view: View | None) -> Dataset:
+        made = copy.copy(self)
+        made._view = view
+        return made
+
+    def examples(self, start: int = 0, stop: int | None = None) -> Iterator[Example]:
+        """The examples at positions start … stop."""
+        position, stop = 0, len(self) if stop is None else stop
+        for batch in self._source.batches():
+            if position >= stop:
+                return
+            end = position + batch.num_rows
+            if end > start:
+                first = max(start - position, 0)
+                part = batch.slice(first, min(stop, end) - position - first)
+                examples = _examples(part, self.roles, position + first)
+                yield from examples if self._view is None else _seen(examples, self._view.inputs(part))
+            position = end
+
+    def columns(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some native columns, in order, as a stream."""
+        for batch in self._source.batches():
+            yield batch.select(list(names))
+
+    def ids(self) -> Iterator[str]:
+        """The id of every example, in order."""
+        if self.roles.id is None:
+            yield from map(str, self.indices)
+            return
+        for batch in self._source.batches():
+            yield from map(str, values_of(batch, self.roles.id))
+
+    def save(self, store: Store) -> Dataset:
+        """This dataset as kept by a store, which is given a copy unless it has one."""
+        if self._store is store:
+            return self
+        if not store.is_sealed("datasets", self.id):
+            counts, origin = {"examples": len(self)}, {"source": self._source.name}
+            with drafted(store, "datasets", self.id) as draft:
+                draft.append("examples", self._no_examples())
+                for batch in self._with_digests():
+                    draft.append("examples", batch)
+                draft.seal(
+                    at_once(
+                        "datasets", self.id, self.spec, self.name, digest=self.digest, counts=counts, provenance=origin
+                    )
+                )
+        return Dataset.stored(store, self.id)._viewed(self._view)
+
+    def _no_examples(self) -> pa.RecordBatch:
+        fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
+        return pa.RecordBatch.from_pylist([], pa.schema([*fields, pa.field(DIGEST, pa.binary(ids.DIGEST_SIZE))]))
+
+    def _with_digests(self) -> Iterator[pa.RecordBatch]:
+        wanted = [INDEX, *self.roles.columns]
+        state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
+        for batch in self._source.batches():
+            values = _Values(batch, self.roles)
+            digests = values.digests()
+            for index, digest in zip(values.indices, digests, strict=True):
+                state.update(index.to_bytes(8, "little", signed=True) + digest)
+            yield batch.select(wanted).append_column(DIGEST, pa.array(digests, pa.binary(ids.DIGEST_SIZE)))
+        if state.hexdigest() != self.digest:
+            raise DataError(f"{self._source.name}: the rows changed while they were read; open the dataset again")
+
+
+class ExampleStream:
+    """Examples in ascending pieces from one pass over a dataset; going back starts another pass."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._position = -1
+        self._examples: Iterator[Example] = iter(())
+
+    def take(self, start: int, stop: int) -> Iterator[Example]:
+        """The examples at positions start … stop."""
+        if start < self._position or self._position < 0:
+            self._examples, self._position = self._dataset.examples(start), start
+        while self._position < start and next(self._examples, None) is not None:
+            self._position += 1
+        self._position = start
+        while self._position < stop:
+            example = next(self._examples, None)
+            if example is None:
+                return
+            self._position = example.position + 1
+            yield example
+
+
+class _Values:
+    """The values of a batch under their roles, as columns of Python values."""
+
+    def __init__(self, batch: pa.RecordBatch, roles: Roles) -> None:
+        n = batch.num_rows
+        values = {name: values_of(batch, name) for name in (*roles.columns, INDEX)}
+        blank: list[Any] = [None] * n
+        self.batch, self.roles = batch, roles
+        self.indices = values[INDEX]
+        self.names = values[roles.id] if roles.id else blank
+        self.content = (
+            values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n),
+            _expected(values, roles.expected, n),
+            _mappings(values, roles.attributes, n),
+            values[roles.weight] if roles.weight else blank,
+            values[roles.cluster] if roles.cluster else blank,
+            _mappings(values, roles.metadata, n),
+        )
+
+    def digests(self) -> list[bytes]:
+        """The digest of each example, from its values."""
+        encode = _encode_plain if self._is_plain() else ids.encode
+        rows_ = zip(*self.content, self.names, strict=True)
+        return [hashlib.blake2b(encode(row), digest_size=ids.DIGEST_SIZE).digest() for row in rows_]
+
+    def examples(self, position: int) -> Iterator[Example]:
+        stored = DIGEST in self.batch.schema.names
+        digests = self.batch.column(DIGEST).to_pylist() if stored else self.digests()
+        places = range(position, position + len(digests))
+        names = [str(i) if name is None else str(name) for i, name in zip(self.indices, self.names, strict=True)]
+        return map(Example, self.indices, places, names, *self.content, digests)
+
+    def _is_plain(self) -> bool:
+        """Whether orjson alone writes the canonical text of every row: it does for text and whole numbers."""
+        fields = [self.batch.schema.field(name) for name in self.roles.columns]
+        return all(
+            not f.name.startswith("$")
+            and not tables.is_json(f)
+            and (pa.types.is_string(f.type) or pa.types.is_signed_integer(f.type) or pa.types.is_boolean(f.type))
+            for f in fields
+        ) and not (isinstance(self.roles.expected, Mapping) and any(t.startswith("$") for t in self.roles.expected))
+
+
+def _encode_plain(row: tuple[Any, ...]) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
+
+
+def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Example]:
+    return _Values(batch, roles).examples(position)
+
+
+def _seen(examples: Iterator[Example], inputs: Iterator[Any]) -> Iterator[Example]:
+    for example, input in zip(examples, inputs, strict=True):
+        example.input = input
+        yield example
+
+
+def _mappings(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> list[dict[str, Any]]:
+    if not names:
+        return [{} for _ in range(n)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*(values[name] for name in names), strict=True)]
+
+
+def _expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str] | None, n: int) -> list[Any]:
+    if expected is None:
+        return [None] * n
+    if isinstance(expected, str):
+        return values[expected]
+    columns = {target: values[column] for target, column in expected.items()}
+    return [{target: column[i] for target, column in columns.items()} for i in range(n)]
+
+
+def _check_names(source: Source) -> None:
+    reserved = [n for n in source.schema.names if n.startswith("_") and n.endswith("_") and n not in (INDEX, DIGEST)]
+    if reserved:
+        raise DataError(
+            f"{source.name}: the columns {', '.join(map(repr, reserved))} are refused: names that begin and end with"
+            " an underscore are reserved; rename them"
+        )
+    twice = sorted({n for n in source.schema.names if source.schema.names.count(n) > 1})
+    if twice:
+        raise DataError(f"{source.name}: the columns {', '.join(map(repr, twice))} occur twice; rename one of each")
+
+
+def _without_digests(source: Source) -> Source:
+    """The source without digests that somebody else put beside the rows."""
+    if DIGEST not in source.schema.names:
+        return source
+    kept = [name for name in source.schema.names if name != DIGEST]
+    schema = pa.schema([source.schema.field(name) for name in kept])
+    return replace(source, schema=schema, batches=lambda: (batch.select(kept) for batch in source.batches()))
+
+
+def _check_rows(source: Source, roles: Roles) -> None:
+    """Ids must tell examples apart, weights must be numbers that are not negative."""
+    if roles.id is None and roles.weight is None:
+        return
+    faults, row = Faults(), 0
+    seen: dict[bytes, int] = {}
+    for batch in source.batches():
+        if roles.id is not None:
+            for i, value in enumerate(values_of(batch, roles.id)):
+                _check_id(value, row + i, source, seen, faults)
+        if roles.weight is not None:
+            for i, value in enumerate(values_of(batch, roles.weight)):
+                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+                    faults.add(source.where(row + i), f"weight {value!r} is not a number from 0 up")
+        row += batch.num_rows
+    faults.check()
+
+
+def _check_id(value: Any, row: int, source: Source, seen: dict[bytes, int], faults: Faults) -> None:
+    if value is None or value == "":
+        return faults.add(source.where(row), "the id is empty; give each example a name of its own")
+    key = ids.digest(str(value))
+    if key in seen:
+        return faults.add(
+            source.where(row), f"the id {str(value)[:80]!r} occurs twice (first at {source.where(seen[key])})"
+        )
+    seen[key] = row

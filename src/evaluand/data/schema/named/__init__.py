@@ -1,0 +1,1 @@
+"""The schemas that have names; `evaluand.data.schema.find` finds them."""

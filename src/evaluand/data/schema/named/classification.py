@@ -1,0 +1,17 @@
+"""What classifiers say."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from evaluand.data.schema.stored import SchemaModel
+
+
+class Label(SchemaModel):
+    """One label, of finitely many."""
+
+    kind: ClassVar[str] = "classification.Label"
+
+    label: str = Field(description="The discrete label of the item")

@@ -1,0 +1,520 @@
+"""Engines: how many calls are made at once, for how long, and how often again.
+
+An engine maps a call over units and hands each outcome to `done` as it comes. It knows nothing of tables or stores.
+`LocalEngine` drives coroutine functions by worker loops on one event loop, and plain functions by threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
+from evaluand.engine.rate_limit import Pace
+
+U = TypeVar("U")
+
+TRANSIENT = ("TransientError", "ConnectionError")
+MAX_BACKOFF = 60.0
+_TICK = 0.05
+_LEAST: Final[Sequence[tuple[str, int, Any]]] = (
+    ("concurrency", 1, int),
+    ("retries", 0, int),
+    ("backoff", 0, int | float),
+    ("backoff_growth", 1, int | float),
+)
+
+
+class Outcome(NamedTuple):
+    """What became of one unit.
+
+    Attributes:
+        value: what the call returned, if it did.
+        error: what it raised, if it did.
+        attempts: how often it was called.
+        started: nanoseconds since the epoch at the first attempt; None where nobody knows.
+        duration: nanoseconds from there to the end of the last; None where nobody knows.
+    """
+
+    value: Any
+    error: BaseException | None
+    attempts: int
+    started: int | None
+    duration: int | None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How calls are made.
+
+    Attributes:
+        concurrency: calls in flight at once; if not given 16, or with `processes` the number of CPUs.
+        timeout: seconds one attempt may take, or None.
+        retries: further attempts after an error declared transient.
+        backoff: seconds before the first retry.
+        backoff_growth: how many times as long as the last each further pause is, up to a minute (or to `backoff`, where
+            that is longer); with 1 all are the same.
+        transient: names of the error classes (or of their bases) worth another try.
+        abort_on_error: the first failure stops everything.
+        total_timeout: seconds after which no further call starts; those in flight end, and the work stays open. Where
+            there is no `timeout`, this is also the longest that an attempt may take.
+        rate: how many attempts may start in a period: a `Pace`, which several policies may share, or a text such as
+            `60/min`, `10/s` or `5000/h`.
+        processes: each call in flight has a process of its own, forked from this one: for tasks that compute. What a
+            task changes stays in the process that made the call.
+        finishing: is told after Ctrl-C how many calls in flight are still waited for, if there are any. Coroutines are
+            not: they end at once.
+    """
+
+    concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
+    timeout: float | None = None
+    retries: int = 0
+    backoff: float = 1.0
+    backoff_growth: float = 2.0
+    transient: tuple[str, ...] = TRANSIENT
+    abort_on_error: bool = False
+    rate: Pace | str | None = None
+    processes: bool = False
+    total_timeout: float | None = None
+    finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.processes, bool):
+            raise SpecError(f"processes is {self.processes!r}; give True or False, and their number as concurrency")
+        if self.processes and not hasattr(os, "fork"):
+            raise SpecError("processes: this system cannot fork processes; leave it out to use threads")
+        if self.concurrency is None:
+            object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
+        for name, least, kind in _LEAST:
+            value = getattr(self, name)
+            if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
+                raise SpecError(f"{name} is {value!r}; give a{' whole' * (kind is int)} number of at least {least}")
+        for name in ("timeout", "total_timeout"):
+            seconds: Any = getattr(self, name)
+            if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+                raise SpecError(f"{name} is {seconds!r}; give seconds above 0, or leave it out for none")
+        if isinstance(self.transient, str):
+            raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
+        if isinstance(self.rate, str):
+            object.__setattr__(self, "rate", Pace.parse(self.rate))
+        elif self.rate is not None and not isinstance(self.rate, Pace):
+            raise SpecError(f"rate is {self.rate!r}; give a Pace, or a text such as 10/s, 60/min or 5000/h")
+
+    @property
+    def pace(self) -> Pace | None:
+        """What attempts wait for before they start."""
+        assert not isinstance(self.rate, str)
+        return self.rate
+
+    def tries_again(self, error: BaseException, attempts: int) -> bool:
+        """Whether an attempt that failed is followed by another."""
+        return attempts <= self.retries and any(base.__name__ in self.transient for base in type(error).__mro__)
+
+    def tell_finishing(self, calls: int) -> None:
+        """Tells who asked that so many calls in flight are waited for."""
+        if calls and self.finishing:
+            self.finishing(calls)
+
+    def pause(self, attempts: int, error: BaseException | None = None) -> float:
+        """Seconds to wait after that many attempts, of which the last failed with an error."""
+        try:
+            grown = self.backoff * self.backoff_growth ** (attempts - 1)
+        except OverflowError:
+            grown = math.inf
+        pause = float(min(grown, max(self.backoff, MAX_BACKOFF)))
+        return max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
+
+    def stops_at(self, error: BaseException) -> bool:
+        """Whether an error that a unit ended with stops everything."""
+        return self.abort_on_error or (isinstance(error, TaskError) and error.stops)
+
+
+@dataclass(frozen=True)
+class Wire(Generic[U]):
+    """How a unit gets to another process.
+
+    Args:
+        pack: the bytes that a child needs of a unit.
+        unpack: the unit that they stand for, in the child.
+        close: ends what calls have started, in the child.
+    """
+
+    pack: Callable[[U], bytes]
+    unpack: Callable[[bytes], U]
+    close: Callable[[], None] = lambda: None
+
+
+class Engine(Protocol):
+    """Maps a call over units."""
+
+    def map(
+        self,
+        units: Iterable[U],
+        call: Callable[[U], Any] | Callable[[U], Awaitable[Any]],
+        done: Callable[[U, Outcome], None],
+        policy: Policy,
+    ) -> None:
+        """Calls each unit and hands over its outcome; returns when all are done.
+
+        Failures are outcomes. `done` may be called from any thread, one call at a time.
+
+        Raises:
+            Aborted: the policy stops at the first failure, and there was one.
+            KeyboardInterrupt: the user stopped it; what was in flight and ended in time was handed over.
+        """
+
+
+class Aborted(TaskError):
+    """The run was to stop at the first failure, and did."""
+
+
+class LocalEngine:
+    """Runs calls in this process."""
+
+    def map(
+        self,
+        units: Iterable[U],
+        call: Callable[[U], Any] | Callable[[U], Awaitable[Any]],
+        done: Callable[[U, Outcome], None],
+        policy: Policy,
+    ) -> None:
+        if inspect.iscoroutinefunction(call):
+            _in_a_loop(_AsyncMap(iter(units), call, done, policy).run)
+        else:
+            _ThreadMap(iter(units), call, done, policy).run()
+
+
+class InlineEngine:
+    """Makes one call after the other in the caller's own thread: for calls that neither wait nor cost."""
+
+    def map(
+        self,
+        units: Iterable[U],
+        call: Callable[[U], Any] | Callable[[U], Awaitable[Any]],
+        done: Callable[[U, Outcome], None],
+        policy: Policy,
+    ) -> None:
+        for unit in units:
+            try:
+                outcome = Outcome(call(unit), None, 1, 0, 0)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                outcome = Outcome(None, error, 1, 0, 0)
+            done(unit, outcome)
+            if outcome.error is not None and policy.stops_at(outcome.error):
+                raise _aborted(unit, outcome.error)
+
+
+class _AsyncMap:
+    """Worker loops that share one iterator: no task object per unit."""
+
+    def __init__(
+        self, units: Iterator[Any], call: Callable[[Any], Awaitable[Any]], done: Callable[..., None], policy: Policy
+    ) -> None:
+        self._units, self._call, self._done, self._policy = units, call, done, policy
+        self._stopping = False
+
+    async def run(self) -> None:
+        self._main = asyncio.current_task()
+        workers = [asyncio.ensure_future(self._work()) for _ in range(self._policy.concurrency)]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            self._stopping = True
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _work(self) -> None:
+        policy, attempt = self._policy, self._timed if self._policy.timeout else self._call
+        pace = policy.pace
+        for unit in self._units:
+            if pace:
+                await pace.wait_async()
+            attempts, started, clock = 1, time.time_ns(), time.perf_counter_ns()
+            while True:  # in place: a coroutine for the attempts would be one more to wake at each step of a call
+                try:
+                    value, error = await attempt(unit), None
+                except BaseException as raised:
+                    value, error = None, self._failure(raised)
+                if error is None or not policy.tries_again(error, attempts):
+                    break
+                await asyncio.sleep(policy.pause(attempts, error))
+                if pace:
+                    await pace.wait_async()
+                attempts += 1
+            if self._stopping:
+                return
+            self._hand(unit, Outcome(value, error, attempts, started, time.perf_counter_ns() - clock))
+            if self._main is not None and self._main.cancelling():  # Ctrl-C, while no call waits for anything
+                return
+
+    def _failure(self, raised: BaseException) -> BaseException:
+        """What a task raised: SystemExit too costs one example. What ends the loop goes on."""
+        if isinstance(raised, asyncio.CancelledError):
+            if self._stopping or (self._main is not None and self._main.cancelling()):
+                raise raised
+            _take_back()
+        elif isinstance(raised, KeyboardInterrupt | GeneratorExit):
+            raise raised
+        return raised
+
+    def _hand(self, unit: Any, outcome: Outcome) -> None:
+        try:
+            self._done(unit, outcome)
+        except BaseException:
+            self._stopping = True
+            raise
+        if outcome.error is not None and self._policy.stops_at(outcome.error):
+            self._stopping = True
+            raise _aborted(unit, outcome.error)
+
+    async def _timed(self, unit: Any) -> Any:
+        limit, began = asyncio.timeout(self._policy.timeout), time.perf_counter()
+        try:
+            async with limit:
+                value = await self._call(unit)
+        except TimeoutError:
+            if limit.expired():
+                raise too_long(self._policy) from None
+            raise
+        if limit.expired() or time.perf_counter() - began > (self._policy.timeout or math.inf):
+            raise too_long(self._policy)  # the call let its cancellation pass, or the whole loop wait
+        return value
+
+
+def given_up() -> Callable[[], bool]:
+    """What tells, now and later, whether the call that is being made was left behind because it took too long."""
+    worker = _present.get()
+    return lambda: worker is not None and worker.abandoned
+
+
+def _take_back() -> None:
+    """Takes back what a call asked for when it cancelled the loop that it runs in instead of itself."""
+    task = asyncio.current_task()
+    while task is not None and task.cancelling():
+        task.uncancel()
+
+
+def _in_a_loop(main: Callable[[], Awaitable[None]]) -> None:
+    """Runs a coroutine to its end, also from within a running loop (a notebook): then in a thread of its own."""
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def start() -> None:
+        present = asyncio.current_task()
+        if present is not None:
+            running.append((asyncio.get_running_loop(), present))
+        await main()
+
+    if not _is_in_a_loop():
+        return asyncio.run(start())
+    failures: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            asyncio.run(start())
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=target, name="evaluand")
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        if running:
+            running[0][0].call_soon_threadsafe(running[0][1].cancel)
+        thread.join()
+        raise
+    if failures:
+        raise failures[0]
+
+
+def _is_in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+class _Worker:
+    """One thread's present call, for the watch that ends calls which take too long."""
+
+    __slots__ = ("abandoned", "attempts", "began", "clock", "lock", "started", "unit")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.unit: Any = None  # while it is being called
+        self.attempts = 0
+        self.started = 0  # the first attempt, nanoseconds since the epoch
+        self.began = 0  # the first attempt, by the monotonic clock
+        self.clock = 0  # the present attempt
+        self.abandoned = False
+
+    def start(self) -> None:
+        self.started, self.began = time.time_ns(), time.perf_counter_ns()
+
+    def outcome(self, value: Any, error: BaseException | None) -> Outcome:
+        return Outcome(value, error, self.attempts, self.started, time.perf_counter_ns() - self.began)
+
+
+_present: ContextVar[_Worker | None] = ContextVar("_present", default=None)
+
+
+class _ThreadMap:
+    """Threads that share one iterator.
+
+    A thread cannot be stopped from outside: one whose call takes too long is left behind as a daemon, its outcome
+    ignored, and replaced.
+    """
+
+    def __init__(
+        self, units: Iterator[Any], call: Callable[[Any], Any], done: Callable[..., None], policy: Policy
+    ) -> None:
+        self._units, self._call, self._done, self._policy = units, call, done, policy
+        self._taking = threading.Lock()
+        self._handing = threading.Lock()
+        self._ended = threading.Condition()
+        self._living = 0
+        self._stop = threading.Event()
+        self._failure: BaseException | None = None
+        self._workers: list[_Worker] = []
+
+    def run(self) -> None:
+        try:
+            for _ in range(self._policy.concurrency):
+                self._start()
+            self._wait()
+        except KeyboardInterrupt:
+            self._stop.set()
+            self._policy.tell_finishing(sum(worker.unit is not None for worker in self._workers))
+            self._wait()  # what is in flight ends and is handed over; a second Ctrl-C does not wait
+            raise
+        finally:
+            self._stop.set()
+        if self._failure:
+            raise self._failure
+
+    def _start(self, unit: Any = None, before: _Worker | None = None) -> None:
+        """Starts a thread, for a further attempt at the unit of one that was left behind if there is one."""
+        worker = _Worker()
+        if before is not None:
+            worker.attempts, worker.started, worker.began = before.attempts, before.started, before.began
+        self._workers.append(worker)
+        with self._ended:
+            self._living += 1
+        threading.Thread(target=self._work, args=(worker, unit), name="evaluand", daemon=True).start()
+
+    def _wait(self) -> None:
+        while True:
+            with self._ended:
+                if self._living == 0:
+                    return
+                self._ended.wait(_TICK if self._policy.timeout else 1.0)
+                if self._living == 0:
+                    return
+            if self._failure and self._policy.abort_on_error:
+                return
+            if self._policy.timeout:
+                self._leave_behind(int(self._policy.timeout * 1e9))
+
+    def _leave_behind(self, limit: int) -> None:
+        for worker in list(self._workers):
+            with worker.lock:
+                unit = worker.unit
+                if unit is None or time.perf_counter_ns() - worker.clock < limit:
+                    continue
+                worker.abandoned = True
+            self._workers.remove(worker)
+            error = too_long(self._policy)
+            if self._policy.tries_again(error, worker.attempts):
+                self._start(unit, worker)
+            else:
+                self._hand(unit, worker.outcome(None, error))
+                self._start()
+            with self._ended:
+                self._living -= 1
+
+    def _work(self, worker: _Worker, unit: Any) -> None:
+        _present.set(worker)
+        try:
+            if unit is None or self._finish(unit, worker, pause=self._policy.pause(worker.attempts)):
+                while not self._stop.is_set() and (unit := self._take()) is not None:
+                    worker.attempts = 0
+                    if not self._finish(unit, worker):
+                        return
+        except BaseException as error:
+            self._fail(error)
+        if not worker.abandoned:
+            with self._ended:
+                self._living -= 1
+                self._ended.notify_all()
+
+    def _take(self) -> Any:
+        with self._taking:
+            return next(self._units, None)
+
+    def _finish(self, unit: Any, worker: _Worker, pause: float = 0.0) -> bool:
+        """Calls a unit until it is done; false when the watch has left this thread behind."""
+        policy = self._policy
+        while not (pause and self._stop.wait(pause)) and (policy.pace is None or policy.pace.wait(self._stop)):
+            if not worker.attempts:
+                worker.start()
+            with worker.lock:
+                worker.attempts += 1
+                worker.unit, worker.clock = unit, time.perf_counter_ns()
+            value, error = None, None
+            try:
+                value = self._call(unit)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
+                error = raised
+            with worker.lock:
+                if worker.abandoned:
+                    return False
+                worker.unit = None
+            if error is None or not policy.tries_again(error, worker.attempts):
+                self._hand(unit, worker.outcome(value, error))
+                return True
+            pause = policy.pause(worker.attempts, error)
+        return True
+
+    def _hand(self, unit: Any, outcome: Outcome) -> None:
+        with self._handing:
+            if self._failure and self._policy.abort_on_error:
+                return
+            self._done(unit, outcome)
+            if outcome.error is not None and self._policy.stops_at(outcome.error):
+                self._fail(_aborted(unit, outcome.error))
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = self._failure or error
+        self._stop.set()
+        with self._ended:
+            self._ended.notify_all()
+
+
+def too_long(policy: Policy) -> TaskTimeout:
+    """What a call that takes longer than the policy allows fails with."""
+    return TaskTimeout(f"took longer than {policy.timeout:g} s", code="timeout")
+
+
+def stopped_at(unit: Any, said: str) -> str:
+    """What to tell of a failure that stops everything, which need not be the first one."""
+    return f"{unit}: {said}; this stops the run, as asked"
+
+
+def _aborted(unit: Any, error: BaseException) -> Aborted:
+    stopped = Aborted(stopped_at(unit, f"{type(error).__name__}: {error}"))
+    stopped.__cause__ = error
+    return stopped

@@ -1,0 +1,272 @@
+"""Keyed work: the one mechanism by which runs and evaluations get done, resumed, shared and counted.
+
+The units of a lane are claimed shard by shard, those that are done are left out, the rest go through the engine, and
+each outcome becomes one line of the journal at once. Whatever stops the process, the next one finds the lines and
+does only what is missing.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from evaluand.core.errors import EngineError, SpecError
+from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, Wire
+from evaluand.store.journal import SHARD_SLOTS, Lane
+from evaluand.store.store import Store, resolve
+
+_PATIENCE = 0.5
+
+
+class Unit(Protocol):
+    """Something to be done once: a slot of the lane, or several that follow it in one shard."""
+
+    @property
+    def slot(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
+
+U = TypeVar("U", bound=Unit)
+
+
+@dataclass
+class Tally:
+    """How far some work is; read by progress displays while it goes on.
+
+    Attributes:
+        total: units there are.
+        kept: units that were done before.
+        reused: units taken over from earlier work with the same key.
+        called: units done now.
+        failed: of these, how many failed.
+        skipped: units that needed no call, settled now.
+    """
+
+    label: str = ""
+    total: int = 0
+    kept: int = 0
+    reused: int = 0
+    called: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    @property
+    def done(self) -> int:
+        return self.kept + self.reused + self.called + self.skipped
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What one step had to do, and why.
+
+    Attributes:
+        total: units of the step.
+        called: how many were done now.
+        reused: how many came from earlier work on the same key.
+        kept: how many stood already in this artifact.
+        skipped: how many needed no call, and were settled now.
+        failed: how many of those done now failed: calls of a run; of an evaluation, what a scorer failed on.
+        why: a sentence.
+    """
+
+    total: int
+    called: int = 0
+    reused: int = 0
+    kept: int = 0
+    why: str = ""
+    skipped: int = 0
+    failed: int = 0
+
+    def __str__(self) -> str:
+        parts = [f"{self.called:,} of {self.total:,} done now"]
+        more = ((self.failed, "failed"), (self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
+        parts += [f"{n:,} {word}" for n, word in more if n]
+        return ", ".join(parts) + (f" ({self.why})" if self.why else "")
+
+
+class Artifact:
+    """What a step has left in a store.
+
+    Attributes:
+        receipt: what had to be done for it, when it was just made.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
+        self.store, self.id, self.receipt = store, id, receipt
+        self.manifest = store.manifest(self.kind, id)
+
+    @classmethod
+    def open(cls, store: Store, name: str) -> Self:
+        """What is stored under a name, an id or the beginning of one (four digits at least).
+
+        Raises:
+            NotFound: nothing of this kind is called so, or several ids begin so.
+            SpecError: it is not finished yet.
+
+        Example:
+            >>> from evaluand import Dataset, MemoryStore, Run, Runner
+            >>> store = MemoryStore()
+            >>> made = Runner(store).run(str.upper, Dataset.from_rows([{"input": "a"}]), name="demo/upper")
+            >>> Run.open(store, "demo/upper").id == Run.open(store, made.id[:8]).id == made.id
+            True
+        """
+        id = resolve(store, name, cls.kind)[1]
+        if not store.is_sealed(cls.kind, id):
+            raise SpecError(f"{cls.kind[:-1]} {id} is not finished; go on with `evaluand resume {id}`")
+        return cls(store, id)
+
+    @property
+    def name(self) -> str | None:
+        return self.manifest["name"]  # type: ignore[no-any-return]
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits that stand for every row, without times and costs."""
+        return str(self.manifest["digest"])
+
+
+class Progress(Protocol):
+    """Shows a tally while work goes on."""
+
+    def __call__(self, tally: Tally) -> Any:
+        """A context manager around the work."""
+
+
+@dataclass
+class KeyedWork(Generic[U]):
+    """The work on one lane.
+
+    Args:
+        lane: where it stands.
+        units: the units of the slots start … stop, in order, done or not.
+        call: what is done with one; may be a coroutine function.
+        line: the journal lines of a unit and its outcome, and how many of its slots failed.
+        gather: lines written at once, for work so quick that doing a few again costs less.
+        sealed: whether another process has ended the work.
+        settled: the line of a unit that needs no call, or None; where there may be such units.
+        wire: how units get to processes of their own, where the calls are made in such; instead of by the engine.
+    """
+
+    lane: Lane
+    units: Callable[[int, int], Iterator[U]]
+    call: Callable[[U], Any]
+    line: Callable[[U, Outcome], tuple[bytes, int]]
+    policy: Policy = field(default_factory=Policy)
+    engine: Engine = field(default_factory=LocalEngine)
+    tally: Tally = field(default_factory=Tally)
+    gather: int = 1
+    sealed: Callable[[], bool] = lambda: False
+    settled: Callable[[U], bytes | None] | None = None
+    wire: Wire[U] | None = None
+
+    def __post_init__(self) -> None:
+        self._pending: dict[int, int] = {}
+        self._gathered: list[bytes] = []
+        self._writing = threading.Lock()
+        self._reopened: list[int] = []
+        self._claims = 0
+        self._lock = threading.Lock()
+        self._until = math.inf
+
+    def perform(self) -> None:
+        """Does what is missing; afterwards every slot is done, or another process has sealed the artifact.
+
+        Raises:
+            KeyboardInterrupt: the user stopped it; what was finished stays.
+            Aborted: the policy stops at the first failure, or the time is over that it allows for all.
+            EngineError: units are missing although every shard was worked on.
+        """
+        if self.policy.total_timeout is not None:
+            self._until = time.monotonic() + self.policy.total_timeout
+        while not self.sealed():
+            others, self._claims = self.lane.leases.busy(), 0
+            self._map(self._claimed())
+            self.lane.refresh()
+            if self.lane.n_done == self.lane.slots:
+                break
+            if time.monotonic() >= self._until:
+                limit = f"total_timeout: the {self.policy.total_timeout:g} s allowed for all calls are over"
+                raise Aborted(f"{limit}; {self.lane.n_done:,} of {self.lane.slots:,} are done")
+            if others or self._claims:
+                time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
+            elif not self.sealed():
+                self._reopen()
+
+    def _map(self, units: Iterator[U]) -> None:
+        policy = replace(self.policy, timeout=self.policy.timeout or self.policy.total_timeout)
+        if self.wire is None:
+            self.engine.map(units, self.call, self._done, policy)
+            return
+        from evaluand.engine.processes import ProcessMap  # on use: multiprocessing takes a while to import
+
+        ProcessMap(units, self.call, self.line, self.wire, self._keep, policy).run()
+
+    def _reopen(self) -> None:
+        """Frees the shards whose lines a crash of the machine has lost."""
+        slots = self.lane.slots
+        missing = sorted({slot // SHARD_SLOTS for slot in range(slots) if not self.lane.is_done(slot)})
+        if missing == self._reopened:
+            raise EngineError(f"{slots - self.lane.n_done} of {slots} units are not done although they were all tried")
+        self._reopened = missing
+        self.lane.leases.reopen(missing)
+
+    def _claimed(self) -> Iterator[U]:
+        while not self.sealed() and (claim := self.lane.leases.claim(self.lane.shards)):
+            shard, takers = claim
+            self._claims += 1
+            if takers:
+                self.lane.refresh()
+            start, stop = shard * SHARD_SLOTS, min((shard + 1) * SHARD_SLOTS, self.lane.slots)
+            with self._lock:
+                self._pending[shard] = 1  # the claim itself, so that the shard cannot end before it is read
+            if not all(self.lane.is_done(slot) for slot in range(start, stop)):
+                for unit in self.units(start, stop):
+                    if self.lane.is_done(unit.slot):
+                        continue
+                    if self.settled and (line := self.settled(unit)) is not None:
+                        self.lane.append(line)
+                        self.tally.skipped += unit.size
+                        continue
+                    if time.monotonic() >= self._until:
+                        return
+                    with self._lock:
+                        self._pending[shard] += 1
+                    yield unit
+            self._settle(shard)
+
+    def _done(self, unit: U, outcome: Outcome) -> None:
+        self._keep(unit, *self.line(unit, outcome))
+
+    def _keep(self, unit: U, line: bytes, failed: int) -> None:
+        if self.gather == 1:
+            self.lane.append(line)
+        else:
+            with self._writing:
+                self._gathered.append(line)
+                if len(self._gathered) >= self.gather:
+                    self._write()
+        self.tally.called += unit.size
+        self.tally.failed += failed
+        self._settle(unit.slot // SHARD_SLOTS)
+
+    def _write(self) -> None:
+        if self._gathered:
+            self.lane.append(b"".join(self._gathered))
+            self._gathered = []
+
+    def _settle(self, shard: int) -> None:
+        with self._lock:
+            self._pending[shard] -= 1
+            ended = self._pending[shard] == 0
+        if ended:
+            with self._writing:
+                self._write()
+            del self._pending[shard]
+            self.lane.leases.finish(shard)

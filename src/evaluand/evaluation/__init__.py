@@ -1,0 +1,1 @@
+"""Step 2: scorers, feedback functions, providers, human labels, Evaluator and Evaluation."""

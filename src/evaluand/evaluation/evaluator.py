@@ -1,0 +1,506 @@
+"""Evaluations: what scorers make of a run, one table per scorer.
+
+An `Evaluator` grades stored responses, so a run is graded again, or by more scorers, without being made again. Each
+row of the run ends in exactly one status per scorer, response and target; what an earlier evaluation found for the
+same scorer, example and response is taken over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import orjson
+import pyarrow as pa
+from orjson import Fragment
+
+from evaluand.core import identity as ids
+from evaluand.core.errors import SpecError, warn, with_article
+from evaluand.core.fingerprint import Identity
+from evaluand.core.provenance import provenance
+from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
+from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.reuse import Wanted
+from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
+from evaluand.evaluation.grading import (
+    GATHER,
+    Grader,
+    RowStream,
+    Sources,
+    app_of,
+    batched,
+    line_of,
+    name_of,
+    packed,
+    targets_of,
+    unpacked,
+)
+from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, described, ranges_of
+from evaluand.run.runner import Run
+from evaluand.store import tables
+from evaluand.store.journal import Lane
+from evaluand.store.store import Manifest, Store, begin, check_name, check_store, drafted, exists, journalled, now
+from evaluand.store.tables import FAILED, INDEX, SCORED, SKIPPED, Rows
+
+NEWEST = 3
+_SHARED = frozenset(tables.scores_schema({}).names)  # columns that no scorer has for itself
+_OF_ROW = (INDEX, "replication", tables.RESPONSE_INDEX)
+
+
+class ScorerFailed(UserWarning):
+    """A scorer failed on every row it was asked about."""
+
+
+class Evaluation(Artifact):
+    """An evaluation in a store.
+
+    Attributes:
+        receipt: what had to be done for it, when it was just made.
+    """
+
+    kind = "evaluations"
+
+    def __repr__(self) -> str:
+        counts = self.manifest.get("counts", {})  # none while open
+        failed = {name: counts.get(name, {}).get(FAILED, 0) for name in self.scorers}
+        told = (f"{name}: {n:,} failed" if n else name for name, n in failed.items())
+        return f"Evaluation({self.id[:12]}, {', '.join(told)})"
+
+    @property
+    def scorers(self) -> list[str]:
+        """The names of the scorers, each of which has a table."""
+        return list(self.manifest["spec"]["scorers"])
+
+    @property
+    def ranges(self) -> Mapping[str, Mapping[str, tuple[float, float]]]:
+        """What its scorers knew of the numbers in their columns: scorer → column → the lowest and the highest."""
+        told = self.manifest["provenance"].get("ranges") or {}
+        return {name: {column: (low, high) for column, (low, high) in of.items()} for name, of in told.items()}
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Rows by scorer and status."""
+        return self.manifest["counts"]  # type: ignore[no-any-return]
+
+    def batches(self, scorer: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """A scorer's table as a stream, in the order of the key."""
+        return self.store.read("evaluations", self.id, f"scores/{scorer}", columns)
+
+    def columns(self, scorer: str) -> list[str]:
+        """The names of the columns of a scorer's table."""
+        return list(next(self.batches(scorer)).schema.names)
+
+    def table(self, scorer: str) -> pa.Table:
+        """A scorer's table."""
+        return pa.Table.from_batches(self.batches(scorer))
+
+    def calls(self, scorer: str) -> Iterator[list[dict[str, Any]]]:
+        """What a feedback was asked about each row of its table, and what it said: `{args, ret, meta, error}` each.
+
+        Long arguments, which are not in the table, are selected from the run again. Where the store has lost it,
+        `{"selected": "a value of …"}` stands in their place.
+
+        Raises:
+            SpecError: the scorer is no feedback.
+
+        Example:
+            >>> from evaluand.data.dataset import Dataset
+            >>> from evaluand.evaluation.feedback import Feedback
+            >>> from evaluand.run.runner import Runner
+            >>> run = Runner().run(str.upper, Dataset.from_rows([{"input": "abc"}]))
+            >>> def same(question: str, answer: str) -> float:
+            ...     return float(question == answer)
+            >>> evaluation = Evaluator().evaluate(run, {"same": Feedback(same).on_input_output()})
+            >>> next(evaluation.calls("same"))
+            [{'args': {'answer': 'ABC', 'question': 'abc'}, 'ret': 0.0, 'meta': {}, 'error': None}]
+        """
+        spec = self.manifest["spec"]["scorers"].get(scorer, {})
+        if not is_of_feedback(spec):
+            raise SpecError(f"{scorer!r} is no feedback of this evaluation")
+        sources = Sources(self.run)
+        for batch in self.batches(scorer, [*_OF_ROW, "calls"]):
+            for *key, text in zip(*(batch.column(name).to_pylist() for name in (*_OF_ROW, "calls")), strict=True):
+                yield [] if text is None else told(orjson.loads(text), spec, partial(sources.of, *key))
+
+    @property
+    def run(self) -> Run | None:
+        """What was graded; None where the store has lost it."""
+        id = self.manifest["provenance"]["run"]
+        return Run(self.store, id) if exists(self.store, "runs", id) else None
+
+
+@dataclass
+class Evaluator:
+    """Grades runs.
+
+    Args:
+        store: where evaluations are kept; that of the run if not given.
+        policy: concurrency, timeout and retries of scorers that are not quick.
+        progress: shows how far it is.
+
+    Example:
+        >>> from evaluand.data.dataset import Dataset
+        >>> from evaluand.run.runner import Runner
+        >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
+        >>> run = Runner().run(str.upper, data)
+        >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
+        >>> evaluation.table("same")["value"].to_pylist()
+        [1.0, 0.0]
+    """
+
+    store: Store | None = None
+    policy: Policy = field(default_factory=Policy)
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise SpecError(f"policy is {described(self.policy)}; give a Policy, such as Policy(concurrency=4)")
+
+    def evaluate(
+        self,
+        run: Run,
+        scorers: Mapping[str, Scorer | Callable[..., Any] | str],
+        *,
+        name: str | None = None,
+        fresh: bool = False,
+        retry_failed: bool = False,
+        resume: str | None = None,
+        origin: dict[str, Any] | None = None,
+        judged: Mapping[str, Iterable[tuple[int, list[Any]]]] | None = None,
+        identities: Mapping[str, Identity] | None = None,
+    ) -> Evaluation:
+        """The evaluation of a run by some scorers; found, continued or made.
+
+        A scorer that failed on every row it was asked about is told by a `ScorerFailed` warning.
+
+        Args:
+            run: a sealed run.
+            scorers: name → scorer, function, or the name of a kind, with its defaults.
+            name: a name for the evaluation.
+            fresh: grade everything anew, as a further attempt.
+            retry_failed: grade anew what a scorer failed on, as a further attempt.
+            resume: the id of an open evaluation that this must continue.
+            origin: where the request came from, for provenance.
+            judged: by name, what these very scorers have said already of rows, as `_index_` and scores of the journal,
+                in order; where there is one replication.
+            identities: by name, what their scores are filed under where that is not what the scorers are by now.
+
+        Raises:
+            SpecError: the request cannot work; nothing was graded.
+            KeyboardInterrupt: stopped by the user; the evaluation stays open.
+        """
+        if name is not None:
+            check_name(name)
+        asked = _Asked.of(run, scorers, identities or {})
+        store = run.store if self.store is None else self.store
+        check_store(store)
+        manifest = begin(
+            store,
+            "evaluations",
+            asked.spec,
+            name=name,
+            again=lambda last: (
+                fresh
+                or not (asked.pinned and store.manifest("evaluations", last)["pinned"])
+                or (retry_failed and _has_failures(store, last, run))
+            ),
+            resume=resume,
+            about=lambda: asked.about(fresh, origin),
+        )
+        total = sum(run.counts.values()) * len(asked.scorers)
+        if "digest" in manifest:
+            why = "nothing to do: the same responses were graded by the same scorers before"
+            return _told(Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why)))
+        job = _Job(self, store, run, manifest)
+        with closing(job):
+            for number, (scorer_name, scorer) in enumerate(asked.scorers.items()):
+                work = None if manifest["fresh"] else asked.work(scorer_name)
+                job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
+            job.seal(list(asked.scorers.values()))
+        unpinned = manifest["provenance"]["unpinned"]
+        why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
+        receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
+        return _told(Evaluation(store, manifest["id"], receipt))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be graded by what; scorers by name, so that the order in which they are named changes nothing."""
+
+    run: Run
+    scorers: Mapping[str, Scorer]
+    identities: Mapping[str, Identity]
+
+    @classmethod
+    def of(
+        cls, run: Run, scorers: Mapping[str, Scorer | Callable[..., Any] | str], known: Mapping[str, Identity]
+    ) -> _Asked:
+        if not isinstance(run, Run):
+            raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
+        if not scorers:
+            raise SpecError("an evaluation needs a scorer")
+        if not run.store.is_sealed("runs", run.id):
+            raise SpecError(f"run {run.id} is not finished; resume it before it is evaluated")
+        if not isinstance(scorers, Mapping):
+            raise SpecError(f"give the scorers as a mapping name → scorer, not {with_article(type(scorers).__name__)}")
+        kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
+        for kind in kinds.values():
+            tables.scores_schema(kind.columns)  # which refuses columns that cannot be
+        return cls(run, kinds, {name: known.get(name) or scorer.identify() for name, scorer in kinds.items()})
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        spec = {
+            "run": self.run.digest,
+            "dataset": self.run.manifest["spec"]["dataset"],
+            "scorers": {name: identity.spec for name, identity in self.identities.items()},
+        }
+        if any("source" in scorer.arguments for scorer in self.scorers.values()):
+            spec["attempt"] = self.run.id  # two that were answered the same may have done so in other ways
+        return spec
+
+    @property
+    def pinned(self) -> bool:
+        return all(identity.pinned for identity in self.identities.values())
+
+    def unpinned(self, *, in_experiment: bool) -> list[str]:
+        """Why scorers are not pinned, with what to declare as it is written in Python, or in an experiment file."""
+        return [
+            f"{name}: {why}"
+            for name, identity in self.identities.items()
+            for why in identity.reasons(in_yaml=in_experiment and isinstance(self.scorers[name], FunctionScorer))
+        ]
+
+    def work(self, name: str) -> str | None:
+        """What identifies a scorer's work apart from its data; None where nothing may be reused."""
+        identity = self.identities[name]
+        return _work(identity.spec) if identity.pinned else None
+
+    def about(self, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
+        """What the manifest says beside the spec."""
+        parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
+        unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
+        made_of = {"run": self.run.id, "parts": parts, "unpinned": unpinned}
+        return {
+            "work": [work for name in self.scorers if (work := self.work(name))],
+            "pinned": self.pinned,
+            "fresh": fresh,
+            "provenance": provenance(origin) | made_of | {"ranges": ranges_of(self.scorers)},
+        }
+
+
+def _has_failures(store: Store, id: str, run: Run) -> bool:
+    """Whether a scorer failed where the task had not."""
+    counts = store.manifest("evaluations", id).get("counts", {})
+    return any(tally.get(FAILED, 0) > run.counts.get(FAILED, 0) for tally in counts.values())
+
+
+def _told(evaluation: Evaluation) -> Evaluation:
+    """The evaluation, after warning of scorers that failed on all they were asked about."""
+    for name, counts in evaluation.counts.items():
+        if SCORED in counts or FAILED not in counts:
+            continue
+        graded = (row for batch in evaluation.batches(name, ["status", "reason"]) for row in batch.to_pylist())
+        told = [(row["status"], row["reason"] or "") for row in graded if row["status"] != SKIPPED]
+        asked = [(status, why) for status, why in told if not why.startswith("task: ") and why != NO_ANSWER.reason]
+        if {status for status, _ in asked} == {FAILED}:
+            every = f"all {len(asked):,} rows" if len(asked) > 1 else "the one row"
+            why = asked[0][1].removeprefix("scorer: ")
+            warn(f"scorer {name!r} failed on {every}: {why}", ScorerFailed)
+    return evaluation
+
+
+def row_digest(row: Sequence[Any]) -> bytes:
+    """What one row of a scorer's table adds to the table's digest, without its key and how a failure was worded.
+
+    Args:
+        row: the columns of the table but for `usage`: what a score took is nothing that it says.
+    """
+    *key, _, status, reason = row[:8]
+    return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
+
+
+class _Job:
+    """One evaluation in the making."""
+
+    def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
+        self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
+        self.lanes: list[Lane] = []
+        self.called = self.reused = self.kept = self.failed = 0
+
+    def grade(
+        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[tuple[int, list[Any]]]
+    ) -> None:
+        """Grades every row of the run by one scorer."""
+        self.rows = RowStream(self.run, scorer)
+        lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
+        self.lanes.append(lane)
+        lane.refresh()
+        tally = Tally(name, lane.slots, kept=lane.n_done)
+        if judged and lane.n_done < lane.slots:
+            self._take_over(lane, judged, tally)
+        if work and lane.n_done < lane.slots:
+            self._reuse(lane, work, tally, scorer.cheap)
+        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
+        quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
+        keyed = KeyedWork(
+            lane,
+            lambda start, stop: (
+                batched(self.rows.take(start, stop), lane) if scorer.is_batch else self.rows.take(start, stop)
+            ),
+            grader.call,
+            grader.line,
+            self.evaluator.policy,
+            InlineEngine() if quick else self.evaluator.engine,
+            tally,
+            GATHER if quick else 1,
+            self.is_sealed,
+            wire=Wire(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
+        )
+        with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
+            keyed.perform()
+        self.called += tally.called
+        self.reused += tally.reused
+        self.kept += tally.kept
+        self.failed += tally.failed
+
+    def is_sealed(self) -> bool:
+        return self.store.is_sealed("evaluations", self.manifest["id"])
+
+    def seal(self, scorers: Sequence[Scorer]) -> None:
+        """Turns the journals into tables, unless another process did."""
+        if self.is_sealed():
+            return
+        id, digests = self.manifest["id"], []
+        counts: dict[str, dict[str, int]] = {}
+        with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
+            for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
+                schema = tables.scores_schema(scorer.columns)
+                draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
+                counts[name], digest = self._seal_scorer(draft, lane, f"scores/{name}", schema)
+                digests.append(digest)
+            digest = ids.digest_of_digests(digests)
+            draft.seal(self.manifest | {"digest": digest.hex(), "counts": counts, "sealed": now()})
+
+    def close(self) -> None:
+        for lane in self.lanes:
+            lane.close()
+
+    def _seal_scorer(self, draft: Any, lane: Lane, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
+        state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
+        counts: dict[str, int] = {}
+        gathered = Rows(schema)
+        own = [(field.name, tables.is_json(field)) for field in schema if field.name not in _SHARED]
+        for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
+            for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
+                cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
+                text = None if data is None else ids.canonical_text(data)
+                key = (index, replication, fold, number, target, bytes.fromhex(digest), status, reason)
+                said = (value, label, text, explanation)
+                state.update(row_digest((*key, *said, *cells)))
+                counts[status] = counts.get(status, 0) + 1
+                texts = (text, explanation, *cells)
+                row = (*key, *said, ids.canonical_text(usage[0]) if usage else None, *cells)
+                gathered.add(row, sum(len(c) for c in texts if isinstance(c, str)))
+            if gathered.is_full:
+                gathered.flush(draft, table)
+        gathered.flush(draft, table)
+        return counts, state.digest()
+
+    def _take_over(self, lane: Lane, judged: Iterable[tuple[int, list[Any]]], tally: Tally) -> None:
+        """Writes down what the scorer has said before this evaluation was asked for."""
+        said = iter(judged)
+        index, scores = next(said, (None, []))
+        for unit in self.rows.take(0, lane.slots):
+            while index is not None and index < unit.response.index:
+                index, scores = next(said, (None, []))
+            if index == unit.response.index and not lane.is_done(unit.slot):
+                lane.append(line_of(unit, scores))
+                tally.reused += 1
+        lane.refresh()
+
+    def _reuse(self, lane: Lane, work: str, tally: Tally, quick: bool) -> None:
+        """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
+        found = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
+        sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far
+        if not sources:
+            return
+        wanted = Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
+        for line in wanted.filled(_found_scores(self.store, source, work) for source in sources):
+            lane.append(line)
+            tally.reused += 1
+        lane.refresh()
+
+
+def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:
+    """(`_index_`, replication, fold) of every row of a run."""
+    for batch in run.batches([INDEX, "replication", "fold"]):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
+    """(digest, journal record without its slot) of every row that an evaluation's scorers of that work could grade."""
+    manifest = store.manifest("evaluations", id)
+    for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
+        if _work(spec) != work:
+            continue
+        if store.is_sealed("evaluations", id):
+            yield from _sealed_scores(Evaluation(store, id), name)
+            continue
+        run = manifest["provenance"]["run"]
+        total = sum(store.manifest("runs", run)["counts"].values())
+        with closing(store.lane("evaluations", id, _lane(number), total)) as lane:
+            lane.refresh()
+            for _, digest, scores in lane.records():
+                if all(row[2] != FAILED for row in scores):
+                    yield bytes.fromhex(digest), [digest, scores]
+
+
+def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:
+    key: tuple[Any, ...] | None = None
+    digest, scores = b"", list[Any]()
+    for batch in evaluation.batches(name):
+        columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
+        texts = {f.name for f in batch.schema if tables.is_json(f)}
+        own = [name for name in batch.schema.names if name not in _SHARED]
+        usage = columns.get("usage") or [None] * batch.num_rows  # which tables had not always
+        for i in range(batch.num_rows):
+            if (columns[INDEX][i], columns["replication"][i]) != key:
+                if key is not None and all(row[2] != FAILED for row in scores):
+                    yield digest, [digest.hex(), scores]
+                key, scores = (columns[INDEX][i], columns["replication"][i]), []
+            digest = columns["digest"][i]
+            row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
+            extra = {c: _written(c, columns[c][i], texts) for c in own}
+            scores.append(
+                [
+                    *row,
+                    _written("data", columns["data"][i], texts),
+                    columns["explanation"][i],
+                    extra if own else None,
+                    *map(Fragment, filter(None, usage[i : i + 1])),
+                ]
+            )
+    if key is not None and all(row[2] != FAILED for row in scores):
+        yield digest, [digest.hex(), scores]
+
+
+def _written(name: str, value: Any, texts: set[str]) -> Any:
+    return Fragment(value) if name in texts and value is not None else value
+
+
+def _cell(value: Any, is_json: bool) -> Any:
+    return ids.canonical_text(value) if is_json and value is not None else value
+
+
+def _work(scorer: Mapping[str, Any]) -> str:
+    return ids.digest({"scorer": scorer}).hex()
+
+
+def _lane(number: int) -> str:
+    return f"scorer{number}"

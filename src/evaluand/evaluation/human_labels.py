@@ -1,0 +1,404 @@
+"""Labels that people give: a file to fill in, and what is filled in as a scorer.
+
+    labelling_rows(run) ──▶ a file ── people ──▶ read_labels ──▶ HumanLabels ── Evaluator ──▶ Evaluation
+
+A run is evaluated by people as it is by any scorer. What they have not come to yet is abstained from, so an evaluation
+of half a file has its honest counts, and the next import, with more labels, makes another. A label belongs to an
+example and an answer and not to a run: the same answer of another run has it already.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+import orjson
+from pydantic_core import from_json
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, Doubt, Fault, SpecError, kind_of
+from evaluand.core.fingerprint import Identity
+from evaluand.core.registry import nearest
+from evaluand.data.sources import open_texts
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.run.excerpts import in_reading_order, plain
+from evaluand.run.runner import Run
+from evaluand.store.tables import ABSTAINED, COMPLETED, INDEX, RESPONSE_INDEX, SCORED
+
+Line = TypeVar("Line")
+
+FIELDS: Final = ("value", "label", "by", "explanation")
+"""What people fill in: a number or a word or both, who they are, and why."""
+
+COLUMNS: Final = ("key", INDEX, "replication", RESPONSE_INDEX, "id", "input", "expected", "response", *FIELDS)
+"""Of a row that people fill in, in this order."""
+
+NOT_LABELLED: Final = "not labelled yet"
+
+
+class Label(NamedTuple):
+    """What one person says of one answer."""
+
+    value: float | None
+    label: str | None
+    by: str | None
+    explanation: str | None
+
+
+def labelling_rows(run: Run, *, given: HumanLabels | None = None, by: str | None = None) -> Iterator[dict[str, Any]]:
+    """A row for each answer of a run: its key, what was asked, expected and answered, and empty fields for a label.
+
+    Args:
+        given: labels there are already; answers that have one are left out.
+        by: left out is only what this person has labelled.
+
+    Example:
+        >>> from evaluand import Dataset, Runner
+        >>> run = Runner().run(str.upper, Dataset.from_rows([{"input": "a"}]))
+        >>> row = next(labelling_rows(run))
+        >>> row["input"], row["response"], row["value"], row["label"]
+        ('a', 'A', None, None)
+    """
+    examples = iter(run.dataset)
+    example = None
+    for response in run:
+        while example is None or example.index < response.index:
+            example = next(examples)
+        if response.status != COMPLETED:
+            continue
+        for number, answer in enumerate(response.responses or ()):
+            key = key_of(example.digest, answer)
+            there = given.labels.get(key, ()) if given else ()
+            if any(by is None or label.by == by for label in there):
+                continue
+            told = (plain(example.input), plain(example.expected), in_reading_order(plain(answer)))
+            cells = (key, response.index, response.replication, number, example.id, *told, *[None] * len(FIELDS))
+            yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def key_of(example: bytes, answer: Any) -> str:
+    """What stands for an answer to an example, whichever run gave it."""
+    return identity.digest([example.hex(), answer]).hex()
+
+
+def unmatched(run: Run, labels: HumanLabels) -> list[str]:
+    """The keys of labels that are of no answer of a run, as they were read."""
+    left = dict.fromkeys(labels.labels)
+    for row in labelling_rows(run):
+        left.pop(row["key"], None)
+    return list(left)
+
+
+def read_labels(
+    files: Iterable[Path], *, range: tuple[float, float] | None = None, words: Sequence[str] = ()
+) -> HumanLabels:
+    """The labels in files that were filled in: CSV, or else JSON lines, with a key and any of `FIELDS`.
+
+    Rows without value and label are not labelled; where such a row has an explanation, a `Doubt` is told. Of two labels
+    that one person gave one answer the later counts. Blanks around names and labels do not count, nor does the case of
+    a label: all are spelt as `words` has it, or as it was read first. Names that differ in case are two people, and a
+    `Doubt`.
+
+    Args:
+        files: read in this order.
+        range: the lowest and the highest value there can be.
+        words: the labels there can be; any if there are none.
+
+    Raises:
+        DataError: a row is none, or has a value or label that there cannot be; with its file and line. True and false
+            are none beside numbers that do not lie from 0 to 1.
+    """
+    allowed = _Allowed(range, {word.casefold(): word for word in words})
+    spelt = dict(allowed.words)
+    found: dict[str, dict[str | None, Label]] = {}
+    faults: list[Fault] = []
+    flags: list[str] = []
+    counted, only_explained = "", list[str]()
+    for file in files:
+        for where, row in _rows(file):
+            try:
+                key, label = _key(row), _label(row, allowed)
+            except DataError as error:
+                faults.append(Fault(where, str(error)))
+                continue
+            value, word = label.value, label.label
+            if value is None and word is None:
+                only_explained += [where] if label.explanation else []
+                continue
+            if isinstance(value, bool):
+                flags.append(where)
+            elif value is not None and not 0 <= value <= 1:
+                counted = counted or f"{value:g} ({where})"
+            value = None if value is None else float(value)
+            word = None if word is None else spelt.setdefault(word.casefold(), word)
+            found.setdefault(key, {})[label.by] = label._replace(value=value, label=word)
+    if counted:
+        faults += [Fault(where, f"value is true or false beside numbers such as {counted}") for where in flags]
+    if faults:
+        raise DataError(faults)
+    _tell_doubts(only_explained, [by for given in found.values() for by in given if by])
+    return HumanLabels({key: tuple(labels.values()) for key, labels in found.items()})
+
+
+def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) -> list[Line]:
+    """The rows of files that people or their tools have filled in, all of them looked at first.
+
+    Args:
+        files: JSON lines, or CSV with a column `key`.
+        read: makes of a row what it stands for; raises a DataError where it is none.
+
+    Raises:
+        DataError: a file cannot be read, or rows are none; with file and line of each.
+    """
+    lines: list[Line] = []
+    faults: list[Fault] = []
+    for where, row in (found for file in files for found in _rows(file)):
+        try:
+            lines.append(read(_whole(row)))
+        except DataError as error:
+            faults.append(Fault(where, str(error)))
+    if faults:
+        raise DataError(faults)
+    return lines
+
+
+def n_filled_in(file: Path) -> int:
+    """How many rows of a file somebody has filled in, with no more than an explanation too.
+
+    Raises:
+        DataError: it is no file of labels.
+    """
+    return sum(any(_key(row) and row.get(name) is not None for name in _WORK) for _, row in _rows(file))
+
+
+class HumanLabels(Scorer):
+    """Grades answers as people did: the mean of their values, and the label on which all agree.
+
+    Answers that nobody has labelled are abstained from, and those without values on whose label people disagree. The
+    columns `by` and `n_labels` tell who has labelled, and how many.
+
+    Args:
+        labels: `key_of` → what each person says.
+    """
+
+    kind = "human"
+    version = 2
+    cheap = True
+
+    def __init__(self, labels: Mapping[str, Sequence[Label]]) -> None:
+        self.labels = {key: tuple(given) for key, given in labels.items()}
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {"by": "labels", "n_labels": "int64"}
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return ("output", "example")
+
+    def identify(self) -> Identity:
+        return Identity({"kind": self.kind, "version": self.version, "parameters": {"labels": self._digest}})
+
+    @cached_property
+    def _digest(self) -> str:
+        return identity.digest({key: [list(label) for label in labels] for key, labels in self.labels.items()}).hex()
+
+    def score(self, output: Any, example: Any) -> Score:
+        """What people said of the answer."""
+        given = self.labels.get(key_of(example.digest, output))
+        if not given:
+            return Score.abstained(NOT_LABELLED)
+        values = [label.value for label in given if label.value is not None]
+        words = list(dict.fromkeys(label.label for label in given if label.label is not None))
+        several = len(given) > 1
+        told = (
+            f"{label.by or 'somebody'}: {label.explanation}" if several else label.explanation
+            for label in given
+            if label.explanation
+        )
+        agreed = bool(values) or len(words) == 1
+        return Score(
+            math.fsum(values) / len(values) if values else None,
+            words[0] if len(words) == 1 else None,
+            [label._asdict() for label in given] if several else None,
+            "; ".join(told) or None,
+            SCORED if agreed else ABSTAINED,
+            None if agreed else f"people disagree: {', '.join(words)}",
+            columns={"by": sorted({label.by for label in given if label.by}), "n_labels": len(given)},
+        )
+
+
+class Labelled(NamedTuple):
+    """How far people have come.
+
+    Attributes:
+        answers: how many there are to label.
+        labelled: how many have a label.
+        by: person → how many answers they have labelled; None is labels without a name.
+        disputed: how many answers people label differently.
+    """
+
+    answers: int
+    labelled: int
+    by: dict[str | None, int]
+    disputed: int
+
+
+def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
+    """How far the labels of an evaluation are: a partial overview while people are at work.
+
+    Raises:
+        SpecError: the scorer holds no labels of people.
+    """
+    if scorer not in human_scorers(evaluation):
+        raise SpecError(f"{scorer!r} holds no labels that people gave; import them with evaluand label import")
+    answers = done = disputed = 0
+    by: Counter[str | None] = Counter()
+    read = ["n_labels", "reason", "data", "by"]
+    for batch in evaluation.batches(scorer, read):
+        for n, reason, data, people in zip(*(batch.column(name).to_pylist() for name in read), strict=True):
+            answers += n is not None or reason == NOT_LABELLED
+            if n is None:
+                continue
+            done += 1
+            by.update(people or [None])
+            given = orjson.loads(data) if data is not None else []
+            disputed += len({(each["value"], each["label"]) for each in given}) > 1
+    return Labelled(answers, done, dict(by.most_common()), disputed)
+
+
+def human_scorers(evaluation: Evaluation) -> list[str]:
+    """The scorers of an evaluation that hold labels of people."""
+    return [name for name, spec in evaluation.manifest["spec"]["scorers"].items() if spec["kind"] == HumanLabels.kind]
+
+
+_WORK: Final = ("value", "label", "explanation")
+_NAMED: Final = 5
+
+
+class _Allowed(NamedTuple):
+    """What labels there can be.
+
+    Attributes:
+        range: None is any value.
+        words: by themselves without case; any word if there are none.
+    """
+
+    range: tuple[float, float] | None
+    words: Mapping[str, str]
+
+    def check(self, value: Any, label: str | None) -> None:
+        if value is not None and self.range is not None:
+            low, high = self.range
+            if isinstance(value, bool) and self.range != (0, 1):
+                raise DataError(f"value is {str(value).lower()}; give a number from {low:g} to {high:g}")
+            if not low <= value <= high:
+                raise DataError(f"value {value:g} lies outside the range {low:g} to {high:g}")
+        if label is not None and self.words and label.casefold() not in self.words:
+            known = [*self.words.values()]
+            raise DataError(f"label {label!r} is none of {', '.join(known)}{nearest(label, known)}")
+
+
+def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a file, each with its place; instead of fields one that is broken has the reason, under `_BROKEN`.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    if file.suffix.lower() == ".csv":
+        yield from _csv_rows(file)
+        return
+    try:
+        lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
+    except OSError as error:
+        raise DataError(f"{file}: {error.strerror}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = from_json(line)
+        except ValueError as error:
+            row = {_BROKEN: f"is no JSON: {error}"}
+        yield f"{file}:{number}", row if isinstance(row, dict) else {_BROKEN: f"is {kind_of(row)}, not an object"}
+
+
+_BROKEN: Final = ""
+
+
+def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    source, number = open_texts(file), 0
+    if "key" not in source.schema.names:
+        raise DataError(f"{file}: has no column key; keep the columns that evaluand label export wrote")
+    names = [name for name in source.schema.names if name in ("key", *FIELDS)]
+    for batch in source.batches():
+        for row in batch.select(names).to_pylist():
+            told = dict.fromkeys(FIELDS) | row
+            yield source.where(number), told | {"value": _read(told["value"])}
+            number += 1
+
+
+def _read(cell: str | None) -> Any:
+    """The number, true or false that the text of a cell stands for; other text as it is."""
+    text = (cell or "").strip()
+    if text.lower() in _CELLS:
+        return _CELLS[text.lower()]
+    with suppress(ValueError):
+        return float(text)
+    return text
+
+
+_CELLS: Final = {"": None, "true": True, "false": False}
+
+
+def _whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    if _BROKEN in row:
+        raise DataError(row[_BROKEN])
+    return row
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    key = _whole(row).get("key")
+    if not isinstance(key, str):
+        raise DataError("has no key; keep the key that evaluand label export wrote")
+    return key.strip()
+
+
+def _label(row: Mapping[str, Any], allowed: _Allowed) -> Label:
+    """The label of one row, true and false as they are; without value and label where it is not filled in."""
+    value = row.get("value")
+    number = isinstance(value, int | float) and math.isfinite(value)
+    if value is not None and not number:
+        told = value if isinstance(value, float) else kind_of(value)
+        raise DataError(f"value is {told}; give a number, true or false, and words as label")
+    label, by, explanation = (_stripped(name, row.get(name)) for name in ("label", "by", "explanation"))
+    allowed.check(value, label)
+    return Label(value, label, by, explanation)
+
+
+def _stripped(name: str, text: Any) -> str | None:
+    """A text without blanks around it; None where nothing is left."""
+    if text is not None and not isinstance(text, str):
+        raise DataError(f"{name} is {kind_of(text)}; give text")
+    return (text or "").strip() or None
+
+
+def _tell_doubts(only_explained: Sequence[str], people: Iterable[str]) -> None:
+    if n := len(only_explained):
+        lines = ", ".join(only_explained[:_NAMED]) + (", …" if n > _NAMED else "")
+        what = "row has an explanation but" if n == 1 else "rows have an explanation but"
+        warnings.warn(f"{n:,} {what} neither value nor label, so no label: {lines}", Doubt, stacklevel=3)
+    alike: dict[str, set[str]] = {}
+    for name in people:
+        alike.setdefault(name.casefold(), set()).add(name)
+    for names in alike.values():
+        if len(names) > 1:
+            told = " and ".join(map(repr, sorted(names)))
+            warnings.warn(f"{told} count as {len(names)} people; spell a name in one way", Doubt, stacklevel=3)

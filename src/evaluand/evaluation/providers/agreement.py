@@ -1,0 +1,136 @@
+"""How far answers agree with what was expected, by the scorers and metrics of the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.registry import by_default, find
+from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted
+
+
+@dataclass(frozen=True)
+class Agreement(Provider):
+    """Judges beside what was expected.
+
+    The texts that are expected may be several, of which any will do. Of rankings, what is retrieved is a list, best
+    first (or in one of the other forms of the scorer `ranking`), and what is relevant one thing, a list, or an object
+    thing → relevance. A thing that is retrieved again keeps its further places, in which it is irrelevant: it takes the
+    room of something else and tells nothing new (Y. Bernstein & J. Zobel, "Redundant documents and search
+    effectiveness", CIKM 2005).
+
+    Args:
+        k: how many places of a ranking are looked at; all if not given.
+
+    Raises:
+        SpecError: k is no whole number of at least 1.
+
+    Example:
+        >>> Agreement(k=2).recall_at_k(["b", "a", "c"], ["a", "c"]).value
+        0.5
+    """
+
+    kind = "agreement"
+
+    _: KW_ONLY
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None and (type(self.k) is not int or self.k < 1):
+            raise SpecError(f"k is {self.k!r}; give a whole number of at least 1, or leave it out for all places")
+
+    @from_0_to_1
+    def exact_match(self, response: Any, expected: Any) -> Judgement:
+        """1 where a response is what was expected; of texts, without regard to case, width and runs of white space."""
+        return _scored("exact_match", response, expected)
+
+    @from_0_to_1
+    def bleu(self, response: str, expected: str | Sequence[str]) -> Judgement:
+        """sacreBLEU's score of a sentence, from 0 to 1; the extra `text`."""
+        return _scored("bleu", response, expected, 100)
+
+    @from_0_to_1
+    def rouge(self, response: str, expected: str | Sequence[str]) -> Judgement:
+        """The F1 of ROUGE-L; the extra `text`."""
+        return _scored("rouge", response, expected)
+
+    @lower_is_better
+    def absolute_error(self, value: float, expected: float) -> Judgement:
+        """|value − expected|; its mean over records is the mean absolute error."""
+        for name, number in (("value", value), ("expected", expected)):
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise DataError(f"{name} is {kind_of(number)}, not a number")
+        return Judgement(abs(value - expected), {"reason": f"{value:g} beside {expected:g}"})
+
+    @from_0_to_1
+    def ndcg_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
+        """Normalised discounted cumulative gain of a ranking."""
+        return self._ranked("ndcg", retrieved, relevant)
+
+    @from_0_to_1
+    def precision_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
+        """The share of the places that hold something relevant."""
+        return self._ranked("precision_at_k", retrieved, relevant)
+
+    @from_0_to_1
+    def recall_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
+        """The share of what is relevant that was found."""
+        return self._ranked("recall_at_k", retrieved, relevant)
+
+    @from_0_to_1
+    def hit_rate(self, retrieved: Any, relevant: Any) -> Judgement:
+        """1 where anything relevant was found, else 0."""
+        return self._ranked("hits_at_k", retrieved, relevant)
+
+    @from_0_to_1
+    def reciprocal_rank(self, retrieved: Any, relevant: Any) -> Judgement:
+        """1 / the place of the first that is relevant, 0 where there is none; its mean is the mean reciprocal rank."""
+        return self._ranked(None, retrieved, relevant)
+
+    def _ranked(self, name: str | None, retrieved: Any, relevant: Any) -> Judgement:
+        scored = _scorer("ranking").score(retrieved, relevant)
+        if scored.columns is None:
+            return Judgement.undefined(str(scored.reason))
+        first, places = scored.columns["first_rank"], len(scored.columns["ranks"])
+        cells = {key: np.array([value], np.float64) for key, value in scored.columns.items()}
+        if name is None:
+            found = first is not None and (self.k is None or first <= self.k)
+            value = scored.value if found else 0.0
+        else:
+            metric = find("metrics", name)(k=self.k if self.k is not None else max(places, 1))
+            value = float(metric.prepare(cells)["value"][0])
+        count = sum(grade > 0 for grade in scored.columns["grades"])
+        among = f"{count} of {len(scored.columns['relevant'])} relevant among {places}"
+        reason = f"{among}, the first in place {first:g}" if first is not None else among
+        return Judgement(value, {"reason": reason + (f"; looked at {self.k}" if self.k is not None else "")})
+
+
+def _scored(name: str, response: Any, expected: Any, largest: float = 1.0) -> Judgement:
+    scored = _scorer(name).score(response, expected)
+    if scored.value is None:
+        return Judgement.undefined(str(scored.reason))
+    value = min(scored.value / largest, 1.0)  # sums of logarithms come to a little more
+    return Judgement(value, {"reason": f"{name} {value:.2f} beside {_shown(expected)}"})
+
+
+def _shown(expected: Any) -> str:
+    if isinstance(expected, list | tuple) and expected:
+        more = f" and {len(expected) - 1} more" if len(expected) > 1 else ""
+        return _shown(expected[0]) + more
+    return quoted(expected) if isinstance(expected, str) else repr(expected)
+
+
+@cache
+def _scorer(name: str) -> Any:
+    return by_default("scorers", name, **_PARAMETERS.get(name, {}))
+
+
+_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "exact_match": {"normalise": ("unicode", "case", "space"), "any_of": True},
+    "ranking": {"repeats": True},
+}

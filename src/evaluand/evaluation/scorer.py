@@ -1,0 +1,516 @@
+"""Scorers: what grades one response.
+
+A scorer sees a response and what was expected, and gives a `Score`: a number, a label, data, or the honest statement
+that there is nothing to grade (abstained). A scorer that raises costs one score, never the evaluation. Anything
+that summarises many rows is a `Metric`.
+
+Kinds live in `evaluand.evaluation.scorers`, one file each; a plain function becomes a scorer with `@scorer`. What
+several kinds need (checks of parameters, words for values) stands at the end of this module, since kinds do not import
+one another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import numbers
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from decimal import Decimal
+from importlib.util import find_spec
+from typing import Any, ClassVar, Final, NamedTuple, overload
+
+from evaluand.core.errors import DataError, SpecError, with_article
+from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.registry import by_default, nearest
+
+ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight", "source")
+"""What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights, and
+`source` all there is of the row: the record of the call, the app and the example (see
+`evaluand.evaluation.feedback`)."""
+
+
+class Score(NamedTuple):
+    """The grade of one response.
+
+    Attributes:
+        value: the number metrics read; a bool counts as 0 or 1.
+        label: a word, such as the answer that was extracted or a judge's verdict.
+        data: anything JSON-like.
+        explanation: why, for people.
+        status: `scored`; `abstained` when the scorer found nothing it could grade; `skipped` when it is not to be asked
+            about this response; `failed` when it could not grade what it should have.
+        reason: what was missing, when not scored.
+        columns: the values of the scorer's own declared columns.
+        error: what was raised, where the scorer tells of it and does not raise it; tried again where the policy says.
+    """
+
+    value: float | None = None
+    label: str | None = None
+    data: Any = None
+    explanation: str | None = None
+    status: str = "scored"
+    reason: str | None = None
+    columns: Mapping[str, Any] | None = None
+    error: Exception | None = None
+
+    @classmethod
+    def abstained(cls, reason: str, *, label: str | None = None) -> Score:
+        """No grade, and why: shown and counted, never averaged as a zero."""
+        return cls(None, label, None, None, "abstained", reason)
+
+    @classmethod
+    def of(cls, result: Any) -> Score:
+        """The score a function's plain return value stands for.
+
+        Example:
+            >>> Score.of(True).value, Score.of("toxic").label, Score.of(None).status
+            (1.0, 'toxic', 'abstained')
+        """
+        if isinstance(result, Score):
+            return result
+        if result is None:
+            return cls.abstained("the scorer returned None")
+        if isinstance(result, bool | int | float):
+            return cls(float(result))
+        if isinstance(result, str):
+            return cls(label=str.__str__(result))  # the text itself of a NumPy string or a member of an enum
+        if isinstance(result, numbers.Real | Decimal):
+            return cls(float(result))
+        if hasattr(result, "item") and getattr(result, "ndim", None) == 0:  # a NumPy bool or an array of one value
+            return cls.of(result.item())
+        return cls(data=result)
+
+
+RIGHT: Final = Score(1.0)
+WRONG: Final = Score(0.0)
+NOTHING_EXPECTED: Final = Score.abstained("no expected value")
+NO_ANSWER: Final = Score.abstained("the task gave no answer")
+"""Made once: most rows of most scorers end in one of these."""
+
+
+class Scorer(ABC):
+    """Grades responses. Subclasses are frozen dataclasses whose fields are their parameters.
+
+    A subclass defines either `score` (one response at a time, plain or async) or `score_batch` (many at a time, plain
+    or async: one list for each of `arguments`, and one `Score` or plain value for each row in return).
+
+    Attributes:
+        kind: the registered name.
+        version: raised whenever the same parameters would grade differently.
+        cheap: pure and quick: graded in the evaluator's own loop instead of through the engine.
+        by_target: called once for each target when the dataset declares several.
+        ranges: column → the lowest and the highest number it can hold; what averages the column takes it for its range.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int] = 1
+    cheap: ClassVar[bool] = False
+    by_target: ClassVar[bool] = False
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
+
+    def score(self, output: Any, expected: Any) -> Score | Awaitable[Score]:
+        """Grades one response.
+
+        Args:
+            output: the response's value (a list of items where the task declares items).
+            expected: the expected value, or a mapping target → value, or None where the dataset has none.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define how it grades one response")
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:  # noqa: B027 - most know nothing
+        """Looks, before anything is called, whether an example could be graded; by default nothing is known of that.
+
+        Args:
+            expected: the expected value, never None.
+            outputs: the output, where it is known.
+
+        Raises:
+            DataError: it could not, whatever the output if that is not known; an evaluation of nothing else is a
+                mistake.
+        """
+
+    def check_example(self, example: Mapping[str, Any]) -> None:  # noqa: B027 - most know nothing
+        """Looks, before anything is called, whether an example has what is to be read of it.
+
+        Args:
+            example: its id, input, expected, metadata, attributes and weight.
+
+        Raises:
+            DataError: it has not; an evaluation of nothing but such examples is a mistake.
+        """
+
+    def check_app(self, app: Mapping[str, Any]) -> None:  # noqa: B027 - most know nothing
+        """Looks, before anything is recorded, whether an app has what is to be read of its records.
+
+        Args:
+            app: its structure, as `App.json`.
+
+        Raises:
+            SpecError: it has not.
+        """
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        """What the scorer's own columns hold where there is no score, because the task or the scorer failed.
+
+        By default nothing. Metrics need it whose bounds depend on what was expected, such as on how many spans.
+        """
+        return None
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Names and types of the columns this scorer adds to its table.
+
+        Types: string, int64, double, bool, json, labels, numbers (a list), scores (label → number).
+        """
+        return {}
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The columns of its table that metrics can read; without `value` where the scorer never gives one."""
+        return ("value", "label", "data", *self.columns)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What `score` is given, in order; names from `ARGUMENTS`."""
+        return ("output", "expected")
+
+    @property
+    def sees_times(self) -> bool:
+        """Whether it can see when calls were made and what rows are called, so that rows which differ in nothing else
+        may have other scores.
+        """
+        return "source" in self.arguments
+
+    @property
+    def is_async(self) -> bool:
+        return is_async(getattr(self, "score_batch", self.score))
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the scorer grades many responses at a time, with `score_batch`."""
+        return hasattr(self, "score_batch")
+
+    def identify(self) -> Identity:
+        """The scorer's identity as it is now: by its version where the class declares one, else by fingerprint."""
+        if "version" in vars(type(self)):
+            return Identity({"kind": self.kind, "version": self.version, "parameters": _parameters(self)})
+        return code_identity("scorer", self, type(self).__qualname__)
+
+
+class ReferenceScorer(Scorer):
+    """Compares an answer with a reference, or with a list of them of which any will do; a kind says how, in `compared`.
+
+    Abstains where nothing is expected and where the answer is no text.
+    """
+
+    @abstractmethod
+    def compared(self, output: str, references: Sequence[str]) -> Score:
+        """The grade of a text beside one or several references."""
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Compares texts.
+
+        Raises:
+            DataError: what is expected is no text.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        references = self._references(expected)
+        if not isinstance(output, str):
+            return Score.abstained(f"the answer is {described(output)}, not text")
+        return self.compared(output, references)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._references(expected)
+        if any(not isinstance(output, str) for output in outputs):
+            raise DataError(f"{self.kind} grades texts, and no output is one")
+
+    def _references(self, expected: Any) -> list[str]:
+        references = [expected] if isinstance(expected, str) else expected
+        if not isinstance(references, list | tuple) or not references:
+            raise DataError(
+                f"the expected value is {described(expected)}; {self.kind} compares with a text, or several"
+            )
+        for each in references:
+            if not isinstance(each, str):
+                raise DataError(f"one of the expected texts is {described(each)}; {self.kind} compares with texts")
+        return list(references)
+
+
+class FunctionScorer(Scorer):
+    """A user's function as a scorer; its identity is the fingerprint of the function.
+
+    Args:
+        function: has parameters named from `ARGUMENTS`, in any order, or else one or two of any name, which are given
+            the output and what was expected. Returns a number, bool, text, data, None or a `Score`. Further
+            parameters need defaults. With `batch=True` each argument is a list and so is the result.
+        name: shown in tables; the function's name if not given.
+        version: with the name, pins the scorer instead of its fingerprint.
+        files: further files whose content it depends on.
+
+    Raises:
+        SpecError: the function asks for something a scorer cannot be given.
+    """
+
+    kind = "function"
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        files: Sequence[str | os.PathLike[str]] = (),
+        batch: bool = False,
+    ) -> None:
+        self.function = function
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.declared = version
+        self.files = tuple(files)
+        self.batch = batch
+        self._positional, self._keywords = _binding(function, self.name)
+        if batch:
+            self.score_batch = self.score
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return self._positional + self._keywords
+
+    @property
+    def is_async(self) -> bool:
+        return is_async(self.function)
+
+    def identify(self) -> Identity:
+        code = self.function if type(self) is FunctionScorer else self  # a subclass may call it otherwise
+        return code_identity("function", code, self.name, version=self.declared, files=self.files, batch=self.batch)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def score(self, *args: Any) -> Any:
+        """Calls the function with the values of `arguments`, in that order."""
+        if not self._keywords:
+            return self.function(*args)
+        split = len(self._positional)
+        return self.function(*args[:split], **dict(zip(self._keywords, args[split:], strict=True)))
+
+
+@overload
+def scorer(
+    function: Callable[..., Any],
+    /,
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    files: Sequence[str | os.PathLike[str]] = (),
+    batch: bool = False,
+) -> FunctionScorer: ...
+@overload
+def scorer(
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    files: Sequence[str | os.PathLike[str]] = (),
+    batch: bool = False,
+) -> Callable[[Callable[..., Any]], FunctionScorer]: ...
+def scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Makes a function a scorer.
+
+    Example:
+        >>> @scorer
+        ... def same_length(output, expected):
+        ...     return len(output) == len(expected)
+        >>> same_length.arguments
+        ('output', 'expected')
+    """
+    if function is None:
+        return lambda f: FunctionScorer(f, **options)
+    return FunctionScorer(function, **options)
+
+
+def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
+    """A scorer from a scorer, a function or the name of a kind, which gets its defaults.
+
+    Raises:
+        SpecError: it is none of these.
+    """
+    if isinstance(given, Scorer):
+        return given
+    if isinstance(given, str):
+        made: Scorer = by_default("scorers", given)
+        return made
+    if isinstance(given, type) and issubclass(given, Scorer):
+        raise SpecError(f"scorer {name!r} is the class {given.__name__}; give an instance of it: {given.__name__}(…)")
+    if not callable(given):
+        raise SpecError(
+            f"scorer {name!r} is {with_article(type(given).__name__)}; give a scorer, a function or the name of a kind"
+        )
+    return FunctionScorer(given, name=name)
+
+
+def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]]:
+    """The ranges of scorers by name, as JSON-like data, of those that know any."""
+    return {name: {c: [*ends] for c, ends in s.ranges.items()} for name, s in scorers.items() if s.ranges}
+
+
+def require_flags(scorer: Scorer, *names: str) -> None:
+    """Refuses parameters that are neither true nor false.
+
+    Raises:
+        SpecError: such as for the text "no", which Python would take for true.
+    """
+    for name in names:
+        if not isinstance(getattr(scorer, name), bool):
+            raise wrong_parameter(scorer, name, "give true or false")
+
+
+def require_choice(scorer: Scorer, name: str, choices: Sequence[str]) -> None:
+    """Refuses a parameter that is none of the choices.
+
+    Raises:
+        SpecError: names the choices and the nearest one.
+    """
+    value = getattr(scorer, name)
+    if not isinstance(value, str) or value not in choices:
+        hint = nearest(value, choices) if isinstance(value, str) else ""
+        raise wrong_parameter(scorer, name, f"give one of {', '.join(choices)}{hint}")
+
+
+def require_choices(scorer: Scorer, name: str, choices: Sequence[str]) -> None:
+    """Refuses a list that holds anything but the choices; keeps it as a tuple in the order of the choices.
+
+    One order and no repeats, so that the same selection has the same identity however it was written.
+
+    Raises:
+        SpecError: names the choices and the nearest one.
+    """
+    value = getattr(scorer, name)
+    if not isinstance(value, list | tuple):
+        raise wrong_parameter(scorer, name, f"give a list of any of {', '.join(choices)}")
+    for item in value:
+        if item not in choices:
+            hint = nearest(item, choices) if isinstance(item, str) else ""
+            need = f"{described(item)} is none of {', '.join(choices)}{hint}"
+            raise wrong_parameter(scorer, name, need)
+    object.__setattr__(scorer, name, tuple(choice for choice in choices if choice in value))
+
+
+def require_text(scorer: Scorer, name: str, *, optional: bool = False) -> None:
+    """Refuses a parameter that is not text, or is empty.
+
+    Raises:
+        SpecError: names the parameter.
+    """
+    value = getattr(scorer, name)
+    if not (value is None and optional) and not (isinstance(value, str) and value):
+        raise wrong_parameter(scorer, name, "give some text" + (", or leave it out" if optional else ""))
+
+
+def require_tolerances(scorer: Scorer, *names: str) -> None:
+    """Refuses parameters that are not finite numbers of at least 0.
+
+    Raises:
+        SpecError: names the parameter.
+    """
+    for name in names:
+        value = getattr(scorer, name)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value < math.inf:
+            raise wrong_parameter(scorer, name, "give a number that is 0 or more")
+
+
+def require_extra(scorer: Scorer, module: str, extra: str, package: str | None = None) -> None:
+    """Refuses a scorer whose library is not installed, before anything is graded.
+
+    Raises:
+        SpecError: with the line that installs it.
+    """
+    if find_spec(module) is None:
+        raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install evaluand[{extra}]")
+
+
+def wrong_parameter(scorer: Scorer, name: str, need: str) -> SpecError:
+    """The error for one parameter of a scorer: which, what it is, and what to do."""
+    return SpecError(f"scorer {scorer.kind!r}: {name} is {described(getattr(scorer, name))}; {need}")
+
+
+def described(value: object) -> str:
+    """What a value is, in a few words, for reasons and messages.
+
+    Example:
+        >>> described("18 apples"), described(18), described([1, 2]), described(None)
+        ("the text '18 apples'", 'the integer 18', 'a list', 'null')
+    """
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return f"the text {_shortened(value)}"
+    if isinstance(value, int):
+        return f"the integer {value}" if value.bit_length() <= _SHOWN_BITS else "a very long integer"
+    if isinstance(value, float):
+        return f"the number {value}"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return "an object" if isinstance(value, Mapping) else f"{with_article(type(value).__name__)}"
+
+
+_SHOWN_TEXT: Final = 40
+_SHOWN_BITS: Final = 128
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…")
+
+
+def is_async(function: object) -> bool:
+    """Whether calling something gives a coroutine."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - an instance with an async __call__
+    )
+
+
+def _binding(function: Callable[..., Any], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The arguments a function takes by position, and those it can only be given by keyword."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # some built-ins do not tell
+        return ARGUMENTS[:2], ()
+    own = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not any(p.name in ARGUMENTS for p in own):
+        return _unnamed(parameters, name), ()
+    unknown = [p.name for p in own if p.name not in ARGUMENTS and p.default is p.empty]
+    if unknown:
+        raise SpecError(
+            f"scorer {name!r} asks for {', '.join(unknown)}; a scorer is given {', '.join(ARGUMENTS)}: "
+            "rename the parameter or give it a default"
+        )
+    head = 0
+    while head < len(own) and own[head].name in ARGUMENTS and own[head].kind is not inspect.Parameter.KEYWORD_ONLY:
+        head += 1
+    keywords = (p.name for p in own[head:] if p.name in ARGUMENTS and p.kind is not p.POSITIONAL_ONLY)
+    return tuple(p.name for p in own[:head]), tuple(keywords)
+
+
+def _unnamed(parameters: Sequence[inspect.Parameter], name: str) -> tuple[str, ...]:
+    """What a function is given whose parameters have names of their own: the output and what was expected."""
+    required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if any(p.kind is p.KEYWORD_ONLY for p in required):
+        raise _unbound(name)
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters) and len(required) <= len(ARGUMENTS[:2]):
+        return ARGUMENTS[:2]
+    if not 1 <= len(required) <= len(ARGUMENTS[:2]):
+        raise _unbound(name)
+    return ARGUMENTS[: len(required)]
+
+
+def _unbound(name: str) -> SpecError:
+    return SpecError(f"scorer {name!r}: give it parameters named from {', '.join(ARGUMENTS)}")
+
+
+def _parameters(scorer: Any) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(scorer):
+        raise SpecError(f"scorer {type(scorer).__name__}: its parameters cannot be told; make it a frozen dataclass")
+    return {f.name: getattr(scorer, f.name) for f in dataclasses.fields(scorer)}

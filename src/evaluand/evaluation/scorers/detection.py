@@ -1,0 +1,162 @@
+"""Boxes that were detected beside those that are there, image by image: what average precision of detection reads.
+
+An example is an image. This scorer checks boxes and matches none: which detection is right depends on a threshold and
+a definition, and what is made of it on the confidence of all detections in all images. So the value is empty, and
+`mean_average_precision` tells the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detection(Scorer):
+    """Columns `truths` and `detections` with the boxes of an image, and `n_expected` and `n_predicted`, how many.
+
+    Output and expected are lists of boxes: an object with a box, a label and, where it was detected, a confidence, or
+    where it is expected perhaps a mark that it is a crowd, many objects that are not told apart; or only the box, where
+    all are of one class and equally sure. A box is a list of x_min, y_min, x_max and y_max (top left and bottom right),
+    or text of these four with commas between them. An empty list says that nothing is there, null that nothing is
+    known: then the row abstains.
+
+    A box that is none, such as one whose x_max is smaller than its x_min, costs the row its score, with the box named.
+    In one image all boxes have a label or none, and all detections a confidence or none.
+
+    Attributes:
+        box_key: where in an object its box stands.
+        label_key: where its label stands, which is text or an integer.
+        confidence_key: where its confidence stands; higher is surer.
+        crowd_key: where it stands that an expected box is a crowd: true or false, or 1 or 0.
+
+    Raises:
+        SpecError: a key is no text.
+
+    Example:
+        >>> found = [{"box": [0, 0, 10, 10], "label": "cat", "confidence": 0.9}]
+        >>> Detection().score(found, [{"box": "0,0,10,12", "label": "cat"}]).columns["truths"]
+        {'box': [[0.0, 0.0, 10.0, 12.0]], 'label': ['cat']}
+    """
+
+    kind = "detection"
+    version = 1
+    cheap = True
+
+    box_key: str = "box"
+    label_key: str = "label"
+    confidence_key: str = "confidence"
+    crowd_key: str = "crowd"
+
+    def __post_init__(self) -> None:
+        for name in ("box_key", "label_key", "confidence_key", "crowd_key"):
+            require_text(self, name)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Boxes as columns of equal length; `truths` and `n_expected` are there even without an answer."""
+        return {"truths": "json", "detections": "json", "n_expected": "int64", "n_predicted": "int64"}
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Puts the boxes of both sides beside each other.
+
+        Raises:
+            DataError: a box is none; names it.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        if output is None:
+            return NO_ANSWER._replace(columns=self.unanswered(expected))
+        truths, detections = self._boxes("expected", expected), self._boxes("detected", output)
+        if truths["box"] and detections["box"] and ("label" in truths) != ("label" in detections):
+            with_, without = ("expected", "detected")[:: 1 if "label" in truths else -1]
+            raise DataError(f"the {with_} boxes have labels and the {without} ones have none; give both, or neither")
+        columns = {"truths": truths, "detections": detections}
+        counts = {"n_expected": len(truths["box"]), "n_predicted": len(detections["box"])}
+        return Score(columns=columns | counts)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._boxes("expected", expected)
+        for output in outputs:
+            self.score(output, expected)
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        if expected is None:
+            return None
+        truths = self._boxes("expected", expected)
+        return {"truths": truths, "n_expected": len(truths["box"])}
+
+    def _boxes(self, what: str, value: Any) -> dict[str, list[Any]]:
+        """The boxes of a list as columns; without those that no box has."""
+        if not isinstance(value, list | tuple):
+            raise DataError(f"the {what} boxes are {described(value)}, not a list of boxes")
+        found: dict[str, list[Any]] = {"box": [], "label": [], "confidence": [], "crowd": []}
+        for place, item in enumerate(value):
+            name = f"{what} box {place}"
+            parts = item if isinstance(item, Mapping) else {self.box_key: item}
+            if self.box_key not in parts:
+                keys = ", ".join(map(repr, parts)) or "no keys"
+                raise DataError(f"{name} has {keys} and not {self.box_key!r}; name its keys with box_key, label_key …")
+            found["box"].append(_box(name, parts[self.box_key]))
+            found["label"].append(_label(name, parts.get(self.label_key)))
+            confidence = parts.get(self.confidence_key)
+            found["confidence"].append(None if confidence is None else _number(f"{name}: confidence", confidence))
+            found["crowd"].append(what == "expected" and _flag(f"{name}: crowd", parts.get(self.crowd_key)))
+        for column in ("label", "confidence"):
+            lacking = [place for place, cell in enumerate(found[column]) if cell is None]
+            if 0 < len(lacking) < len(value):
+                raise DataError(f"{what} box {lacking[0]} has no {column} and others of its image have one")
+            if lacking or not value:
+                del found[column]
+        if not any(found["crowd"]):
+            del found["crowd"]
+        return found
+
+
+_SIDES: Final = ("x_min", "y_min", "x_max", "y_max")
+_LARGEST: Final = 1e150
+
+
+def _box(what: str, value: Any) -> list[float]:
+    cells = value.split(",") if isinstance(value, str) else value
+    if not isinstance(cells, list | tuple) or len(cells) != len(_SIDES):
+        told = f"has {len(cells)} numbers" if isinstance(cells, list | tuple) else f"is {described(value)}"
+        raise DataError(f"{what} {told}, not {', '.join(_SIDES)}")
+    box = [_number(f"{what}: {name}", cell) for name, cell in zip(_SIDES, cells, strict=True)]
+    for axis, least, most in zip("xy", box[:2], box[2:], strict=True):
+        if 0 < most - least < 1 / _LARGEST:
+            raise DataError(f"{what}: {axis}_max is {axis}_min and {most - least:g}, too little for an area")
+        if most < least:
+            raise DataError(f"{what}: {axis}_max is {most:g} and smaller than {axis}_min, {least:g}")
+    return box
+
+
+def _number(what: str, value: Any) -> float:
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not abs(number) < _LARGEST:
+        raise DataError(f"{what} is {described(value)}, not a finite number")
+    return number
+
+
+def _flag(what: str, value: Any) -> bool:
+    if value is not None and value not in (0, 1):
+        raise DataError(f"{what} is {described(value)}, not true or false")
+    return bool(value)
+
+
+def _label(what: str, value: Any) -> str | int | None:
+    if value is not None and (not isinstance(value, str | int) or isinstance(value, bool)):
+        raise DataError(f"{what}: label is {described(value)}, not text or an integer")
+    return value

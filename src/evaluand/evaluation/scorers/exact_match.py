@@ -1,0 +1,208 @@
+"""Whether an answer is the expected one: letter for letter, or after normalisations that are named.
+
+Nothing is normalised unless asked for, because each step forgives something: dropping case makes `US` and `us` the
+same, dropping articles makes `The Who` and `Who` the same. What is forgiven is part of the scorer's identity.
+
+Normalising text in this way to compare short answers comes from SQuAD (Rajpurkar et al. 2016, "SQuAD: 100,000+
+questions for machine comprehension of text", arXiv:1606.05250); `case`, `punctuation`, `articles` and `space` together
+are its exact match, with three differences. Punctuation is what Unicode calls so, thus `—` and `«` go and the symbols
+`$+<=>^|~` and the backtick stay: `$5` and `5` differ. Articles are dropped as whole words between spaces. And a step
+that would leave nothing of a text is not taken, so that the option `A` is not taken for `The`, nor `?` for `!`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorer import (
+    NOTHING_EXPECTED,
+    RIGHT,
+    WRONG,
+    Score,
+    Scorer,
+    described,
+    require_choices,
+    require_flags,
+)
+
+NORMALISATIONS: Final = ("unicode", "case", "punctuation", "articles", "space")
+"""In the order in which they are applied, however they are listed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactMatch(Scorer):
+    """1 where the output equals what was expected, 0 where it does not; abstains where nothing was expected.
+
+    Text never equals a number (`numeric_answer` finds numbers in text); where the two look the same, as the text `7`
+    and the number 7 do, the row fails, because that is a column read as another type and not a wrong answer. Numbers
+    compare by value, `1` and `1.0` are equal; `true` and `1` are not. Lists and objects compare item by item. NaN
+    equals NaN, since the answer is then the expected one.
+
+    Attributes:
+        normalise: what to forgive when two texts are compared (never text inside lists or objects): `unicode` (NFKC:
+            full-width forms, ligatures, composed accents), `case`, `punctuation` (Unicode's categories P), `articles`
+            (a, an, the; in any case) and `space` (runs of white space become one space, none at the ends).
+        any_of: the expected value is a list of acceptable answers; a single value counts as a list of one.
+
+    Raises:
+        SpecError: a normalisation has no such name.
+
+    Example:
+        >>> ExactMatch(normalise=("case", "punctuation", "articles", "space")).score("The  Beatles.", "beatles").value
+        1.0
+    """
+
+    kind = "exact_match"
+    version = 1
+    cheap = True
+
+    normalise: tuple[str, ...] = ()
+    any_of: bool = False
+
+    def __post_init__(self) -> None:
+        require_choices(self, "normalise", NORMALISATIONS)
+        require_flags(self, "any_of")
+
+    def score(self, output: Any, expected: Any) -> Score:
+        if expected is None:
+            return NOTHING_EXPECTED
+        if self.any_of and isinstance(expected, list | tuple):
+            if not expected:
+                return _NOTHING_ACCEPTABLE
+            return RIGHT if any(self._equal(output, answer) for answer in expected) else _wrong(output, expected)
+        return RIGHT if self._equal(output, expected) else _wrong(output, [expected])
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        answers = expected if self.any_of and isinstance(expected, list | tuple) else [expected]
+        for output in outputs:
+            if answers and all(_is_no_answer_to(output, answer) for answer in answers):
+                raise _never_equal(output, answers[0])
+
+    def _equal(self, output: Any, expected: Any) -> bool:
+        if isinstance(output, str) and isinstance(expected, str):
+            return output == expected or (bool(self._steps) and self._normal(output) == self._normal(expected))
+        return _same(output, expected)
+
+    def _normal(self, text: str) -> str:
+        for step in self._steps:
+            text = step(text)
+        return text
+
+    @cached_property
+    def _steps(self) -> tuple[Callable[[str], str], ...]:
+        chosen = [_STEPS[name] for name in self.normalise]
+        if {"unicode", "case"} <= {*self.normalise}:  # folding can leave text that is not composed
+            chosen.insert(2, _composed)
+        return tuple(chosen)
+
+
+_NOTHING_ACCEPTABLE: Final = Score.abstained("the list of acceptable answers is empty")
+
+
+def _wrong(output: Any, acceptable: Sequence[Any]) -> Score:
+    """Wrong.
+
+    Raises:
+        DataError: but only because of its type.
+    """
+    for answer in acceptable:
+        if _differ_in_type_only(output, answer):
+            raise _never_equal(output, answer)
+    return WRONG
+
+
+def _is_no_answer_to(output: Any, answer: Any) -> bool:
+    """Whether an output is no wrong answer but none: the right one in another type, or something that holds answers."""
+    holds = {"list", "object"}
+    return _differ_in_type_only(output, answer) or (_sort(output) in holds) != (_sort(answer) in holds)
+
+
+def _never_equal(output: Any, answer: Any) -> DataError:
+    what = f"the output is {described(output)} and the expected answer {described(answer)}, which are never equal"
+    remedy = "give both the same type"
+    if {_sort(output), _sort(answer)} == {"text", "number"}:
+        remedy += ", or use numeric_answer"
+    elif isinstance(output, Mapping):
+        remedy = "name the part of the output that is the answer"
+    elif isinstance(output, str) and isinstance(answer, list | tuple | Mapping):
+        remedy = "use json_equality for JSON, or any_of for a list of answers"
+    return DataError(f"{what}; {remedy}")
+
+
+def _sort(value: Any) -> Any:
+    """What only values of the same can be equal to."""
+    return next((name for name, types in _SORTS if isinstance(value, types)), type(value))
+
+
+_SORTS: Final = (("boolean", bool), ("text", str), ("number", int | float), ("list", list | tuple), ("object", Mapping))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return a == b or (a != a and b != b)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+    return type(a) is type(b) and bool(a == b)
+
+
+def _differ_in_type_only(a: Any, b: Any) -> bool:
+    """Whether one is a number or a truth value and the other its text."""
+    text, other = (a, b) if isinstance(a, str) else (b, a)
+    if not isinstance(text, str) or not isinstance(other, int | float):
+        return False
+    if isinstance(other, bool):
+        return text.strip().lower() == str(other).lower()
+    try:
+        return float(text) == other
+    except (ValueError, OverflowError):
+        return False
+
+
+def _composed(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
+
+
+def _without_punctuation(text: str) -> str:
+    return _unless_empty(text.translate(_PUNCTUATION), text)
+
+
+def _without_articles(text: str) -> str:
+    return _unless_empty(_ARTICLE.sub("", text), text)
+
+
+def _unless_empty(reduced: str, text: str) -> str:
+    return reduced if reduced and not reduced.isspace() else text
+
+
+def _single_spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+class _Punctuation(dict[int, int | None]):
+    """A table for `str.translate` that learns each character when it is first met; all of Unicode would take 0.3 s."""
+
+    def __missing__(self, code: int) -> int | None:
+        kept = None if unicodedata.category(chr(code)).startswith("P") else code
+        self[code] = kept
+        return kept
+
+
+_PUNCTUATION: Final = _Punctuation()
+_ARTICLE: Final = re.compile(r"(?<!\S)(?:an?|the)(?!\S)\s*+", re.IGNORECASE)
+_STEPS: Final[Mapping[str, Callable[[str], str]]] = {
+    "unicode": _composed,
+    "case": str.casefold,
+    "punctuation": _without_punctuation,
+    "articles": _without_articles,
+    "space": _single_spaced,
+}

@@ -1,0 +1,348 @@
+"""Whether an answer is the expected JSON, and where it first differs.
+
+Text is always JSON text here, in the output as in what was expected: a text that is expected as such is written with
+its quotes. An output that is not JSON is a wrong answer, not a missing one, so it scores 0 and the explanation says at
+which line and column it breaks. Strictly JSON: no comments, no `NaN`, no key twice in an object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, deque
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from functools import cached_property
+from typing import Any, Final
+
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorer import (
+    NOTHING_EXPECTED,
+    RIGHT,
+    Score,
+    Scorer,
+    described,
+    require_flags,
+    require_tolerances,
+    wrong_parameter,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonEquality(Scorer):
+    """1 where the output is the expected JSON, else 0, with the first difference as the explanation.
+
+    Outputs and expected values are JSON text or data. The order of keys never matters. Numbers compare by value, `1`
+    and `1.0` are equal; `true` and `1` are not. Abstains where nothing was expected.
+
+    Attributes:
+        ignore: what is not compared: names of keys, wherever they stand (`id`), and paths that end in a key
+            (`$.meta.time`, `$.items[*].id`, `$["a b"]`).
+        unordered: lists are equal when they hold the same items in any order. With a tolerance every item is compared
+            with every other, which takes long for lists of thousands.
+        tolerance: the largest difference between two numbers that still counts as equal.
+        fenced: an answer that is one fenced block (three backticks, then `json` or nothing) counts as what is in it.
+
+    Raises:
+        SpecError: a path to ignore cannot be read.
+
+    Example:
+        >>> JsonEquality().score('{"a": [1, 2, 3], "b": null}', {"b": None, "a": [1, 2, 4]}).explanation
+        '$.a[2]: 3 ≠ 4'
+    """
+
+    kind = "json_equality"
+    version = 1
+    cheap = True
+
+    ignore: tuple[str, ...] = ()
+    unordered: bool = False
+    tolerance: float = 0
+    fenced: bool = True
+
+    def __post_init__(self) -> None:
+        if not _is_list_of_text(self.ignore):
+            raise wrong_parameter(self, "ignore", "give a list of keys and paths, such as ['id', '$.meta.time']")
+        object.__setattr__(self, "ignore", tuple(sorted(set(self.ignore))))
+        require_flags(self, "unordered", "fenced")
+        require_tolerances(self, "tolerance")
+        _ = self._ignored_paths
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Compares one answer.
+
+        Raises:
+            DataError: the expected text is not JSON, or either side is nested too deeply.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        truth = self._truth(expected)
+        try:
+            answer = self._data(output)
+        except ValueError as error:
+            return Score(0.0, explanation=f"not JSON: {error}")
+        return self._compared(answer, truth)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._truth(expected)
+
+    def _truth(self, expected: Any) -> Any:
+        try:
+            return self._data(expected)
+        except ValueError as error:
+            message = (
+                f"the expected value is {described(expected)}, which is not JSON: {error}; quote it if it is a text"
+            )
+            raise DataError(message) from None
+
+    def _data(self, value: Any) -> Any:
+        return _parsed(_unfenced(value) if self.fenced else value) if isinstance(value, str) else value
+
+    def _compared(self, answer: Any, truth: Any) -> Score:
+        try:
+            if self.ignore:
+                answer, truth = (_pruned(side, self._ignored_keys, self._ignored_paths) for side in (answer, truth))
+            difference = self._difference(answer, truth)
+        except RecursionError:
+            raise DataError("the answer or the expected value is nested too deeply to be compared") from None
+        if difference is None:
+            return RIGHT
+        path, message = difference
+        return Score(0.0, explanation=_storable(f"${path}: {message}"))
+
+    @cached_property
+    def _ignored_keys(self) -> frozenset[str]:
+        return frozenset(entry for entry in self.ignore if not entry.startswith("$"))
+
+    @cached_property
+    def _ignored_paths(self) -> tuple[_Path, ...]:
+        return tuple(self._path(entry) for entry in self.ignore if entry.startswith("$"))
+
+    def _path(self, entry: str) -> _Path:
+        path = _path_of(entry)
+        if not path or not isinstance(path[-1], str):
+            need = f'{entry!r} is no path to a key; write it like $.meta.time, $.items[*].id or $["a b"]'
+            raise wrong_parameter(self, "ignore", need)
+        return path
+
+    def _difference(self, a: Any, b: Any) -> _Difference | None:
+        """Where `a`, the answer, first departs from `b`, in the order of `b`."""
+        if isinstance(b, Mapping) and isinstance(a, Mapping):
+            return self._difference_of_objects(a, b)
+        if isinstance(b, list | tuple) and isinstance(a, list | tuple):
+            return self._difference_of_sets(a, b) if self.unordered else self._difference_of_lists(a, b)
+        return None if self._equal_scalars(a, b) else ("", f"{_shown(a)} ≠ {_shown(b)}")
+
+    def _difference_of_objects(self, a: Mapping[Any, Any], b: Mapping[Any, Any]) -> _Difference | None:
+        for key, item in b.items():
+            if key not in a:
+                return _step(key), "missing"
+            inner = self._difference(a[key], item)
+            if inner is not None:
+                return _step(key) + inner[0], inner[1]
+        extra = next((key for key in a if key not in b), None)
+        return None if extra is None else (_step(extra), "not expected")
+
+    def _difference_of_lists(self, a: Sequence[Any], b: Sequence[Any]) -> _Difference | None:
+        for i, (left, right) in enumerate(zip(a, b, strict=False)):
+            inner = self._difference(left, right)
+            if inner is not None:
+                return f"[{i}]{inner[0]}", inner[1]
+        return _difference_of_lengths(a, b)
+
+    def _difference_of_sets(self, a: Sequence[Any], b: Sequence[Any]) -> _Difference | None:
+        lone = self._without_partner(a, b) if self.tolerance else _first_beyond(b, a)
+        if lone is not None:
+            return f"[{lone}]", f"no item equals {_shown(b[lone])}"
+        return _difference_of_lengths(a, b)
+
+    def _without_partner(self, a: Sequence[Any], b: Sequence[Any]) -> int | None:
+        return _unmatched([[j for j, left in enumerate(a) if self._difference(left, right) is None] for right in b])
+
+    def _equal_scalars(self, a: Any, b: Any) -> bool:
+        if isinstance(a, bool) or isinstance(b, bool):
+            return a is b
+        if isinstance(a, int | float) and isinstance(b, int | float):
+            return a == b or (a != a and b != b) or (self.tolerance > 0 and self._close(a, b))
+        return type(a) is type(b) and bool(a == b)
+
+    def _close(self, a: float, b: float) -> bool:
+        left, right = _decimal(a), _decimal(b)
+        if not left.is_finite() or not right.is_finite():
+            return False
+        return _ARITHMETIC.subtract(left, right).copy_abs() <= _decimal(self.tolerance)
+
+
+_Path = tuple[str | int | None, ...]
+"""The steps from the root: a key, an index, or None for any index."""
+_Difference = tuple[str, str]
+"""Where (a path without its `$`) and what."""
+
+_ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+_FENCE: Final = "```"
+_SHOWN_TEXT: Final = 40
+
+
+def _is_list_of_text(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value)
+
+
+def _unfenced(text: str) -> str:
+    start = len(text) - len(text.lstrip())
+    head, newline, rest = text[start:].rstrip().partition("\n")
+    if not newline or not head.startswith(_FENCE) or not rest.endswith(_FENCE):
+        return text
+    if head.removeprefix(_FENCE).strip().casefold() not in ("", "json"):
+        return text
+    lines_above = text.count("\n", 0, start) + 1  # kept, so that errors tell the line of the answer
+    return "\n" * lines_above + rest.removesuffix(_FENCE)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refused_constant, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _refused_constant(name: str) -> Any:
+    raise ValueError(f"JSON has no {name}")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {_shown(twice)} occurs twice in one object")
+    return result
+
+
+def _path_of(entry: str) -> _Path:
+    """The steps of a path; empty where it cannot be read."""
+    steps: list[str | int | None] = []
+    at = 1
+    while at < len(entry):
+        match = _STEP.match(entry, at)
+        if match is None:
+            return ()
+        name, index, quoted = match["name"], match["index"], match["quoted"]
+        if quoted is not None:
+            steps.append(quoted[1:-1])
+        elif name is not None:
+            steps.append(name)
+        else:
+            steps.append(None if index == "*" else int(index))
+        at = match.end()
+    return tuple(steps)
+
+
+def _pruned(value: Any, keys: frozenset[str], paths: Sequence[_Path]) -> Any:
+    """The value without the keys that are not compared."""
+    if isinstance(value, Mapping):
+        gone = keys.union(path[0] for path in paths if len(path) == 1 and isinstance(path[0], str))
+        return {
+            key: _pruned(item, keys, [path[1:] for path in paths if len(path) > 1 and path[0] == key])
+            for key, item in value.items()
+            if key not in gone
+        }
+    if isinstance(value, list | tuple):
+        return [
+            _pruned(item, keys, [path[1:] for path in paths if path[0] is None or path[0] == i])
+            for i, item in enumerate(value)
+        ]
+    return value
+
+
+def _difference_of_lengths(a: Sequence[Any], b: Sequence[Any]) -> _Difference | None:
+    return None if len(a) == len(b) else ("", f"{len(a)} items ≠ {len(b)} items")
+
+
+def _first_beyond(items: Sequence[Any], others: Sequence[Any]) -> int | None:
+    """The first item that occurs more often than among the others."""
+    left = Counter(map(_hashable, others))
+    for i, item in enumerate(items):
+        key = _hashable(item)
+        if not left[key]:
+            return i
+        left[key] -= 1
+    return None
+
+
+def _hashable(value: Any) -> Hashable:
+    """A key that two values share when they are equal with the order of lists left aside."""
+    if isinstance(value, Mapping):
+        return "object", frozenset((key, _hashable(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return "list", frozenset(Counter(map(_hashable, value)).items())
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number", "NaN" if value != value else value
+    return type(value), value
+
+
+def _unmatched(options: Sequence[Sequence[int]]) -> int | None:
+    """The first of several that cannot have a partner of its own, given the possible partners of each.
+
+    Partners are re-assigned along augmenting paths: with a tolerance, who takes the first that fits may take the only
+    one that fits another.
+    """
+    owner: dict[int, int] = {}
+    partner: dict[int, int] = {}
+    for start in range(len(options)):
+        asked: dict[int, int] = {}
+        queue = deque([start])
+        free = None
+        while queue and free is None:
+            one = queue.popleft()
+            for other in options[one]:
+                if other in asked:
+                    continue
+                asked[other] = one
+                if other not in owner:
+                    free = other
+                    break
+                queue.append(owner[other])
+        if free is None:
+            return start
+        _reassign(free, asked, owner, partner)
+    return None
+
+
+def _reassign(free: int, asked: Mapping[int, int], owner: dict[int, int], partner: dict[int, int]) -> None:
+    other = free
+    while True:
+        one = asked[other]
+        previous = partner.get(one)
+        owner[other], partner[one] = one, other
+        if previous is None:  # only the one who started had none
+            return
+        other = previous
+
+
+def _decimal(value: int | float) -> Decimal:
+    """The number as it is written: 0.1 for the float 0.1, not the binary fraction nearest to it."""
+    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
+
+
+def _step(key: Any) -> str:
+    text = str(key)
+    return f".{text}" if text.isidentifier() else f"[{json.dumps(text, ensure_ascii=False)}]"
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON, in short."""
+    if isinstance(value, str):
+        text = value if len(value) <= _SHOWN_TEXT else value[: _SHOWN_TEXT - 1] + "…"
+        return json.dumps(text, ensure_ascii=False)
+    if isinstance(value, float):
+        return json.dumps(value)
+    return described(value).removeprefix("the integer ")
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()  # JSON can hold halves of a character, tables cannot
+
+
+_STEP: Final = re.compile(r"""\.(?P<name>[^.\[\]"']+)|\[(?P<index>\*|\d+)\]|\[(?P<quoted>"[^"]+"|'[^']+')\]""")

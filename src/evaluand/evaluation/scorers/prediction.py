@@ -1,0 +1,268 @@
+"""Truth beside prediction, with their types: what metrics such as F1, AUC, R² and every measure of fairness read.
+
+This scorer judges little and refuses much. A prediction of the wrong type costs its row the status `failed`, with the
+value named, and so stays in the denominator; it is never turned into another type on the way: the text `"1"` and the
+integer `1` would be two classes or one, depending on who converted them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorer import (
+    NO_ANSWER,
+    NOTHING_EXPECTED,
+    Score,
+    Scorer,
+    described,
+    require_choice,
+    require_text,
+)
+from evaluand.store.tables import SCORED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction(Scorer):
+    """Columns `truth`, `prediction`, `confidence`, `confidence_of`, `scores`, `weight`; the value is 1 if they agree.
+
+    For numbers the value is left empty, since being the same says nothing there. Abstains where the dataset has no
+    truth, and where the prediction is null. Called once for each target, with the output and the truth of that target.
+
+    An output that is an object holds the prediction, and perhaps a confidence, under the keys given here. Any other
+    output is the prediction itself. Probabilities, an object label → number, are the `scores` of the classes, and so is
+    a confidence that is such an object; if no number is given as confidence, it is the prediction's own.
+
+    `confidence_of` is the class whose probability the confidence is: what the output says, else the prediction where it
+    is the prediction's own of those scores, else nothing, for then it is not known.
+
+    Attributes:
+        type: what truth and prediction are: `text`, `integer` (64 bits), `number` (finite), `boolean`, or `json` for
+            anything else, compared by its canonical text (where `1` and `1.0` differ). `labels` are lists of different
+            texts, compared as sets: their order does not matter, and `[]` is an answer like another.
+        prediction_key: None where an object is itself the prediction.
+        confidence_key: None where there is no confidence to look for. An object without this key has none.
+        confidence_of_key: where the class stands that the confidence is of, if not always the prediction.
+        probabilities_key: where the scores of all classes stand; only an object there is looked at, and only where
+            labels are text, integers, booleans or `json`.
+
+    Raises:
+        SpecError: there is no such type.
+
+    Example:
+        >>> Prediction().score({"prediction": "cat", "confidence": 0.9}, "dog").columns
+        {'truth': 'dog', 'prediction': 'cat', 'confidence': 0.9, 'confidence_of': None, 'scores': None, 'weight': None}
+        >>> output = {"prediction": "cat", "probabilities": {"cat": 0.9, "dog": 0.1}}
+        >>> columns = Prediction().score(output, "dog").columns
+        >>> columns["scores"], columns["confidence"], columns["confidence_of"]
+        ({'cat': 0.9, 'dog': 0.1}, 0.9, 'cat')
+        >>> Prediction(type="labels").score(["sad", "calm"], ["calm", "sad"]).value
+        1.0
+    """
+
+    kind = "prediction"
+    version = 4
+    cheap = True
+    by_target = True
+
+    type: str = "text"
+    prediction_key: str | None = "prediction"
+    confidence_key: str | None = "confidence"
+    confidence_of_key: str | None = "confidence_of"
+    probabilities_key: str | None = "probabilities"
+
+    def __post_init__(self) -> None:
+        require_choice(self, "type", tuple(_TYPES))
+        for name in ("prediction_key", "confidence_key", "confidence_of_key", "probabilities_key"):
+            require_text(self, name, optional=True)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        column = _TYPES[self.type][0]
+        sure = {"confidence": "double", "confidence_of": column, "scores": "scores"}
+        return {"truth": column, "prediction": column, **sure, "weight": "double"}
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        return tuple(self.columns) if self.type == "number" else super().readable
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return ("output", "expected", "weight")
+
+    def score(self, output: Any, expected: Any, weight: float | None = None) -> Score:
+        """Puts truth and prediction side by side.
+
+        Raises:
+            DataError: the output has no key for a prediction, or a value is not of its type; names the value.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        predicted, beside = self._parts(output)
+        if predicted is None:
+            return NO_ANSWER._replace(columns=self.unanswered(expected))
+        truth, prediction = self._typed("truth", expected), self._typed("prediction", predicted)
+        columns = {
+            "truth": truth,
+            "prediction": prediction,
+            **self._sure(prediction, beside),
+            "weight": None if weight is None else _weight(weight),
+        }
+        return Score(self._agreement(truth, prediction), columns=columns)
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        return None if expected is None else {"truth": self._typed("truth", expected)}
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._typed("truth", expected)
+        for output in outputs:
+            if self.score(output, expected).status != SCORED:
+                raise DataError("no prediction: the task gave null")
+
+    def _parts(self, output: Any) -> tuple[Any, Mapping[str, Any]]:
+        """The prediction, and the object that holds what else there is to it."""
+        if self.prediction_key is None or not isinstance(output, Mapping):
+            return output, {}
+        if self.prediction_key not in output:
+            keys = ", ".join(map(repr, output)) or "no keys"
+            raise DataError(
+                f"no prediction: the output has {keys} and not {self.prediction_key!r}; set prediction_key to the key "
+                "of the prediction, or to null where the whole output is the prediction"
+            )
+        return output[self.prediction_key], output
+
+    def _sure(self, prediction: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
+        """The confidence, the class it is of and the scores of all classes, each as far as there is one."""
+        names = (self.confidence_key, self.confidence_of_key, self.probabilities_key)
+        given, of, probable = (None if name is None else beside.get(name) for name in names)
+        of_classes = self.type not in ("number", "labels")
+        scores: dict[str, float] | None = None
+        if isinstance(given, Mapping):
+            scores, given = self._scores(given), None
+        elif of_classes and isinstance(probable, Mapping):
+            scores = self._scores(probable)
+        own = None if scores is None else scores.get(self._label(prediction))
+        confidence = own if given is None else _number("confidence", given)
+        if confidence is None or not of_classes:
+            of = None
+        elif given is None or (of is None and confidence == own):
+            of = prediction
+        elif of is not None:
+            of = self._typed("class of the confidence", of)
+        return {"confidence": confidence, "confidence_of": of, "scores": scores}
+
+    def _scores(self, given: Mapping[str, Any]) -> dict[str, float]:
+        """The score of each class, by its label's text."""
+        if self.type == "number":
+            raise DataError("the confidence is an object, but numbers are no classes; give a number")
+        return {self._label_of(text): _number(f"score of {text!r}", score) for text, score in given.items()}
+
+    def _label_of(self, text: str) -> str:
+        """The text of a label from the key of an object, which is always text."""
+        if self.type == "integer" and not _INTEGER.fullmatch(text):
+            raise DataError(f"the scores have the label {text!r}, which is no integer; set the scorer's type to text")
+        if self.type == "boolean" and text not in ("true", "false"):
+            raise DataError(f"the scores have the label {text!r}, which is neither 'true' nor 'false'")
+        return _encoded("label", text).decode() if self.type == "json" else text
+
+    def _label(self, value: Any) -> str:
+        """The text of a label."""
+        return value if self.type == "text" else _encoded("prediction", value).decode()
+
+    def _agreement(self, truth: Any, prediction: Any) -> float | None:
+        if self.type == "number":
+            return None
+        if self.type == "json":
+            return float(_encoded("truth", truth) == _encoded("prediction", prediction))
+        return float(truth == prediction)
+
+    def _typed(self, name: str, value: Any) -> Any:
+        return _TYPES[self.type][1](name, value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong_type(name, value, "text")
+    return value
+
+
+def _integer(name: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong_type(name, value, "an integer")
+    if not -(2**63) <= value < 2**63:
+        raise DataError(f"the {name} is {described(value)}, which does not fit in 64 bits; use the type json or number")
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise _wrong_type(name, value, "a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise DataError(f"the {name} is {described(value)}, too large for a number of 64 bits") from None
+    if not math.isfinite(number):
+        raise DataError(f"the {name} is {number}, not a finite number; let the task fail where it has no answer")
+    return number
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong_type(name, value, "true or false")
+    return value
+
+
+def _labels(name: str, value: Any) -> list[str]:
+    """The labels of a set in order."""
+    if not isinstance(value, list | tuple):
+        raise _wrong_type(name, value, "a list of labels")
+    labels = [_text(f"{name}'s label {place}", label) for place, label in enumerate(value)]
+    twice = next((label for place, label in enumerate(labels) if label in labels[:place]), None)
+    if twice is not None:
+        raise DataError(f"the {name} has the label {twice!r} twice; a set has each label once")
+    return sorted(labels)
+
+
+def _anything(name: str, value: Any) -> Any:
+    return value
+
+
+def _encoded(name: str, value: Any) -> bytes:
+    try:
+        return identity.encode(value)
+    except DataError as error:
+        raise DataError(f"the {name} is no data: {error}") from None
+
+
+def _weight(value: Any) -> float:
+    weight = _number("weight", value)
+    if weight < 0:
+        raise DataError(f"the weight is {weight}; weights are 0 or more")
+    return weight
+
+
+def _wrong_type(name: str, value: Any, wanted: str) -> DataError:
+    remedy = (
+        ""
+        if name in ("confidence", "weight") or name.startswith("score of")
+        else "; set the scorer's type to what the data are, or convert them"
+    )
+    return DataError(f"the {name} is {described(value)}, not {wanted}{remedy}")
+
+
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+_TYPES: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
+    "text": ("string", _text),
+    "integer": ("int64", _integer),
+    "number": ("double", _number),
+    "boolean": ("bool", _boolean),
+    "labels": ("labels", _labels),
+    "json": ("json", _anything),
+}
+"""Type → the type of its columns, and how a value is checked."""

@@ -1,0 +1,169 @@
+"""Rankings against what is relevant: which places the relevant answers have.
+
+For search, recommendation and link prediction, where one answer is a whole ranking. Its metrics (`hits_at_k`, `ndcg`,
+`mean_reciprocal_rank`, …) are means of one number per ranking, so any k can be asked for without grading again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorer import (
+    NO_ANSWER,
+    NOTHING_EXPECTED,
+    Score,
+    Scorer,
+    described,
+    require_flags,
+    require_text,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking(Scorer):
+    """The value is the reciprocal rank: 1 / the place of the first relevant answer, 0 where there is none.
+
+    The output is a list of answers, best first; a list of objects with an answer and its `rank` (from 1) or `score`; or
+    an object answer → score, of which higher is better. Answers with equal scores share the last of their places, so
+    that a system that gives all the same score is not right by chance; `ndcg` takes the mean over their orders instead.
+
+    The expected value is one relevant answer, a list of them, or an object answer → relevance (0 or more). Abstains
+    where nothing relevant is expected. An empty ranking is a ranking. Answers compare as they are, with their types.
+
+    Columns: `reciprocal_rank`; `first_rank`, empty where no relevant answer is found; the lists `ranks` and `grades` of
+    the answers, best first; and `relevant`, the relevances of all that is relevant, largest first.
+
+    Attributes:
+        answer_key: where the answer stands in an object of a list.
+        repeats: an answer may come again; it keeps its further places, in which it is irrelevant. Otherwise it is
+            refused.
+
+    Example:
+        >>> Ranking().score(["father", "brother", "uncle"], ["brother", "uncle"]).columns["first_rank"]
+        2.0
+        >>> Ranking().score({"father": 0.2, "brother": 0.7, "uncle": 0.7}, "brother").value
+        0.5
+    """
+
+    kind = "ranking"
+    version = 2
+    cheap = True
+    by_target = True
+
+    answer_key: str = "answer"
+    repeats: bool = False
+
+    def __post_init__(self) -> None:
+        require_text(self, "answer_key")
+        require_flags(self, "repeats")
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        numbers = dict.fromkeys(("ranks", "grades", "relevant"), "numbers")
+        return {"reciprocal_rank": "double", "first_rank": "double", **numbers}
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Finds the relevant answers.
+
+        Raises:
+            DataError: the output is no ranking, an answer or a rank occurs twice, or a rank or relevance is none.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        relevance = {key: grade for key, grade in self._relevance(expected) if grade > 0}
+        if not relevance:
+            return Score.abstained("nothing relevant is expected")
+        if output is None:
+            return NO_ANSWER
+        keys, ranks = self._ranked(output)
+        grades = [relevance.get(key, 0.0) for key in keys]
+        first = next((rank for rank, grade in zip(ranks, grades, strict=True) if grade), None)
+        reciprocal = 0.0 if first is None else 1 / first
+        columns = {
+            "reciprocal_rank": reciprocal,
+            "first_rank": first,
+            "ranks": ranks,
+            "grades": grades,
+            "relevant": sorted(relevance.values(), reverse=True),
+        }
+        return Score(reciprocal, columns=columns)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        list(self._relevance(expected))
+        for output in outputs:
+            self.score(output, expected)
+
+    def _relevance(self, expected: Any) -> list[tuple[bytes, float]]:
+        if isinstance(expected, Mapping):
+            return [
+                (identity.encode(answer), _number(f"relevance of {answer!r}", g, 0)) for answer, g in expected.items()
+            ]
+        answers = expected if isinstance(expected, list | tuple) else [expected]
+        return [(identity.encode(answer), 1.0) for answer in answers]
+
+    def _ranked(self, output: Any) -> tuple[list[bytes], list[float]]:
+        """The answers, best first, and their ranks."""
+        answers, ranks = self._ordered(output)
+        return self._keys(answers), ranks
+
+    def _ordered(self, output: Any) -> tuple[Sequence[Any], list[float]]:
+        if isinstance(output, Mapping):
+            return _by_score([(answer, _number(f"score of {answer!r}", score)) for answer, score in output.items()])
+        if not isinstance(output, list | tuple):
+            raise DataError(f"the ranking is {described(output)}, not a list of answers or an object answer → score")
+        if not output or not all(isinstance(one, Mapping) and self.answer_key in one for one in output):
+            return output, [float(place + 1) for place in range(len(output))]
+        for key, read, order in (("rank", _rank, _by_rank), ("score", partial(_number, "score"), _by_score)):
+            if all(key in one for one in output):
+                return order([(one[self.answer_key], read(one[key])) for one in output])
+        raise DataError(f"the answers have {self.answer_key!r} but not all of them a rank, or all a score")
+
+    def _keys(self, answers: Sequence[Any]) -> list[bytes]:
+        keys: list[bytes] = []
+        seen: set[bytes] = set()
+        for answer in answers:
+            key = identity.encode(answer)
+            if key in seen and not self.repeats:
+                raise DataError(f"the ranking has {answer!r} twice; give each answer one place")
+            keys.append(_AGAIN if key in seen else key)
+            seen.add(key)
+        return keys
+
+
+_AGAIN: Final = b""  # the key of no answer
+
+
+def _by_rank(pairs: list[tuple[Any, float]]) -> tuple[list[Any], list[float]]:
+    pairs = sorted(pairs, key=lambda pair: pair[1])
+    ranks = [rank for _, rank in pairs]
+    if len(set(ranks)) < len(ranks):
+        twice = next(rank for rank, after in pairwise(ranks) if rank == after)
+        raise DataError(f"the rank {twice:g} occurs twice; give scores where answers have no order")
+    return [answer for answer, _ in pairs], ranks
+
+
+def _by_score(pairs: list[tuple[Any, float]]) -> tuple[list[Any], list[float]]:
+    pairs = sorted(pairs, key=lambda pair: -pair[1])
+    last = {score: float(place + 1) for place, (_, score) in enumerate(pairs)}
+    return [answer for answer, _ in pairs], [last[score] for _, score in pairs]
+
+
+def _rank(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not (value >= 1 and value % 1 == 0):
+        raise DataError(f"the rank is {described(value)}, not a whole number of 1 or more; the first answer has rank 1")
+    return float(value)
+
+
+def _number(name: str, value: Any, least: float = -math.inf) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < least:
+        raise DataError(
+            f"the {name} is {described(value)}, not a number" + (f" of {least:g} or more" if least > -1 else "")
+        )
+    return float(value)

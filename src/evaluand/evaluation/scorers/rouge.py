@@ -1,0 +1,110 @@
+"""ROUGE: words, pairs of words or the longest common sequence that two texts share."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from evaluand.evaluation.scorer import (
+    ReferenceScorer,
+    Score,
+    require_choice,
+    require_extra,
+    require_flags,
+    wrong_parameter,
+)
+
+VARIANTS: Final = ("1", "2", "L")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rouge(ReferenceScorer):
+    """The F1 of what rouge-score finds in both texts, from 0 to 1; precision and recall are columns of their own.
+
+    Source: C.-Y. Lin, "ROUGE: a package for automatic evaluation of summaries" (2004), as Google's rouge-score computes
+    it. The expected value is a reference or a list of them, of which the one with the best F1 counts. Abstains where
+    nothing is expected, where no reference has enough words (two for ROUGE-2), and where the answer is no text.
+
+    Needs the extra `text`: `pip install evaluand[text]`.
+
+    Attributes:
+        variant: `1` words, `2` pairs of words, `L` the longest common sequence of words.
+        stemmer: take English words by their stems; if not given, yes unless words are of `any_script`.
+        any_script: words are letters and digits of any script. Otherwise they are those of a–z and 0–9 alone, which is
+            how ROUGE is published: `über` becomes `ber`, and a text in Greek has no words.
+
+    Raises:
+        SpecError: there is no such variant, both flags are set, or rouge-score is not installed.
+
+    Example:
+        >>> score = Rouge(variant="2").score("a b c d e f g h", "a b c d x f g h")
+        >>> round(score.value, 3), round(score.columns["recall"], 3)
+        (0.714, 0.714)
+    """
+
+    kind = "rouge"
+    version = 1
+    cheap = True
+    ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
+
+    variant: str = "L"
+    stemmer: bool | None = None
+    any_script: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice(self, "variant", VARIANTS)
+        require_flags(self, "any_script")
+        if self.stemmer is None:
+            object.__setattr__(self, "stemmer", not self.any_script)
+        require_flags(self, "stemmer")
+        if self.stemmer and self.any_script:
+            raise wrong_parameter(self, "stemmer", "leave it out with any_script, since it knows English words alone")
+        require_extra(self, "rouge_score", "text", "rouge-score")
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {"precision": "double", "recall": "double"}
+
+    def compared(self, output: str, references: Sequence[str]) -> Score:
+        least = 2 if self.variant == "2" else 1
+        rouge = _rouge(self)
+        wordy = [text for text in references if len(rouge.words(text)) >= least]
+        if not wordy:
+            return Score.abstained(f"no reference has {'two words' if least == 2 else 'words'}{self._script()}")
+        best = max((rouge.compared(text, output) for text in wordy), key=lambda found: found[2])
+        return Score(best[2], columns={"precision": best[0], "recall": best[1]})
+
+    def _script(self) -> str:
+        return "" if self.any_script else " of a–z and 0–9; the scorer rouge takes any_script"
+
+
+class _Compared:
+    """One of rouge-score's scorers with the words it takes."""
+
+    def __init__(self, scorer: Rouge) -> None:
+        from rouge_score import rouge_scorer, tokenizers  # on use: an extra, which takes seconds where scipy is there
+
+        words = _AnyScript() if scorer.any_script else tokenizers.DefaultTokenizer(scorer.stemmer)
+        self._name = f"rouge{scorer.variant}"
+        self._scorer = rouge_scorer.RougeScorer([self._name], tokenizer=words)
+        self.words = words.tokenize
+
+    def compared(self, reference: str, output: str) -> tuple[float, float, float]:
+        found = self._scorer.score(reference, output)[self._name]
+        return float(found.precision), float(found.recall), float(found.fmeasure)
+
+
+class _AnyScript:
+    def tokenize(self, text: str) -> list[str]:
+        return _WORD.findall(text.casefold())
+
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+@functools.cache
+def _rouge(scorer: Rouge) -> _Compared:
+    return _Compared(scorer)

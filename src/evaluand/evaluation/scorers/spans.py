@@ -1,0 +1,291 @@
+"""Spans of text with a tag beside those that were expected: named entities, any tagging of text.
+
+The spans of an answer and those expected are put into pairs, each in at most one, and each pair is rated in one of the
+four ways of MUC-5 and SemEval-2013 task 9.1 (N. Chinchor & B. Sundheim, "MUC-5 evaluation metrics", 1993; I. Segura-
+Bedmar et al., "SemEval-2013 Task 9: Extraction of drug-drug interactions from biomedical texts", 2013):
+
+    mode      a pair is correct where              and otherwise
+    strict    place and tag are the same           incorrect
+    exact     the place is the same                incorrect
+    partial   the place is the same                partial: they overlap
+    type      the tag is the same                  incorrect
+
+An expected span without partner is missed, one of the answer spurious. So `correct + incorrect + partial + missed` are
+the spans expected, and with `spurious` for `missed` those of the answer: whatever overlaps or occurs twice, nothing is
+counted twice. An empty answer where nothing was expected is right.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any, Final, NamedTuple
+
+from evaluand.core.errors import DataError
+from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, Scorer, described, require_choice, require_text
+from evaluand.store.tables import ABSTAINED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans(Scorer):
+    """Counts of correct, incorrect, partial, missed and spurious spans; the value is the F1 of the one answer.
+
+    Output and expected are lists of objects with a start, an end (exclusive) and a tag. The value is 1 where both are
+    empty. For a whole dataset read the counts, with the metrics `precision`, `recall` and `f_beta`: the mean of the
+    value weighs a text without spans like one with twenty. Abstains where nothing is expected (null) or answered.
+
+    Pairs are found in rounds: first those that are equal, then those in the same place, then those that overlap; in the
+    mode `type` those that overlap and have the same tag, then those that overlap. Each round makes as many pairs as
+    there can be of what is left, however spans lie in one another. One that occurs twice needs a partner twice.
+
+    A span that is none (no object, no whole numbers, an end not after its start, no tag) costs the row its score, with
+    the span named.
+
+    Attributes:
+        mode: `strict`, `exact`, `partial` or `type`.
+        start_key: where in a span its start stands.
+        end_key: where its end stands, the first place after it.
+        tag_key: where its tag stands.
+        text_key: where its words stand. If given, spans of the answer whose words are not what the input has at that
+            place cost the row its score: these offsets count something else than characters. The words are looked up in
+            the input, or where that is an object in its field of the same name.
+
+    Raises:
+        SpecError: there is no such mode, or a key is no text.
+
+    Example:
+        >>> ada, oslo = {"start": 0, "end": 3, "tag": "PER"}, {"start": 15, "end": 19, "tag": "LOC"}
+        >>> score = Spans().score([ada], [ada, oslo])
+        >>> round(score.value, 3), score.explanation
+        (0.667, 'missed: LOC 15–19')
+        >>> score.columns["correct"], score.columns["missed"], score.columns["n_expected"]
+        (1, 1, 2)
+    """
+
+    kind = "spans"
+    version = 2
+    cheap = True
+
+    mode: str = "strict"
+    start_key: str = "start"
+    end_key: str = "end"
+    tag_key: str = "tag"
+    text_key: str | None = None
+
+    def __post_init__(self) -> None:
+        require_choice(self, "mode", tuple(_RATINGS))
+        for name in ("start_key", "end_key", "tag_key"):
+            require_text(self, name)
+        require_text(self, "text_key", optional=True)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Counts of each outcome; `n_expected` is there even without an answer; `by_tag` see `_by_tag`."""
+        return dict.fromkeys((*OUTCOMES, "n_expected", "n_predicted"), "int64") | {"by_tag": "json"}
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return ("output", "expected", "input")
+
+    def score(self, output: Any, expected: Any, input: Any = None) -> Score:
+        """Puts spans into pairs and counts.
+
+        Raises:
+            DataError: a span is none; names it.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        wanted = self._spans("expected", expected)
+        if output is None:
+            return Score(status=ABSTAINED, reason="the answer is null", columns=self.unanswered(expected))
+        given = self._spans("predicted", output)
+        if self.text_key is not None:
+            self._check_words(output, given, input)
+        return _score(list(self._pairs(given, wanted)))
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        if expected is None:
+            return None
+        spans = self._spans("expected", expected)
+        return {"n_expected": len(spans), "by_tag": _by_tag([Pair("missed", None, span) for span in spans])}
+
+    def _spans(self, what: str, value: Any) -> list[Span]:
+        """The spans of a list, from left to right."""
+        if not isinstance(value, list | tuple):
+            raise DataError(f"the {what} spans are {described(value)}, not a list of spans")
+        return sorted(self._span(f"{what} span {place}", item) for place, item in enumerate(value))
+
+    def _span(self, what: str, item: Any) -> Span:
+        if not isinstance(item, Mapping):
+            raise DataError(f"{what} is {described(item)}, not an object with start, end and tag")
+        values = [self._field(what, item, key) for key in (self.start_key, self.end_key, self.tag_key)]
+        for key, value in zip((self.start_key, self.end_key), values, strict=False):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise DataError(f"{what}: {key!r} is {described(value)}, not a whole number of at least 0")
+        start, end, tag = values
+        if end <= start:
+            raise DataError(
+                f"{what}: it ends at {end} and starts at {start}; an end is the first place after the span, so it must "
+                "be greater than the start"
+            )
+        if not isinstance(tag, str):
+            raise DataError(f"{what}: {self.tag_key!r} is {described(tag)}, not text")
+        return Span(start, end, tag)
+
+    def _field(self, what: str, item: Mapping[str, Any], key: str) -> Any:
+        if key not in item:
+            keys = ", ".join(map(repr, item)) or "no keys"
+            names = "start_key, end_key and tag_key" if key != self.text_key else "text_key, or leave it out"
+            raise DataError(f"{what} has {keys} and not {key!r}; name its keys with {names}")
+        return item[key]
+
+    def _check_words(self, output: Any, given: list[Span], input: Any) -> None:
+        text = input.get(self.text_key) if isinstance(input, Mapping) else input
+        if not isinstance(text, str):
+            raise DataError(
+                f"the input is {described(input)}, in which no words of spans can be found; leave text_key out"
+            )
+        for place, item in enumerate(output):
+            what = f"predicted span {place}"
+            words = self._field(what, item, str(self.text_key))
+            start, end = item[self.start_key], item[self.end_key]
+            if text[start:end] != words:
+                raise DataError(
+                    f"{what}: its words are {described(words)}, but the input has {described(text[start:end])} at "
+                    f"{start}–{end}; offsets count characters, not bytes or UTF-16 units"
+                )
+
+    def _pairs(self, given: Sequence[Span], wanted: Sequence[Span]) -> Iterator[Pair]:
+        """Each span once: in a pair, with how that is rated, or alone."""
+        rate = _RATINGS[self.mode]
+        for alike in _ROUNDS[self.mode == "type"]:
+            found, given, wanted = _matched(given, wanted, alike)
+            yield from (Pair(rate(one, other), one, other) for one, other in found)
+        yield from (Pair("spurious", one, None) for one in given)
+        yield from (Pair("missed", None, other) for other in wanted)
+
+
+OUTCOMES: Final = ("correct", "incorrect", "partial", "missed", "spurious")
+_CREDIT: Final = {"correct": 1, "partial": 0.5}
+_SHOWN: Final = 20
+
+
+class Span(NamedTuple):
+    """A piece of text with a tag."""
+
+    start: int
+    end: int
+    tag: str
+
+    def __str__(self) -> str:
+        return f"{self.tag} {self.start}–{self.end}"
+
+
+class Pair(NamedTuple):
+    """A span of the answer and one expected, or one of them alone."""
+
+    outcome: str
+    given: Span | None
+    wanted: Span | None
+
+    def __str__(self) -> str:
+        alone = self.given or self.wanted
+        return (
+            f"{self.outcome}: {self.given} for {self.wanted}"
+            if self.given and self.wanted
+            else f"{self.outcome}: {alone}"
+        )
+
+
+_ROUNDS: Final[Mapping[bool, Sequence[Callable[[Span], Any]]]] = {
+    False: (lambda span: span, lambda span: span[:2], lambda span: None),
+    True: (lambda span: span.tag, lambda span: None),
+}
+"""Whether by type → what the spans of a pair have in common, round by round; the last pairs all that overlap."""
+
+_RATINGS: Final[Mapping[str, Callable[[Span, Span], str]]] = {
+    "strict": lambda one, other: "correct" if one == other else "incorrect",
+    "exact": lambda one, other: "correct" if one[:2] == other[:2] else "incorrect",
+    "partial": lambda one, other: "correct" if one[:2] == other[:2] else "partial",
+    "type": lambda one, other: "correct" if one.tag == other.tag else "incorrect",
+}
+"""Mode → how a pair is rated."""
+
+
+def _matched(
+    given: Sequence[Span], wanted: Sequence[Span], alike: Callable[[Span], Any]
+) -> tuple[list[tuple[Span, Span]], list[Span], list[Span]]:
+    """The most pairs there can be of spans that overlap and are alike; then the spans of either side that are left."""
+    groups: dict[Any, tuple[list[Span], list[Span]]] = {}
+    for side, spans in enumerate((given, wanted)):
+        for span in spans:
+            groups.setdefault(alike(span), ([], []))[side].append(span)
+    pairs, left = list[tuple[Span, Span]](), (list[Span](), list[Span]())
+    for sides in groups.values():
+        _sweep(sides, pairs, left)
+    return sorted(pairs), sorted(left[0]), sorted(left[1])
+
+
+def _sweep(
+    sides: tuple[list[Span], list[Span]], pairs: list[tuple[Span, Span]], left: tuple[list[Span], list[Span]]
+) -> None:
+    """Adds the most pairs of overlapping spans of the two sides, each in order, and the spans without a partner.
+
+    Of all spans that are left, the one that ends first is paired with the one that ends first of those it overlaps. No
+    pairs are lost by that: in whatever pairs these two stand elsewhere, they can change partners, since their old
+    partners end no earlier and so overlap each other.
+    """
+    free = [bytearray([True]) * len(spans) for spans in sides]
+    begun: tuple[list[tuple[int, int]], ...] = ([], [])  # by their ends: the spans that start before the present end
+    following = [0, 0]
+    for end, side, place in sorted((span.end, i, k) for i in (0, 1) for k, span in enumerate(sides[i])):
+        if not free[side][place]:
+            continue
+        free[side][place] = False
+        other = 1 - side
+        spans, heap = sides[other], begun[other]
+        while following[other] < len(spans) and spans[following[other]].start < end:
+            heappush(heap, (spans[following[other]].end, following[other]))
+            following[other] += 1
+        while heap and not free[other][heap[0][1]]:
+            heappop(heap)
+        if not heap:
+            left[side].append(sides[side][place])
+            continue
+        partner = heappop(heap)[1]
+        free[other][partner] = False
+        pairs.append((sides[0][partner if side else place], sides[1][place if side else partner]))
+
+
+def _score(pairs: Sequence[Pair]) -> Score:
+    counts = Counter(pair.outcome for pair in pairs)
+    expected, predicted = len(pairs) - counts["spurious"], len(pairs) - counts["missed"]
+    credit = sum(_CREDIT.get(pair.outcome, 0) for pair in pairs)
+    columns = {outcome: counts[outcome] for outcome in OUTCOMES} | {"n_expected": expected, "n_predicted": predicted}
+    wrong = [str(pair) for pair in pairs if pair.outcome != "correct"]
+    return Score(
+        2 * credit / (expected + predicted) if pairs else 1.0,
+        explanation="; ".join([*wrong[:_SHOWN], *["…"] * (len(wrong) > _SHOWN)]) or None,
+        columns=columns | {"by_tag": _by_tag(pairs)},
+    )
+
+
+def _by_tag(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
+    """For each tag how many spans were expected and found, and how many predicted and right; half of each if partial.
+
+    A pair counts as found for the tag that was expected and as right for the one predicted, so that recall is a share
+    of the spans that have the tag and precision of those that were given it.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for outcome, given, wanted in pairs:
+        for span, whole, part in ((wanted, "expected", "found"), (given, "predicted", "right")):
+            if span is not None:
+                tag = found.setdefault(span.tag, dict[str, float].fromkeys(TAG_COUNTS, 0))
+                tag[whole] += 1
+                tag[part] += _CREDIT.get(outcome, 0)
+    return found
+
+
+TAG_COUNTS: Final = ("expected", "found", "predicted", "right")

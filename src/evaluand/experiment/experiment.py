@@ -1,0 +1,269 @@
+"""Every task over the dataset, graded by every scorer, summarised by every metric."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, ranged
+from evaluand.core import registry
+from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.files.yaml import Place
+from evaluand.data.adapters.base.adapter import Pipeline
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Policy
+from evaluand.engine.keyed_work import Progress
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.scorer import Scorer, as_scorer
+from evaluand.experiment import build
+from evaluand.experiment.parse import read
+from evaluand.experiment.preflight import check_answers, check_fit, check_trade
+from evaluand.experiment.user_code import transient
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import Task, as_task
+from evaluand.store.store import MemoryStore, Store, check_name
+from evaluand.tradeoff.evaluations import Trade
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an experiment came to for one task."""
+
+    task: str
+    run: Run
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class Results:
+    """What an experiment came to."""
+
+    tasks: Sequence[Result]
+    aggregation: Aggregation
+
+
+@dataclass
+class Experiment:
+    """The whole path: every task over the dataset, graded by every scorer, summarised by every metric.
+
+    Args:
+        name: for people, and the first part of the runs' names.
+        dataset: the examples.
+        tasks: name → task, function or object with `do_run`.
+        scorers: name → scorer or function.
+        measures: metrics on the scorers' tables.
+        policy: how calls are made.
+        replications: how often each example is run; if not given, as often as the task tells, or once.
+        seed: what the examples' seeds are made from.
+        views: task → the adapters that the dataset's rows pass through before it sees them.
+        tradeoffs: between objectives that the tasks fulfil more or less, for reports.
+
+    Raises:
+        SpecError: something else than these is given.
+
+    Example:
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> experiment = Experiment(
+        ...     "shouting",
+        ...     Dataset.from_rows([{"input": "a", "expected": "A"}]),
+        ...     {"upper": str.upper},
+        ...     {"same": lambda output, expected: output == expected},
+        ...     [Measure("same", Accuracy())],
+        ... )
+        >>> experiment.run().aggregation.table()["value"].to_pylist()
+        [1.0]
+    """
+
+    name: str
+    dataset: Dataset
+    tasks: Mapping[str, Any]
+    scorers: Mapping[str, Any]
+    measures: Sequence[Measure]
+    policy: Policy = field(default_factory=Policy)
+    replications: int | None = None
+    seed: int = 0
+    origin: dict[str, Any] = field(default_factory=dict)
+    views: Mapping[str, Any] = field(default_factory=dict)
+    tradeoffs: Sequence[Trade] = ()
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Experiment:
+        """The experiment that a YAML file describes, with its code loaded and its dataset opened.
+
+        Raises:
+            SpecError: the file cannot work; every fault with its line.
+            DataError: the dataset or recorded outputs break their rules, or there are no examples.
+        """
+        path = Path(path)
+        spec, document = read(path)
+        folder = path.parent
+        tasks: dict[str, Task[Any, Any]] = {}
+        views: dict[str, Pipeline] = {}
+        scorers: dict[str, Scorer] = {}
+        measures: dict[Place, list[Measure]] = {}
+        for name, task in spec.tasks.items():
+            with document.at("tasks", name):
+                tasks[check_name(name)] = build.task(task, folder)
+            with document.at("tasks", name, "view"):
+                if task.view is not None:
+                    views[name] = build.view(task.view, spec.dataset)
+        for name, scorer in spec.scorers.items():
+            with document.at("scorers", name):
+                scorers[check_name(name)] = build.scorer(scorer, folder)
+        for i, metric in spec.metrics.items():
+            with document.at("metrics", i):
+                measures["metrics", i] = [build.measure(metric, spec.scorer_names)]
+        for i, rule in spec.fairness.items():
+            with document.at("fairness", i):
+                measures["fairness", i] = build.fairness(rule, spec.scorer_names)
+        trades: dict[Place, Trade] = {}
+        for i, trade in spec.tradeoffs.items():
+            with document.at("tradeoffs", i):
+                trades["tradeoffs", i] = build.tradeoff(trade)
+        any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
+        errors = transient(spec.run, folder, document, any_name)
+        with document.at("run", "rate"):
+            policy = spec.run.policy(errors)
+        dataset = build.dataset(spec, folder, document)
+        check_fit(spec, document, dataset if spec.whole else None, tasks, views, scorers, measures, trades)
+        document.check()
+        assert spec.name is not None
+        assert dataset is not None
+        return cls(
+            spec.name,
+            dataset,
+            tasks,
+            scorers,
+            [measure for those in measures.values() for measure in those],
+            policy,
+            spec.run.replications,
+            spec.run.seed,
+            {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(path.read_bytes()).hexdigest()[:32]},
+            views,
+            [*trades.values()],
+        )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dataset, Dataset):
+            raise SpecError(f"dataset must be a Dataset, not {kind_of(self.dataset)}; see Dataset.from_file")
+        given: Any
+        for what, given in (("task", self.tasks), ("scorer", self.scorers)):
+            if not isinstance(given, Mapping) or not given:
+                raise SpecError(f"{what}s must be a mapping name: {what} with at least one, not {kind_of(given)}")
+        measures: Any = self.measures
+        if not isinstance(measures, list | tuple) or not measures or not all(isinstance(m, Measure) for m in measures):
+            raise SpecError("measures must be a list of Measure(scorer, metric) with at least one")
+        if not isinstance(self.policy, Policy):
+            raise SpecError(f"policy must be a Policy, not {kind_of(self.policy)}")
+        names: Any = (self.name, *self.tasks, *self.scorers)
+        for name in names:
+            if not isinstance(name, str):
+                raise SpecError(f"a name must be text, not {name!r}")
+            check_name(name)
+        for name, task in self.tasks.items():
+            try:
+                as_task(task)
+            except SpecError as error:
+                raise SpecError(f"tasks.{name}: {error}") from None
+        for name in self.views:
+            if name not in self.tasks:
+                raise SpecError(f"views.{name}: no task is called so{registry.nearest(name, self.tasks)}")
+        made = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
+        self.measures = ranged(measures, {name: scorer.ranges for name, scorer in made.items()})
+        check_measures(self.measures, {name: scorer.readable for name, scorer in made.items()}, self.dataset.roles)
+        for measure in self.measures:
+            check_answers(measure.metric, self.tasks, self.replications)
+        for trade in self.tradeoffs:
+            check_trade(trade, [*self.tasks], made, self.measures, self.dataset)
+
+    def run_name(self, task: str) -> str:
+        """What runs and evaluations of a task are called in stores."""
+        return f"{_part(self.name)}/{_part(task)}"
+
+    def seen_by(self, task: str) -> Dataset:
+        """The dataset as a task sees it."""
+        return self.dataset.view(self.views[task]) if task in self.views else self.dataset
+
+    def run(
+        self,
+        store: Store | None = None,
+        *,
+        limit: int | None = None,
+        fresh: bool = False,
+        retry_failed: bool = False,
+        calls: bool = True,
+        only: str | None = None,
+        resume: tuple[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> Results:
+        """Runs, grades and summarises; does only what is not stored yet.
+
+        Args:
+            store: where everything is kept; in memory if not given.
+            limit: only the first examples.
+            fresh: make all calls and grades anew.
+            retry_failed: make the calls and grades anew that failed.
+            calls: whether tasks may be called; if not, the run that has a task's name is graded again.
+            only: the one task to run.
+            resume: the (kind, id) of an open run or evaluation of that task that must be continued.
+            progress: shows how far each step is.
+        """
+        store = store or MemoryStore()
+        runner = Runner(store, self.policy, progress=progress)
+        grading = replace(self.policy, rate=None, total_timeout=None)  # these are for the tasks
+        evaluator = Evaluator(store, grading, progress=progress)
+        anew: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
+        resumed = dict([resume]) if resume else {}
+        results = []
+        for name, task in self.tasks.items():
+            if only not in (None, name):
+                continue
+            full = self.run_name(name)
+            origin = self.origin | {"task": name, "limit": limit}
+            graded = resumed.get("evaluations")
+            if graded:
+                run = Run(store, store.manifest("evaluations", graded)["provenance"]["run"])
+            elif not calls:
+                run = _finished(store, full)
+            else:
+                run = runner.run(
+                    task,
+                    self.seen_by(name),
+                    name=full,
+                    limit=limit,
+                    replications=self.replications,
+                    seed=self.seed,
+                    resume=resumed.get("runs"),
+                    origin=origin,
+                    **anew,
+                )
+            evaluation = evaluator.evaluate(run, self.scorers, name=full, resume=graded, origin=origin, **anew)
+            results.append(Result(name, run, evaluation))
+        evaluations = [result.evaluation for result in results]
+        whole = check_name(self.name) if len(results) == len(self.tasks) else None
+        labels = [result.task for result in results]
+        aggregation = Aggregator(store).aggregate(
+            evaluations,
+            self.measures,
+            labels=labels,
+            name=whole,
+            origin=self.origin,
+            tradeoffs=[trade.spec for trade in self.tradeoffs],
+        )
+        return Results(results, aggregation)
+
+
+def _part(name: str) -> str:
+    """A name as part of a longer one, in which a slash parts the names."""
+    return check_name(name).replace("%", "%25").replace("/", "%2F")
+
+
+def _finished(store: Store, name: str) -> Run:
+    id = next((ref.id for ref in store.refs() if (ref.kind, ref.name) == ("runs", name)), None)
+    if id is None or not store.is_sealed("runs", id):
+        raise SpecError(f"there is no finished run {name!r} to grade; run it first, without --no-calls")
+    return Run(store, id)

@@ -1,0 +1,167 @@
+"""What of an experiment does not fit together, found before anything is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.aggregation.aggregator import Measure, check_measures
+from evaluand.aggregation.fairness import check_decided
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.yaml import Document, Place
+from evaluand.core.registry import nearest
+from evaluand.data.adapters.base.adapter import Pipeline
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.preflight import check_gradable
+from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.experiment.parse import Sound
+from evaluand.experiment.spec import KindSpec
+from evaluand.metrics.base.labels import contents
+from evaluand.metrics.base.metric import Metric
+from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
+from evaluand.tradeoff.confidences import label_of
+from evaluand.tradeoff.evaluations import Trade, without_confidences
+
+
+def check_fit(
+    spec: Sound,
+    document: Document,
+    dataset: Dataset | None,
+    tasks: Mapping[str, Task[Any, Any]],
+    views: Mapping[str, Pipeline],
+    scorers: Mapping[str, Scorer],
+    measures: Mapping[Place, Sequence[Measure]],
+    tradeoffs: Mapping[Place, Trade],
+) -> None:
+    """Notes files that are missing and, where there is a dataset, what does not fit it, before anything is called.
+
+    A class of the user's own is left to the runner: to prepare it may load a model.
+    """
+    prepared: dict[str, Task[Any, Any]] = {}
+    for name, task in tasks.items():
+        seen: Dataset | None = None
+        with document.at("tasks", name, "view"):
+            seen = dataset.view(views[name]) if dataset is not None and name in views else dataset
+        with document.at("tasks", name):
+            task.identify()
+            if seen is not None and (isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask)):
+                prepare(task, seen)
+                prepared[name] = task
+    for name, scorer in scorers.items():
+        with document.at("scorers", name):
+            scorer.identify()
+            if dataset is not None:
+                check_gradable(scorer, dataset, prepared, spec.run.replications)
+    for place, those in measures.items():
+        for measure in those:
+            with document.at(*place):
+                check_answers(measure.metric, tasks, spec.run.replications)
+            if dataset is not None and measure.scorer in scorers:
+                with document.at(*place):
+                    check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
+                    for labels in _truths(dataset) if measure.criterion else ():
+                        check_decided(measure, labels)
+
+    for place, trade in tradeoffs.items():
+        with document.at(*place):
+            check_trade(trade, spec.task_names, scorers, [one for those in measures.values() for one in those], dataset)
+            if dataset is not None and trade.thresholds is not None:
+                known = {name: task for name, task in prepared.items() if not trade.tasks or name in trade.tasks}
+                check_sure(trade, known, scorers, dataset)
+
+
+def check_trade(
+    trade: Trade,
+    tasks: Sequence[str],
+    scorers: Mapping[str, Scorer],
+    declared: Sequence[Measure],
+    dataset: Dataset | None,
+) -> None:
+    """Refuses a trade-off that names what is not there, or reads what scorers do not give.
+
+    Raises:
+        SpecError: names every such thing.
+    """
+    faults = [
+        f"no task is called {task!r}{nearest(task, tasks)}; there are {', '.join(tasks)}"
+        for task in trade.tasks
+        if task not in tasks
+    ]
+    attributes = () if dataset is None else dataset.roles.attributes
+    faults += [
+        f"{name!r} is no attribute of the dataset{nearest(name, attributes)}; name it under attributes"
+        for name in trade.by
+        if dataset is not None and name not in attributes
+    ]
+    tables = {name: scorer.readable for name, scorer in scorers.items()}
+    faults += trade.misfits(tables, declared)
+    for truths in _truths(dataset) if dataset is not None and trade.thresholds is not None else ():
+        try:
+            if contents(truths.type) in ("bools", "integers", "text"):
+                label_of(sorted(pc.unique(truths.drop_null()).to_pylist()), trade.label)
+        except SpecError as error:
+            faults.append(str(error))
+    if faults:
+        raise SpecError("\n".join(dict.fromkeys(faults)))
+
+
+def check_sure(
+    trade: Trade, tasks: Mapping[str, Task[Any, Any]], scorers: Mapping[str, Scorer], dataset: Dataset
+) -> None:
+    """Refuses models whose outputs are known beforehand and have no confidence.
+
+    Raises:
+        SpecError: names them.
+    """
+    of = [one for name, one in scorers.items() if "confidence" in one.columns and trade.scorer in (None, name)]
+    blank = [name for name, task in tasks.items() if len(of) == 1 and _unsure(task, of[0], dataset)]
+    if blank:
+        raise SpecError(without_confidences(blank))
+
+
+def _unsure(task: Task[Any, Any], scorer: Scorer, dataset: Dataset) -> bool:
+    """Whether outputs are known, and all of them are without a confidence."""
+    if isinstance(dataset.roles.expected, Mapping):
+        return False
+    graded = 0
+    for example in dataset:
+        outputs = task.known(example.index, example.id, 0)
+        if outputs is None:
+            return False
+        for output in outputs if example.expected is not None else ():
+            with suppress(DataError):
+                score = scorer.score(output, example.expected)
+                columns = (score.columns if isinstance(score, Score) else None) or {}
+                if columns.get("confidence") is not None or columns.get("scores"):
+                    return False
+                graded += columns.get("prediction") is not None
+    return graded > 0
+
+
+def _truths(dataset: Dataset) -> Iterator[pa.Array]:
+    """The columns of what is expected."""
+    expected = dataset.roles.expected
+    for name in () if expected is None else [expected] if isinstance(expected, str) else expected.values():
+        yield pa.chunked_array([batch.column(0) for batch in dataset.columns([name])]).combine_chunks()
+
+
+def check_answers(metric: Metric, tasks: Mapping[str, Any], replications: int | None) -> None:
+    """Refuses a metric that needs more answers to each example than a task will give.
+
+    Raises:
+        SpecError: names the tasks, and what to do.
+    """
+    given = {name: as_task(task) for name, task in tasks.items()}
+    times = {name: replications or task.replications or 1 for name, task in given.items()}
+    short = [name for name, n in times.items() if n < metric.fewest_answers and not may_give_several(given[name])]
+    if short:
+        k, n = metric.fewest_answers, times[short[0]]
+        once = "once" if n == 1 else f"{n} times"
+        raise SpecError(
+            f"{metric.kind}: k={k} needs {k} answers to each example, but {', '.join(short)} is asked {once};"
+            f" run with replications: {k} or more"
+        )

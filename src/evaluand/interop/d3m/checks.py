@@ -1,0 +1,210 @@
+"""Whether a problem fits its data: its columns, its index, its media and its split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import DataError
+from evaluand.core.registry import nearest
+from evaluand.data.split import Folds
+from evaluand.interop.d3m.dataset import (
+    LEARNING,
+    SHOWN,
+    Column,
+    DatasetDocument,
+    Resource,
+    gathered_positions,
+    read_table,
+)
+from evaluand.interop.d3m.paths import DATASET, held, shown
+from evaluand.interop.d3m.problem import SPLITS_FILE
+from evaluand.interop.d3m.reading import Findings
+from evaluand.interop.d3m.splits import Keys, examine_splits
+from evaluand.problem.problem import Problem, TargetDataset
+
+
+def learning(document: DatasetDocument, targets: TargetDataset) -> Resource | None:
+    """The table to learn from: the one that the targets name, else the one that is called so."""
+    named = {target.resource for target in targets.targets}
+    if len(named) == 1:
+        found = document.resource(next(iter(named)))
+        if found is not None and found.type == "table" and not found.collection:
+            return found
+    return document.learning
+
+
+def fitting_table(
+    number: int, wanted: TargetDataset, dataset: DatasetDocument, document: Path, root: Path, findings: Findings
+) -> pa.Table | None:
+    """The learning table of a dataset; what the problem says of it is held against the dataset's document."""
+    place = f"{shown(document, root)}: inputs.data[{number}]"
+    for i, target in enumerate(wanted.targets):
+        _check_place(target, f"{place}.targets[{i}]", dataset, findings)
+    for i, column in enumerate(wanted.privileged):
+        _check_place(column, f"{place}.privilegedData[{i}]", dataset, findings)
+    if wanted.horizon is not None:
+        _check_place(wanted.horizon.place, f"{place}.forecastingHorizon", dataset, findings)
+    assert dataset.folder is not None
+    name = shown(dataset.folder / DATASET, root)
+    resource = learning(dataset, wanted)
+    if resource is None:
+        findings.fault(f"{name}: dataResources", "no_learning_table", f"no table is called {LEARNING}")
+        return None
+    where = f"{name}: dataResources[{dataset.resources.index(resource)}]"
+    if not resource.index:
+        findings.fault(f"{where}.columns", "no_index", "no column has the role index or multiIndex")
+    read = read_table(dataset.folder, resource, findings, where)
+    if read is None or not resource.index:
+        return None
+    table, row_place = read
+    _check_index(resource, table, row_place, findings)
+    _check_media(dataset, resource, table, row_place, findings, where)
+    return table
+
+
+def _check_place(wanted: Any, place: str, dataset: DatasetDocument, findings: Findings) -> None:
+    """Whether a column is where a problem says, by its number and by its name."""
+    resource = dataset.resource(wanted.resource)
+    if resource is None:
+        known = ", ".join(one.id for one in dataset.resources)
+        told = f"dataset {dataset.id!r} has no resource {wanted.resource!r}; there are {known}"
+        return findings.fault(f"{place}.resID", "no_such_resource", told)
+    if resource.collection or not resource.columns:
+        told = f"resource {resource.id!r} of dataset {dataset.id!r} is no table with columns"
+        return findings.fault(f"{place}.resID", "not_a_table", told)
+    there = next((column for column in resource.columns if column.index == wanted.column), None)
+    named = resource.column(wanted.name)
+    if there is not None and there.name == wanted.name:
+        return None
+    if named is not None:
+        told = f"is {wanted.column}, but in dataset {dataset.id!r} {wanted.name!r} is column {named.index}"
+        return findings.fault(f"{place}.colIndex", "column_mismatch", told)
+    names = [column.name for column in resource.columns]
+    if there is None:
+        told = f"dataset {dataset.id!r} has neither a column {wanted.column} nor one called {wanted.name!r}"
+        return findings.fault(f"{place}.colName", "no_such_column", told + nearest(wanted.name, names))
+    told = f"is {wanted.name!r}, but column {wanted.column} of dataset {dataset.id!r} is called {there.name!r}"
+    return findings.fault(f"{place}.colName", "column_mismatch", told)
+
+
+def _check_index(resource: Resource, table: pa.Table, where: Any, findings: Findings) -> None:
+    """The index has no empty values, and names each row once unless it is a multiIndex."""
+    for column in resource.index:
+        values = table.column(column.name)
+        empty = np.flatnonzero(values.is_null().to_numpy())
+        for row in empty[:SHOWN].tolist():
+            findings.fault(where(row), "empty_index", f"{column.name} is empty")
+    first = resource.index[0]
+    if "multiIndex" in first.roles:
+        return
+    codes = gathered_positions(table.column(first.name)).to_numpy()
+    _, seen, back = np.unique(codes, return_index=True, return_inverse=True)
+    for row in np.flatnonzero(seen[back] != np.arange(len(codes)))[:SHOWN].tolist():
+        value, before = table.column(first.name)[row], where(int(seen[back[row]]))
+        findings.fault(where(row), "twice", f"{first.name} {value} is there twice (first at {before})")
+
+
+def _check_media(
+    dataset: DatasetDocument, resource: Resource, table: pa.Table, where: Any, findings: Findings, place: str
+) -> None:
+    """Files that columns name are there, where the folder of media is there at all."""
+    for i, column in enumerate(resource.columns):
+        if column.refers_to is None or not column.refers_to.item or column.name not in table.column_names:
+            continue
+        media = dataset.resource(column.refers_to.resource)
+        if media is None or dataset.folder is None:
+            continue
+        folder = dataset.folder / media.path
+        if not folder.is_dir():
+            findings.note(f"{place}.columns[{i}].refersTo", "no_media", f"there is no folder {media.path}")
+        names = table.column(column.name).cast(pa.string()).unique().drop_null().to_pylist()
+        bad = {name: code for name in names if (code := _media_fault(dataset, column, name, folder))}
+        values = table.column(column.name).cast(pa.string())
+        lost = np.flatnonzero(pc.is_in(values, pa.array([*bad], pa.string())).to_numpy())
+        for row in lost[:SHOWN].tolist():
+            name = values[row].as_py()
+            told = "leads out of its folder" if bad[name] == "unsafe_path" else f"is not in {media.path}"
+            findings.fault(where(row), bad[name], f"{column.name}: {name!r} {told}")
+
+
+def _media_fault(dataset: DatasetDocument, column: Column, name: str, folder: Path) -> str | None:
+    try:
+        file = dataset.media(column, name)
+    except DataError:
+        return "unsafe_path"
+    return "no_such_media" if folder.is_dir() and not file.is_file() else None
+
+
+def fitting_splits(
+    problem: Problem,
+    dataset: DatasetDocument | None,
+    table: pa.Table | None,
+    document: Path,
+    root: Path,
+    findings: Findings,
+) -> Folds | None:
+    """The split of the file, held against what the problem says of it and against the rows of the main dataset."""
+    division = problem.division
+    if division is None:
+        return None
+    place = f"{shown(document, root)}: inputs.dataSplits"
+    path = document.parent / (division.file or SPLITS_FILE)
+    try:
+        held(path, document.parent)
+    except DataError:
+        findings.fault(f"{place}.splitsFile", "unsafe_path", f"{division.file!r} leads out of the folder")
+        return None
+    if not path.is_file():
+        findings.fault(
+            f"{place}.splitsFile", "no_such_file", f"there is no file {division.file} in the problem's folder"
+        )
+        return None
+    if table is None or dataset is None:
+        return None
+    resource = learning(dataset, problem.datasets[problem.main])
+    assert resource is not None
+    folds = examine_splits(path, keys_of(resource, table), findings)
+    if folds is None:
+        return None
+    _check_division(folds, problem, place, findings)
+    return folds
+
+
+def _check_division(folds: Folds, problem: Problem, place: str, findings: Findings) -> None:
+    """Whether the file divides as the document says; a part of the data cannot tell how large the whole was."""
+    division = problem.division
+    assert division is not None
+    repeats, n = folds.numbers.shape
+    if repeats != division.repeats:
+        told = f"says {division.repeats} repeats, and the file has {repeats}"
+        findings.note(f"{place}.numRepeats", "other_split", told)
+    tested = (folds.numbers >= 0).sum(axis=1)
+    if division.method == "folds":
+        if folds.count != division.folds:
+            findings.fault(
+                f"{place}.numFolds", "other_split", f"is {division.folds}, and the file has {folds.count} folds"
+            )
+        elif (tested < n).any():
+            told = f"kFold, but the file tests {int(tested.min()):,} of {n:,} examples in a repeat"
+            findings.fault(f"{place}.method", "never_tested", told)
+        return
+    if folds.count > 1:
+        findings.fault(f"{place}.method", "other_split", f"is holdOut, and the file has {folds.count} folds")
+    elif division.test is not None and tested.min() > 0 and tested.max() < n:
+        share = tested.max() / n
+        if abs(share - division.test) > max(0.01, 1 / n):
+            told = f"is {division.test:g}, and the file tests {share:.3g} of the examples"
+            findings.note(f"{place}.testSize", "other_split", told)
+
+
+def keys_of(resource: Resource, table: pa.Table) -> Keys:
+    gathers = resource.gathers
+    columns = {c.name: table.column(c.name).combine_chunks() for c in resource.index}
+    columns = {n: v.chunk(0) if isinstance(v, pa.ChunkedArray) else v for n, v in columns.items()}
+    by = gathered_positions(table.column(gathers.name)).to_numpy() if gathers else np.arange(len(table))
+    return Keys(columns, by, repeated="multiIndex" in resource.index[0].roles)

@@ -1,0 +1,149 @@
+"""A problem solved by an estimator: its predictions and scores written where the problem wants them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from evaluand.core.errors import DataError, SpecError, TaskError
+from evaluand.core.files.cells import TYPES, typed
+from evaluand.data.dataset import Dataset
+from evaluand.data.split import Folds
+from evaluand.interop.d3m.columns import BY_CLASS, Form, form_of, reads_of
+from evaluand.interop.d3m.dataset import write_csv
+from evaluand.interop.d3m.folder import ProblemFolder, open_folder
+from evaluand.interop.d3m.judge import scorable
+from evaluand.interop.d3m.paths import held
+from evaluand.interop.d3m.predictions import CONFIDENCE
+from evaluand.interop.d3m.scores import Layout, Scores, score
+from evaluand.interop.d3m.truth import tested
+from evaluand.run.runner import Runner
+from evaluand.run.tasks.estimator import EstimatorTask
+from evaluand.store.store import MemoryStore, Store
+from evaluand.store.tables import COMPLETED, SKIPPED
+
+
+def solve(
+    problem: str | os.PathLike[str] | ProblemFolder,
+    estimator: Any,
+    *,
+    definition: str | None = None,
+    layout: Layout = "3.1.1",
+    seed: int = 0,
+    force: bool = False,
+    store: Store | None = None,
+) -> Scores:
+    """Fits an estimator on each part of a problem's split, and writes its predictions and their scores.
+
+    Where the split has several repeats or folds, each has a file of its own, such as
+    `predictions_repeat0_fold1.csv`. Where the problem asks for areas under ROC curves, or for another metric of
+    probabilities, there is a row for each class with its probability as confidence.
+
+    Args:
+        problem: the folder, with target values of all rows that are learnt from.
+        estimator: as `EstimatorTask` takes it: what has fit and predict, or makes such.
+        definition: see `score`.
+        layout: of scores.csv.
+        seed: what random states of the estimator are made from.
+        force: whether files that are there are replaced.
+        store: where the run is kept; in memory if not given.
+
+    Raises:
+        DataError: not even predictions that are all right could be scored.
+        SpecError: a file is there already, or estimator and problem do not fit together.
+        TaskError: the estimator failed.
+
+    Example:
+        >>> from sklearn.dummy import DummyClassifier
+        >>> solve("185_baseball", DummyClassifier()).rows[0].value  # doctest: +SKIP
+        0.31...
+    """
+    folder = problem if isinstance(problem, ProblemFolder) else open_folder(problem)
+    data, folds = folder.dataset(), folder.folds()
+    parts = [(r, f) for r in range(len(folds.numbers)) for f in range(folds.count) if len(folds.test(r, f))]
+    place = folder.predictions_path
+    files = {part: held(_file(place, part, len(parts)), folder.root) for part in parts}
+    _check_new([*files.values(), folder.scores_path], force)
+    known, findings = tested(folder, None, None)
+    findings.check()
+    assert known is not None
+    faults = [*scorable(known, definition)]
+    if faults:
+        raise DataError(faults)
+    form = form_of(folder.problem, folder.resource())
+    answers = _answers(data, folds, estimator, seed, store)
+    for (repeat, fold), path in files.items():
+        rows = folds.test(repeat, fold).tolist()
+        write_csv(_table(folder, form, rows, [answers[repeat, place] for place in rows]), path)
+    scores = score(folder, [*files.values()], definition=definition)
+    scores.write(folder.scores_path, layout, force=force)
+    return scores
+
+
+def _file(place: Path, part: tuple[int, int], parts: int) -> Path:
+    return place if parts == 1 else place.with_name(f"{place.stem}_repeat{part[0]}_fold{part[1]}{place.suffix}")
+
+
+def _check_new(files: Sequence[Path], force: bool) -> None:
+    if files[-1] in files[:-1]:
+        raise SpecError(f"{files[-1]}: is named for predictions and for scores; name one file for each")
+    there = [str(path) for path in files if path.exists()]
+    if there and not force:
+        raise SpecError(f"{', '.join(there[:3])}: is there already; move it, or give force=True")
+
+
+def _answers(data: Dataset, folds: Folds, estimator: Any, seed: int, store: Store | None) -> dict[tuple[int, int], Any]:
+    """(repeat, position of the example) → the estimator's response."""
+    run = Runner(store or MemoryStore()).run(EstimatorTask(estimator, folds), data, seed=seed)
+    places = {index: place for place, index in enumerate(data.indices)}
+    found = {}
+    for row in run:
+        if row.status == COMPLETED and row.responses:
+            found[row.replication, places[row.index]] = row.responses[0]
+        elif row.status != SKIPPED:
+            told = (row.error or {}).get("message", "it gave no answer")
+            raise TaskError(f"repeat {row.replication}, fold {row.fold}: {told}")
+    return found
+
+
+def _table(folder: ProblemFolder, form: Form, tested: Sequence[int], answers: Sequence[Any]) -> pa.Table:
+    """The rows of a file of predictions."""
+    targets = [*form.targets]
+    given = [answer if len(targets) > 1 else {targets[0]: answer} for answer in answers]
+    rows = pa.array(tested, pa.int64())
+    index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
+    if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
+        return _by_class(index, targets[0], form, [answer[targets[0]] for answer in given])
+    predicted = {name: _array([_prediction(answer[name]) for answer in given], form.targets[name]) for name in targets}
+    return pa.table({**index, **predicted})
+
+
+def _by_class(index: Mapping[str, pa.Array], target: str, form: Form, answers: Sequence[Any]) -> pa.Table:
+    """A row for each class of each example, with its probability."""
+    if not all(isinstance(answer, Mapping) for answer in answers):
+        raise SpecError(
+            "the problem has a metric of probabilities, such as rocAuc, and the estimator has no predict_proba"
+        )
+    chances = [answer["probabilities"] for answer in answers]
+    rows = pa.array([place for place, each in enumerate(chances) for _ in each], pa.int64())
+    labels = pa.array([label for each in chances for label in each], pa.string())
+    if form.targets[target] in TYPES:
+        labels = typed(labels, form.targets[target], _refuse)
+    sure = pa.array([chance for each in chances for chance in each.values()], pa.float64())
+    return pa.table({**{name: values.take(rows) for name, values in index.items()}, target: labels, CONFIDENCE: sure})
+
+
+def _refuse(row: int, message: str) -> None:
+    raise SpecError(f"the estimator's class {message}")
+
+
+def _prediction(answer: Any) -> Any:
+    return answer["prediction"] if isinstance(answer, Mapping) else answer
+
+
+def _array(values: list[Any], kind: str) -> pa.Array:
+    return pa.array([str(value) for value in values] if kind == "text" else values)

@@ -1,0 +1,201 @@
+"""Folders of problems written: whole, or not at all, and nothing that is there is replaced unasked."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import SpecError
+from evaluand.core.registry import nearest
+from evaluand.data.dataset import Dataset
+from evaluand.data.split import Folds
+from evaluand.interop.d3m.dataset import (
+    LEARNING,
+    Column,
+    DatasetDocument,
+    Resource,
+    described,
+    write_csv,
+    write_dataset,
+)
+from evaluand.interop.d3m.folder import ProblemFolder, open_folder
+from evaluand.interop.d3m.paths import DATASET, PROBLEM, held
+from evaluand.interop.d3m.problem import SPLITS_FILE, write_problem
+from evaluand.interop.d3m.splits import Keys, write_splits
+from evaluand.problem.problem import Problem
+from evaluand.store import tables as rows
+from evaluand.store.tables import INDEX
+
+
+def write_folder(
+    path: str | os.PathLike[str],
+    problem: Problem,
+    dataset: Dataset,
+    folds: Folds | None = None,
+    *,
+    version: str = "4.1.1",
+    overwrite: bool = False,
+) -> ProblemFolder:
+    """Writes a problem with its data as `NAME_dataset`, `NAME_problem` and `NAME_solution`, and opens it.
+
+    The table to learn from has the dataset's `_index_` as d3mIndex, then its columns. Where the problem's targets are
+    in it follows from their names. Where a target is a list of texts or of boxes, an example has a row for each of
+    them, or one that is empty, and d3mIndex is a multiIndex.
+
+    Args:
+        path: the folder to be made; its name is NAME.
+        problem: with one dataset.
+        dataset: the examples.
+        folds: their split; made by the problem's division where none is given.
+        version: of the schema.
+        overwrite: whether files of these names that are in the folder are replaced; others stay.
+
+    Raises:
+        SpecError: the folder is there already, the problem has not one dataset, a target is no column, or the split's
+            file would be the problem's document.
+        DataError: the version cannot say what the problem says, or a link in the folder leads out of it.
+    """
+    root = Path(path)
+    if not overwrite and os.path.lexists(root) and not (root.is_dir() and not any(root.iterdir())):
+        raise SpecError(f"{root}: is there already; give a new folder, or overwrite=True")
+    if len(problem.datasets) != 1:
+        raise SpecError(f"a folder is written of a problem with one dataset, not {len(problem.datasets)}")
+    splits = (problem.division.file if problem.division else None) or SPLITS_FILE
+    if PurePosixPath(splits.casefold()) == PurePosixPath(PROBLEM.casefold()):
+        raise SpecError(f"division.file: {splits!r} is the problem's own document; call the split otherwise")
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{root.name[:100]}-", dir=root.parent) as place:
+        draft = Path(place) / "folder"
+        _write(draft, Path(os.path.abspath(root)).name, problem, dataset, folds, splits, version)
+        _put(draft, root)
+    return open_folder(root)
+
+
+def _write(
+    root: Path, name: str, problem: Problem, dataset: Dataset, folds: Folds | None, splits: str, version: str
+) -> None:
+    table, columns, positions = _learning_table(dataset, [target.name for target in problem.targets])
+    placed = _placed(problem, [column.name for column in columns])
+    if folds is None and placed.division is not None:
+        folds = placed.division.split().assign(dataset)
+    resource = Resource(
+        id=LEARNING,
+        path=f"tables/{LEARNING}.csv",
+        type="table",
+        formats=("text/csv",),
+        columns=tuple(_with_target_role(column, placed) for column in columns),
+    )
+    document = DatasetDocument(id=placed.datasets[0].id, name=dataset.name, resources=(resource,))
+    places = {part: root / f"{name}_{part}" for part in ("dataset", "problem", "solution")}
+    for part in places.values():
+        part.mkdir(parents=True)
+    write_problem(placed, places["problem"] / PROBLEM, version)
+    write_dataset(document, places["dataset"] / DATASET, version)
+    write_csv(table, places["dataset"] / resource.path)
+    if folds is not None:
+        repeated = len(table) > len(dataset)
+        keys = Keys({"d3mIndex": table.column("d3mIndex").combine_chunks()}, positions, repeated)
+        write_splits(places["problem"] / splits, folds, keys)
+
+
+def _put(draft: Path, root: Path) -> None:
+    """Brings a folder to its place; where there is one, file by file."""
+    if not os.path.lexists(root):
+        os.replace(draft, root)
+        return
+    made = sorted(draft.rglob("*"))
+    for path in made:  # all are looked at before any is replaced
+        place = held(root / path.relative_to(draft), root)
+        if place.exists() and place.is_dir() != path.is_dir():
+            raise SpecError(f"{place}: is {'a folder' if place.is_dir() else 'a file'}; move it away")
+    for path in made:
+        place = root / path.relative_to(draft)
+        if path.is_dir():
+            place.mkdir(exist_ok=True)
+        else:
+            os.replace(path, place)
+
+
+def _learning_table(
+    dataset: Dataset, targets: list[str]
+) -> tuple[pa.Table, list[Column], np.ndarray[Any, np.dtype[np.int64]]]:
+    """The examples as cells of text, what describes them, and the example of each row."""
+    names = [name for name in dataset.schema.names if name not in (INDEX, "d3mIndex")]
+    source = pa.Table.from_batches(dataset.columns([INDEX, *names]))
+    lists = [name for name in targets if name in names and _is_several(source.schema.field(name).type)]
+    positions = np.arange(len(source))
+    if lists:
+        source, positions = _by_item(source, lists)
+    table = {"d3mIndex": source.column(INDEX)}
+    columns = [Column(index=0, name="d3mIndex", type="integer", roles=("multiIndex" if lists else "index",))]
+    kinds = dict(described(source.schema))
+    for i, name in enumerate(names, 1):
+        values = source.column(name)
+        if kinds[name] == "realVector":
+            values = pc.binary_join(values.cast(pa.list_(pa.string())), ",")
+        elif kinds[name] == "string" and rows.is_json(source.schema.field(name)):
+            kinds[name] = "json"
+        elif kinds[name] == "string" and not pa.types.is_string(values.type):
+            values = _as_text(name, values)
+        table[name] = values
+        columns.append(Column(index=i, name=name, type=kinds[name], roles=("attribute",)))
+    return pa.table(table), columns, positions
+
+
+def _is_several(kind: pa.DataType) -> bool:
+    """Whether a value is several labels or boxes, and not one vector."""
+    return pa.types.is_list(kind) and not pa.types.is_primitive(kind.value_type)
+
+
+def _by_item(table: pa.Table, lists: list[str]) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int64]]]:
+    """A row for each item of lists that are equally long, or an empty one, and which row each comes from."""
+    held = {name: pa.concat_arrays(table.column(name).chunks) for name in lists}
+    lengths = [np.asarray(pc.fill_null(pc.list_value_length(values), 0)) for values in held.values()]
+    if any((length != lengths[0]).any() for length in lengths):
+        raise SpecError(f"the lists of {', '.join(lists)} are of different lengths; they share the rows of an example")
+    rows = np.repeat(np.arange(len(table)), np.maximum(lengths[0], 1))
+    first = np.concatenate([[True], rows[1:] != rows[:-1]])
+    items = np.where(lengths[0][rows] > 0, np.cumsum(lengths[0][rows] > 0) - 1, 0)
+    taken = table.take(pa.array(rows))
+    for name, values in held.items():
+        cells = values.flatten().take(pa.array(items, mask=first & (lengths[0][rows] == 0)))
+        taken = taken.set_column(taken.column_names.index(name), name, cells)
+    return taken, rows
+
+
+def _as_text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowException:
+        raise SpecError(f"column {name!r} of the type {values.type} has no form in a CSV file; leave it out") from None
+
+
+def _with_target_role(column: Column, problem: Problem) -> Column:
+    targets = [target.name for target in problem.targets]
+    return replace(column, roles=("suggestedTarget",)) if column.name in targets else column
+
+
+def _placed(problem: Problem, names: list[str]) -> Problem:
+    """The problem with its columns where the table has them."""
+    [dataset] = problem.datasets
+
+    def placed(column: Any) -> Any:
+        if column.name not in names:
+            raise SpecError(f"the dataset has no column {column.name!r}{nearest(column.name, names)}")
+        return replace(column, resource=LEARNING, column=names.index(column.name))
+
+    horizon = dataset.horizon and replace(dataset.horizon, place=placed(dataset.horizon.place))
+    moved = replace(
+        dataset,
+        targets=tuple(map(placed, dataset.targets)),
+        privileged=tuple(map(placed, dataset.privileged)),
+        horizon=horizon,
+    )
+    return replace(problem, datasets=(moved,))

@@ -1,0 +1,310 @@
+"""Files of repositories: names made of any id, and rows appended to one file.
+
+A name is made one to one from an id, holds no separator and no dot, is told apart where upper and lower case are not,
+and is reserved nowhere: `../x`, `CON`, `A` and `a` and text of 300 characters are all files below the repository's
+root. Plain ids in lower case, such as UUIDs, are their own names, as in the SDKs' folders.
+
+Rows are lines of JSON, each appended by one `write`: what is finished survives the death of the process, and a line cut
+off by it is no row. The last line of an example counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import reprlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import orjson
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
+
+from evaluand.core.errors import EngineError
+from evaluand.interop.pharia.domain import Refused
+
+_PLAIN = re.compile(r"[a-z0-9_-]+")
+_RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
+_LONGEST = 120  # of 255 bytes that a file system takes, since endings are added
+_CUT = "%-"  # in no escaped name: there, a digit follows each percent sign
+
+
+def file_name(id: str) -> str:
+    """The name of the file or folder for an id.
+
+    Example:
+        >>> file_name("my-run_2"), file_name("../x"), file_name("A"), file_name("con")
+        ('my-run_2', '%2E%2E%2Fx', '%41', '%63on')
+    """
+    name = id
+    if not _PLAIN.fullmatch(id):
+        name = "".join(map(_escaped, id)) or "%"
+    elif _RESERVED.fullmatch(id):
+        name = f"%{ord(id[0]):02X}{id[1:]}"
+    if len(name) <= _LONGEST:
+        return name
+    return name[:60] + _CUT + hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def id_of(name: str) -> str | None:
+    """The id that a name was made from; None for a cut one, whose id is inside the file.
+
+    A name that no id has is one that the SDKs wrote: it is the id itself.
+    """
+    if _CUT in name:
+        return None
+    id = "" if name == "%" else unquote_to_bytes(name.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+    return id if file_name(id) == name else name
+
+
+def place(folder: Path, id: str, suffix: str = "") -> Path:
+    """Where an id's file or folder is to be read: under its name, or under the id itself where the SDKs wrote it so."""
+    path = folder / (file_name(id) + suffix)
+    return path if path.exists() else sdk_place(folder, id, suffix)
+
+
+def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
+    """Where the SDKs wrote an id's file or folder, whether or not there is one under its own name as well."""
+    path = folder / (file_name(id) + suffix)
+    if path.name == id + suffix or id_of(id) != id or not folder.is_dir():
+        return path
+    return folder / (id + suffix) if id + suffix in os.listdir(folder) else path
+
+
+def exact_text(value: Any, indent: int | None = None) -> bytes:
+    """A value as JSON, in which a number that is undefined stays so: `NaN`, not `null`.
+
+    Raises:
+        Refused: it cannot be written as JSON.
+    """
+    try:
+        text = to_json(plain := to_jsonable_python(value), indent=indent)
+        if b"null" in text:  # a model's JSON has it also for numbers that are undefined
+            text = to_json(_as_undefined(plain, value), indent=indent)
+        return text
+    except (PydanticSerializationError, UnicodeError) as error:
+        told = "it holds half a character (a lone surrogate)" if "surrogates" in str(error) else str(error)
+        raise Refused(f"{reprlib.repr(value)} cannot be kept: {told}") from None
+
+
+def read_text(path: Path) -> bytes | None:
+    """A file's content, or None where there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def heads(folder: Path, suffix: str) -> list[str]:
+    """The ids of the heads in a folder, sorted."""
+    if not folder.is_dir():
+        return []
+    names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(suffix) and entry.name[0] != "."]
+    found = (id_of(name.removesuffix(suffix)) or _id_inside(folder / name) for name in names)
+    return sorted(set(found))
+
+
+class Rows:
+    """The rows of one run or evaluation, one of each example; safe from any number of threads and processes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        self._read_to = 0
+        self._descriptor: int | None = None
+
+    def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
+        """Adds a row.
+
+        Args:
+            example_id: whose row it is.
+            value: JSON text.
+            failed: whether the value is how it failed.
+        """
+        head = to_json({"example_id": example_id, "failed": failed})[:-1]
+        self._append(head + b',"value":' + value + b"}\n")
+
+    def take_back(self, example_id: str) -> None:
+        """Adds a line that says that the rows of an example so far are none."""
+        self._append(to_json({"example_id": example_id, "taken_back": True}) + b"\n")
+
+    def close(self) -> None:
+        """Lets go of the file until a row is added again."""
+        with self._lock:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+    def __del__(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+    def ids(self) -> list[str]:
+        """The ids of the examples that have a row, sorted."""
+        with self._lock:
+            self._catch_up()
+            return sorted(self._places)
+
+    def get(self, example_id: str) -> dict[str, Any] | None:
+        """An example's row: `example_id`, `failed` and `value`; the last one where there are several."""
+        found = self.all(example_id)
+        return found[-1] if found else None
+
+    def all(self, example_id: str) -> list[dict[str, Any]]:
+        """All rows of an example, in the order in which they were written."""
+        with self._lock:
+            self._catch_up()
+            places = list(self._places.get(example_id, ()))
+        return list(self._rows(places))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self._rows([self._places[id][-1] for id in self.ids()])
+
+    def _append(self, line: bytes) -> None:
+        with self._lock:
+            if self._descriptor is None:
+                self._descriptor = self._begin()
+            written = 0
+            try:
+                written = os.write(self._descriptor, line)
+            finally:
+                if written != len(line):
+                    self._give_up(self._descriptor, written)
+        if written != len(line):
+            raise EngineError(f"{self.path}: only a part of a row could be written; is the disk full?")
+
+    def _give_up(self, descriptor: int, written: int) -> None:
+        """Ends a line that was cut, now if there is room for that, or else when the file is opened again."""
+        self._descriptor = None
+        if written:
+            with suppress(OSError):
+                os.write(descriptor, b"\n")
+        os.close(descriptor)
+
+    def _begin(self) -> int:
+        """Makes the file, and ends a line that a dead process has left."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab+") as file:
+            size = file.seek(0, os.SEEK_END)
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+                file.write(b"\n")
+        return os.open(self.path, os.O_WRONLY | os.O_APPEND)
+
+    def _catch_up(self) -> None:
+        """Reads what was added since; a last line without its end is left for later."""
+        try:
+            if os.stat(self.path).st_size == self._read_to:
+                return
+        except FileNotFoundError:
+            return
+        with self.path.open("rb") as file:
+            file.seek(self._read_to)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                id, is_row = _example_of(line)
+                if id is not None and is_row:
+                    self._places.setdefault(id, []).append((self._read_to, len(line)))
+                elif id is not None:
+                    self._places.pop(id, None)
+                self._read_to += len(line)
+
+    def _rows(self, places: Sequence[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+        if not places:
+            return
+        with self.path.open("rb") as file:
+            for offset, size in places:
+                yield from_json(os.pread(file.fileno(), size, offset))
+
+
+class SdkRows:
+    """The rows that the SDKs wrote, a file for each; read only.
+
+    Args:
+        folder: where the files are.
+        row: the row that a file's content stands for.
+    """
+
+    def __init__(self, folder: Path, row: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        self._folder, self._make = folder, row
+        self._names: dict[str, Path] = {}
+        self._listed: int | None = None
+
+    def ids(self) -> list[str]:
+        """The ids of the examples that have a row, sorted."""
+        self._list()
+        return sorted(self._names)
+
+    def get(self, example_id: str) -> dict[str, Any] | None:
+        """An example's row, as those of `Rows`."""
+        self._list()
+        path = self._names.get(example_id)
+        return None if path is None else self._make(from_json(path.read_bytes()))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for id in self.ids():
+            yield self._make(from_json(self._names[id].read_bytes()))
+
+    def _list(self) -> None:
+        changed = self._folder.stat().st_mtime_ns
+        if changed != self._listed:
+            self._names = {path.stem: path for path in self._folder.glob("*.json")}
+            self._listed = changed
+
+
+class JoinedRows:
+    """The rows of what the SDKs began and evaluand went on with; of an example that has both, its own."""
+
+    def __init__(self, own: Rows, theirs: SdkRows) -> None:
+        self._own, self._theirs = own, theirs
+
+    def ids(self) -> list[str]:
+        """The ids of the examples that have a row, sorted."""
+        return sorted({*self._own.ids(), *self._theirs.ids()})
+
+    def get(self, example_id: str) -> dict[str, Any] | None:
+        """An example's row."""
+        return self._own.get(example_id) or self._theirs.get(example_id)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for id in self.ids():
+            row = self.get(id)
+            if row is not None:
+                yield row
+
+
+def _as_undefined(plain: Any, value: Any) -> Any:
+    """A value's plain data, with the numbers in it that are none."""
+    if plain is None and isinstance(value, float):
+        return value
+    if isinstance(plain, dict) and not isinstance(value, dict):
+        return {key: _as_undefined(item, getattr(value, key, None)) for key, item in plain.items()}
+    if isinstance(plain, dict) and len(plain) == len(value):
+        return {key: _as_undefined(*both) for key, *both in zip(plain, plain.values(), value.values(), strict=True)}
+    if isinstance(plain, list) and isinstance(value, list | tuple) and len(plain) == len(value):
+        return list(map(_as_undefined, plain, value))
+    return plain
+
+
+def _escaped(character: str) -> str:
+    if _PLAIN.fullmatch(character):
+        return character
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def _id_inside(path: Path) -> str:
+    return str(orjson.loads(path.read_bytes())["id"])
+
+
+def _example_of(line: bytes) -> tuple[str | None, bool]:
+    """Whom a line is of, and whether it is a row or takes back those before; of nobody if it was cut off."""
+    try:
+        row = from_json(line)
+        return str(row["example_id"]), "taken_back" not in row
+    except (ValueError, KeyError, TypeError):
+        return None, False

@@ -1,0 +1,146 @@
+"""Traces of examples as rows of a run: each written once, when its first span is closed.
+
+A span costs microseconds so. What is in flight when a process dies is not there: its example has no output either, and
+is run again. Who wants to see it still gives the runner a `FileTracer` beside.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple, cast
+from uuid import UUID
+
+import orjson
+from orjson import Fragment
+
+from evaluand.core.identity import decode, encode
+from evaluand.trace import STATUSES, RootTracer, Span, TaskSpan, Trace, Watcher
+from evaluand.trace.export import at, json_text
+from evaluand.trace.tracers.in_memory import InMemoryTracer
+
+
+class ExampleTracer(RootTracer):
+    """A tracer that hands over each trace, as JSON text, when its first span is closed."""
+
+    def __init__(self, keep: Callable[[bytes], None]) -> None:
+        self._watchers = (_Keeper(keep),)
+
+    def new_trace(self) -> Trace:
+        return Trace(kinds=(_WrittenSpan, _WrittenTaskSpan), watchers=self._watchers)
+
+
+def tracer_of(kept: Iterable[Any]) -> InMemoryTracer:
+    """The traces that an `ExampleTracer` handed over, to be looked at; their ids, times and numbers are the same."""
+    tracer = InMemoryTracer()
+    for each in kept:
+        _restored(tracer, _Kept(*each))
+    return tracer
+
+
+class _WrittenSpan(Span):
+    """A span that keeps its input as it was, the first one too."""
+
+    __slots__ = ()
+    _by_reference: ClassVar[bool] = False
+
+    def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
+        """The plain JSON that other tracers write: of a set a list, of a path its text."""
+        try:
+            return Fragment(encode(orjson.loads(json_text(value))).decode())
+        except Exception:  # whatever code of the value's own does
+            return super()._unstorable(value, attribute, error)
+
+
+class _WrittenTaskSpan(_WrittenSpan, TaskSpan):
+    __slots__ = ()
+
+
+class _Keeper(Watcher):
+    """Hands over a trace when its first span is closed."""
+
+    __slots__ = ("_keep",)
+
+    def __init__(self, keep: Callable[[bytes], None]) -> None:
+        self._keep = keep
+
+    def closed(self, span: Span) -> None:
+        if span._above is not None:
+            return
+        trace, end = span._trace, cast(int, span.end_ns)
+        status = STATUSES.index(span.status)
+        head = (trace.id.hex, span.name, span.kind, span.start_ns, end, status, span._input, span._output)
+        ids = [(each.number, given.hex) for each in trace.spans if (given := each.given_id)]
+        self._keep(orjson.dumps((*head, trace.rows(), ids) if ids else (*head, trace.rows())))
+
+
+class _Kept(NamedTuple):
+    """A trace as it is written; the first span without those values that a row of its own has."""
+
+    id: str
+    name: str
+    kind: str
+    start_ns: int
+    end_ns: int
+    status: int
+    input: Any
+    output: Any
+    rows: list[list[Any]]
+    ids: Sequence[tuple[int, str]] = ()  # of spans that took theirs from elsewhere
+
+
+class _Step(NamedTuple):
+    """Something logged on a span, to be logged again."""
+
+    time_ns: int
+    span: int
+    name: str
+    body: Any
+
+
+def _restored(tracer: InMemoryTracer, kept: _Kept) -> None:
+    """Opens, logs and closes all again in the order in which it was done."""
+    origin = kept.start_ns
+    root = tracer.span(kept.name, at(origin), kind=kept.kind, input=_value(kept.input))
+    root._trace._id = UUID(kept.id)
+    spans: dict[int, Span] = {0: root}
+    logged = deque(sorted(_steps(kept.rows, origin), key=lambda step: step.time_ns))
+    for number, parent, name, kind, start, *_, input, _, attributes, _ in kept.rows:
+        began = origin + start * 1000
+        while logged and logged[0].time_ns < began:
+            _log(spans, logged.popleft())
+        if parent is not None:
+            spans[number] = spans[parent].span(name, at(began), kind=kind, input=_value(input))
+        if attributes:
+            spans[number].set(**_value(attributes))
+    for number, id in kept.ids:
+        spans[number]._id = UUID(id)
+    for step in logged:
+        _log(spans, step)
+    for number, _, _, _, start, duration, status, _, output, _, _ in reversed(kept.rows):
+        if number:
+            _close(spans[number], _value(output), status, None if duration is None else start + duration, origin)
+    _close(root, _value(kept.output), kept.status, 0, kept.end_ns)
+
+
+def _steps(rows: Iterable[list[Any]], origin: int) -> Iterator[_Step]:
+    for row in rows:
+        for name, time, body in row[-1] or ():
+            yield _Step(origin + time * 1000, row[0], name, body)
+
+
+def _log(spans: dict[int, Span], step: _Step) -> None:
+    spans[step.span].log(step.name, _value(step.body), at(step.time_ns))
+
+
+def _close(span: Span, output: Any, status: int, end: int | None, origin: int) -> None:
+    if output is not None:
+        span.record_output(output)
+    if status:
+        span.status = STATUSES[status]
+    if end is not None:
+        span.end(at(origin + end * 1000))
+
+
+def _value(written: Any) -> Any:
+    return decode(orjson.dumps(written)) if isinstance(written, dict | list) else written

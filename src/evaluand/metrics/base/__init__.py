@@ -1,0 +1,1 @@
+"""What a metric is, and what several kinds of metrics have in common."""

@@ -1,0 +1,183 @@
+"""What metrics share that average one number per row: their parameters, weights, clusters and the bootstrap."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from evaluand.metrics.base.metric import (
+    CLUSTER,
+    FEWEST_REPLICATES,
+    VALUE,
+    WEIGHTLESS,
+    Columns,
+    Metric,
+    State,
+    Values,
+    confidence_of,
+    numbers,
+    refuse,
+    weights_of,
+    whole_of,
+)
+from evaluand.metrics.stats.intervals import (
+    CLUSTER_TABLE,
+    bootstrap,
+    cluster_sums,
+    cluster_variance,
+    interval_within,
+    merge_clusters,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfColumn(Metric):
+    """Reads one column, which can be chosen.
+
+    Args:
+        column: the column to read.
+    """
+
+    column: str = VALUE
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Averaging(Metric):
+    """A mean with an interval, by cluster where rows belong together or count by weights.
+
+    A kind's `prepare` gives the number of each row, in the column `value`.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead, where these differ.
+
+    Attributes:
+        method: the name of the interval that is taken without the bootstrap.
+
+    Raises:
+        SpecError: the confidence does not lie between 0 and 1, or the replicates are too few.
+    """
+
+    averages = True
+    method: ClassVar[str]
+
+    weighted: bool = False
+    confidence: float = 0.95
+    bootstrap: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
+        if self.bootstrap is not None:
+            whole_of(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
+        super().__post_init__()
+
+    @property
+    def interval(self) -> str:
+        return f"bootstrap-{self.bootstrap}" if self.bootstrap else self.method
+
+    @property
+    def by_cluster(self) -> bool:
+        return self.weighted or self.bootstrap is not None
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        values = columns[VALUE]
+        state = dict(self.sums(values, group, n_groups))
+        weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(values))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large has no value, and says so
+            if self.weighted:
+                state["weight"] = np.bincount(group, weights, minlength=n_groups)
+                state["weight_value"] = np.bincount(group, weights * values, minlength=n_groups)
+            return state | dict(cluster_sums(values, weights, columns[CLUSTER], group) if CLUSTER in columns else {})
+
+    def merge(self, states: Sequence[State]) -> State:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().merge(states)
+
+    @abstractmethod
+    def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
+        """The state of the rows as if each counted once and belonged to no other."""
+
+    def slope(self, state: State, value: np.ndarray) -> np.ndarray:
+        """How much the shown value changes with the mean of what the state holds."""
+        return np.ones(value.shape)
+
+    def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
+        """With the interval that the spread between clusters gives, about the values of the groups."""
+        found = super().mean_over(state, groups)
+        if self.bootstrap is not None or "cluster_key" not in state:
+            return found
+        key, of, total, weight = (state[name] for name in CLUSTER_TABLE)
+        n = len(state["n"])
+        whole = np.bincount(of, weight, minlength=n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.bincount(of, total, minlength=n) / whole
+            pull = self.slope(state, self.compute(state).value)[of] * (total - mean[of] * weight) / whole[of]
+        ends = [
+            self._ends(found.value[place : place + 1], members, (key, of, pull, weight))
+            for place, members in enumerate(groups)
+        ]
+        low, high = np.array(ends).reshape(-1, 2).T
+        reason = [None if known else why for known, why in zip(np.isfinite(low).tolist(), found.reason, strict=True)]
+        return replace(found, low=low, high=high, reason=reason)
+
+    def _ends(self, value: np.ndarray, members: np.ndarray, table: tuple[np.ndarray, ...]) -> tuple[float, float]:
+        """The interval of a mean of groups, from what each cluster pulls at it."""
+        key, of, pull, weight = table
+        chosen = np.isin(of, members) & (weight > 0)
+        key, weight = key[chosen], weight[chosen]
+        total = pull[chosen] * weight.sum() / len(members)
+        one = dict(zip(CLUSTER_TABLE, (key, np.zeros(len(key), np.int64), total, weight), strict=True))
+        spread = cluster_variance(merge_clusters([one]), np.zeros(1))
+        if not spread.variance > 0 and not np.isfinite(self.range).all():
+            return math.nan, math.nan
+        score = self.method == "wilson" or not spread.variance > 0  # else Student's, as of a single target
+        low, high = interval_within(value, spread, self.range if score else (-math.inf, math.inf), self.confidence)
+        return tuple(np.clip([low[0], high[0]], *self.range).tolist())
+
+    def drawn(self, state: State, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
+        """The ends of the bootstrap's intervals, where it is asked for and tells them; else these."""
+        if not self.bootstrap or "cluster_key" not in state:
+            return low, high
+        ends = bootstrap(state, value, self.confidence, self.bootstrap)
+        return tuple(np.where(np.isnan(end), other, end) for end, other in zip(ends, (low, high), strict=True))
+
+
+def quotient(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The mean of each group; NaN for a sum of weights to which `unweighable` objects."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(total / np.where((weight > 0) & np.isfinite(weight), weight, np.nan))
+
+
+def unweighable(weight: float) -> str | None:
+    """Why rows whose weights have this sum have no mean; None where they have."""
+    if weight == 0:
+        return WEIGHTLESS
+    return None if math.isfinite(weight) else "the weights are too large to be summed"
+
+
+def alone(n: int) -> str:
+    """Why so many scored rows that belong together have no interval."""
+    return "one scored row has no interval" if n == 1 else "one cluster has no interval"
+
+
+def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> np.ndarray:
+    """A column of numbers that are all 0 or 1.
+
+    Raises:
+        SpecError: the column holds something else than numbers.
+        DataError: a scored row has another number; `remedy` is what to do about it.
+    """
+    values = numbers(columns, name, kind)
+    other = (values != 0) & (values != 1)
+    refuse(columns, other, lambda row: f"{name} {values[row]} is neither 0 nor 1{remedy}")
+    return values

@@ -1,0 +1,394 @@
+"""What metrics share that tell how well objects are detected: boxes of images, matched and ranked label by label."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from evaluand.core.errors import DataError, SpecError
+from evaluand.metrics.base.labels import in_order, one_vocabulary
+from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, State, refuse, refuse_empty
+from evaluand.metrics.base.weighted_rows import BLOCK, Statistic
+from evaluand.metrics.detection import Area, Boxes, Definition, check_iou, definition_of, match, steps, steps_up
+from evaluand.metrics.stats.intervals import count_rows
+
+_BOXES: Final = "boxes"
+_ROW: Final = ("label", "sort", "confidence", "corners", "found", "ignored")
+"""What is kept of each box: its label, whether it is a truth or was detected, how surely, where, and at which
+thresholds it is right, or neither right nor wrong. Of true boxes only those are kept that count."""
+
+_TRUTH, _DETECTED, _IMAGE, _TO_ZERO, _TO_ONE = range(5)
+"""The sorts of rows: true boxes, detections, one for each image, and images of which nothing is known but that any
+number of boxes may be wrong, or right."""
+
+COCO: Final = "0.50:0.95"
+
+
+class Detected(NamedTuple):
+    """The rows of one label: first the true boxes, then the detections, from the surest down."""
+
+    name: str | int | None
+    truths: slice
+    detections: slice
+    confidence: np.ndarray
+    found: np.ndarray  # detections × thresholds
+    ignored: np.ndarray  # likewise
+    last: np.ndarray  # where steps end
+    up: list[np.ndarray]  # of each threshold, where those end in which something is right
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfBoxes(Statistic):
+    """The mean over classes of what is told of the boxes of each; reads the table of the scorer `detection`.
+
+    Args:
+        iou: intersection over union from which boxes match; several for the mean over them, and `0.50:0.95` for that
+            of COCO, over .50, .55, … .95.
+        label: only boxes of this label.
+        definition: `standard`, `3.1.1`, `core-2022` or `coco`.
+        area: only boxes of this area.
+        max_detections: how many detections of each image and label count, if not as many as the definition says.
+        weighted: each image counts by its weight.
+        confidence: of the interval, which leaves out images; None for a value without one.
+
+    Raises:
+        SpecError: there is no such definition or area, or a threshold is none.
+    """
+
+    direction = "higher"
+    range = (0.0, 1.0)
+    row_range = (0.0, 1.0)
+    keeps: ClassVar[tuple[str, ...]] = _ROW
+
+    iou: float | Sequence[float] | str = 0.5
+    label: str | int | None = None
+    definition: str = "standard"
+    area: Area | None = None
+    max_detections: int | None = None
+
+    def __post_init__(self) -> None:
+        rules, thresholds = self.rules, self.thresholds
+        if not thresholds:
+            raise SpecError(f"{self.kind}: iou={self.iou!r} names no threshold; give one, such as 0.5")
+        for iou in thresholds:
+            check_iou(iou, rules)
+        if len(set(thresholds)) < len(thresholds):
+            raise SpecError(f"{self.kind}: iou={self.iou!r} names a threshold twice; give each once")
+        object.__setattr__(self, "iou", _written(thresholds, rules.over_thresholds))
+        if rules.most == definition_of(self.definition).most:
+            object.__setattr__(self, "max_detections", None)
+        super().__post_init__()
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The overlaps a match is held to."""
+        if self.iou == COCO:
+            return self.rules.over_thresholds
+        given: Any = self.iou
+        return tuple(given) if isinstance(given, list | tuple) else (given,)
+
+    @property
+    def rules(self) -> Definition:
+        """The definition with what is asked for besides."""
+        return definition_of(self.definition, area=self.area, max_detections=self.max_detections)
+
+    @abstractmethod
+    def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
+        """The value of one label at one threshold by replicate, whatever it is where there are no true boxes.
+
+        Args:
+            weight: replicates × rows of all labels.
+            slack: what rounding may take from a share of the weight.
+        """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("truths", "detections")
+
+    @property
+    def fill_columns(self) -> tuple[str, ...]:
+        return ("truths",)
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """The codes of merged states get one vocabulary; in the table labels stand within JSON."""
+        return ("label",)
+
+    def prepare(self, columns: Columns) -> Columns:
+        for name in self.columns:
+            refuse_empty(columns, name)
+        rows, vocabulary = self._rows(
+            columns, *([_parsed(name, text) for text in columns[name].tolist()] for name in self.columns)
+        )
+        return {_BOXES: rows, LABELS: vocabulary}
+
+    def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
+        held = missing["truths"].tolist() if "truths" in missing else [None] * int(np.count_nonzero(~scored))
+        unknown = np.array([cell is None or cell != cell for cell in held], np.bool_)
+        if fill == "wrong":
+            refuse(missing, unknown, lambda row: "has no score and nothing tells its boxes; use missing='leave_out'")
+        truths = [_NOTHING if nothing else _parsed("truths", cell) for cell, nothing in zip(held, unknown, strict=True)]
+        found, own = self._rows(missing, truths, [_NOTHING] * len(truths))
+        vocabulary, (_, code) = one_vocabulary([columns[LABELS], own])
+        every = np.empty(len(scored), np.object_)
+        every[scored] = columns[_BOXES]
+        for place, rows, nothing in zip(np.flatnonzero(~scored).tolist(), found, unknown.tolist(), strict=True):
+            rows["label"] = code[rows["label"]]
+            every[place] = np.concatenate([rows, *self.taken_for(fill, rows, nothing)])
+        return {_BOXES: every, LABELS: vocabulary}
+
+    def taken_for(self, fill: Fill, rows: np.ndarray, unknown: bool) -> Iterator[np.ndarray]:
+        """What an image without a score may have beside its true boxes."""
+        if fill == "worst":
+            yield self._marked(_TO_ZERO)
+        elif fill == "best":
+            right = rows[rows["sort"] == _TRUTH]
+            right["sort"], right["confidence"], right["found"] = _DETECTED, math.inf, True
+            yield right
+            if unknown:
+                yield self._marked(_TO_ONE)
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        images = columns[_BOXES].tolist()
+        each = np.repeat(np.arange(len(images)), [len(rows) for rows in images])
+        boxes = np.concatenate([self._marked(_IMAGE)[:0], *images])
+        beside = {name: columns[name][each] for name in (CLUSTER, WEIGHT) if name in columns}
+        kept = {name: boxes[name] for name in _ROW}
+        state = super().state({**kept, **beside, LABELS: columns[LABELS]}, group[each], n_groups)
+        return {**state, "n": count_rows(group, n_groups)}
+
+    def arranged(self, rows: Columns) -> Columns:
+        """Sorted by label, true boxes first, then the detections from the surest down; where each label stands."""
+        detected, confidence = rows["sort"] == _DETECTED, rows["confidence"]
+        if np.isnan(confidence[detected]).any() and np.isfinite(confidence[detected]).any():
+            raise DataError("some detections have a confidence and some have none; give it to all, or to none")
+        ranks = np.argsort(in_order(rows[LABELS]) if len(rows[LABELS]) else [0])
+        label = np.where(rows["label"] >= 0, ranks[np.maximum(rows["label"], 0)], -1)
+        sure = np.where(detected, -np.nan_to_num(confidence, nan=0.0, posinf=np.inf), 0.0)
+        corners = rows["corners"].T[::-1] if self.rules.ties == "box" else ()
+        order = np.lexsort((*corners, sure, rows["sort"], label))
+        found = {name: rows[name][order] for name in (*_ROW, WEIGHT, BLOCK)} | {"label": label[order]}
+        labels = list(self._labels(found, rows[LABELS][in_order(rows[LABELS])]))
+        return {**found, LABELS: rows[LABELS], DETECTED: _objects(labels)}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        each = [values for _, values in self._by_label(rows, weight)]
+        value = _mean(np.stack(each or [np.full(len(weight), np.nan)]))
+        for sort, end in ((_TO_ONE, 1.0), (_TO_ZERO, 0.0)):
+            value = np.where((weight * (rows["sort"] == sort)).any(axis=1), end, value)
+        return np.asarray(value)
+
+    def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A block changes the value of those labels alone that it has boxes of."""
+        weight, slack = _whole(rows[WEIGHT], rows[WEIGHT])
+        blocks = np.unique(block[weight > 0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = [self._without_each_of(label, weight, slack, block, blocks) for label in rows[DETECTED]]
+            return blocks, _mean(np.stack(each or [np.full(len(blocks), np.nan)]))
+
+    def _without_each_of(
+        self, label: Detected, weight: np.ndarray, slack: float, block: np.ndarray, blocks: np.ndarray
+    ) -> np.ndarray:
+        first, middle, last = label.truths.start, label.detections.start, label.detections.stop
+        weight, block = weight[first:last], block[first:last]
+        alone = label._replace(truths=slice(0, middle - first), detections=slice(middle - first, last - first))
+        found = np.repeat(self._of_label(alone, weight[None], slack), len(blocks))
+        own = np.unique(block[weight > 0])
+        step = max(1, _AT_ONCE // len(weight))
+        for some in (own[i : i + step] for i in range(0, len(own), step)):
+            left = np.where(block == some[:, None], 0.0, weight)
+            found[np.searchsorted(blocks, some)] = self._of_label(alone, left, slack)
+        return found
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        of_area = "" if self.area is None else f" of the area {self.area!r}"
+        return f"no image has a true box{of_area}" + ("" if self.label is None else f" with the label {self.label!r}")
+
+    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """How many boxes there are, and where they have labels what each comes to."""
+        labels = {
+            str(label.name): {"value": _or_none(values[0])}
+            | _counts(label.truths.stop - label.truths.start, len(label.confidence))
+            for label, values in self._by_label(rows, weight[None])
+            if label.name is not None
+        }
+        counts = _counts(*(int(np.count_nonzero(rows["sort"] == sort)) for sort in (_TRUTH, _DETECTED)))
+        return counts | ({"labels": labels} if labels else {})
+
+    def _by_label(self, rows: Columns, weight: np.ndarray) -> Iterator[tuple[Detected, np.ndarray]]:
+        """The value of each label by replicate."""
+        weight, slack = _whole(weight, rows[WEIGHT])
+        for label in rows[DETECTED]:
+            yield label, self._of_label(label, weight, slack)
+
+    def _of_label(self, label: Detected, weight: np.ndarray, slack: float) -> np.ndarray:
+        """The mean over thresholds by replicate, NaN without true boxes."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = [self.of_label(label, level, weight, slack) for level in range(len(self.thresholds))]
+        return np.where(weight[:, label.truths].sum(axis=1) > 0, np.mean(each, axis=0), np.nan)
+
+    def _labels(self, rows: Columns, vocabulary: np.ndarray) -> Iterator[Detected]:
+        """The labels of sorted rows.
+
+        Args:
+            vocabulary: in the order of its labels.
+        """
+        borders = np.flatnonzero(np.diff(rows["label"], prepend=-2, append=len(vocabulary)))
+        for start, stop in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+            if rows["label"][start] < 0:
+                continue
+            middle = start + int(np.searchsorted(rows["sort"][start:stop], _DETECTED))
+            confidence, found = rows["confidence"][middle:stop], rows["found"][middle:stop]
+            last = steps(np.nan_to_num(confidence, posinf=np.inf), self.rules)
+            yield Detected(
+                vocabulary[rows["label"][start]],
+                slice(start, middle),
+                slice(middle, stop),
+                confidence,
+                found,
+                rows["ignored"][middle:stop],
+                last,
+                [steps_up(last, at_level) for at_level in found.T],
+            )
+
+    def _marked(self, sort: int) -> np.ndarray:
+        """A row that is no box."""
+        row = np.zeros(1, self._type)
+        row["label"], row["sort"] = -1, sort
+        return row
+
+    @property
+    def _type(self) -> np.dtype[Any]:
+        """One box; where it stands is kept only where that breaks ties."""
+        corners = 4 if self.rules.ties == "box" else 0
+        return np.dtype(
+            [
+                ("label", np.int64),
+                ("sort", np.int8),
+                ("confidence", np.float64),
+                ("corners", np.float64, (corners,)),
+                ("found", np.bool_, (len(self.thresholds),)),
+                ("ignored", np.bool_, (len(self.thresholds),)),
+            ]
+        )
+
+    def _rows(self, columns: Columns, truths: list[Any], detections: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """For each image its row and those of its boxes, and the vocabulary of their labels."""
+        n = len(truths)
+        of_truths, of_detections = self._boxes(columns, truths, "truth"), self._boxes(columns, detections, "detection")
+        matching = match(of_detections, of_truths, self.thresholds, self.rules)
+        place = np.argsort(matching.order, kind="stable")
+        kept = matching.order[place]
+        there = np.flatnonzero(~matching.truth_ignored)
+        first = n + len(there)
+        boxes = np.zeros(first + len(kept), self._type)
+        boxes["label"] = np.concatenate([np.full(n, -1), matching.truth_label[there], matching.label[place]])
+        boxes["sort"] = np.repeat([_IMAGE, _TRUTH, _DETECTED], [n, len(there), len(kept)])
+        surest = np.full(len(of_detections), np.nan) if of_detections.confidence is None else of_detections.confidence
+        boxes["confidence"][first:] = surest[kept]
+        boxes["found"][first:], boxes["ignored"][first:] = matching.found[:, place].T, matching.ignored[:, place].T
+        if boxes["corners"].shape[1]:
+            boxes["corners"][n:first] = of_truths.corners[:, there].T
+            boxes["corners"][first:] = of_detections.corners[:, kept].T
+        image = np.concatenate([np.arange(n), of_truths.image.to_numpy()[there], of_detections.image.to_numpy()[kept]])
+        vocabulary = np.fromiter(matching.labels, np.object_, len(matching.labels))
+        if self.label is not None:
+            wanted = np.append(vocabulary == self.label, True)[boxes["label"]]
+            boxes, image = boxes[wanted], image[wanted]
+        order = np.argsort(image, kind="stable")
+        by_image = np.split(boxes[order], np.searchsorted(image[order], np.arange(1, n))) if n else []
+        return np.fromiter(by_image, np.object_, n), vocabulary
+
+    def _boxes(self, columns: Columns, images: list[Any], what: str) -> Boxes:
+        """The boxes of all images, each image told by its place."""
+        try:
+            counts = [len(image["box"]) for image in images]
+            corners = np.array(list(chain.from_iterable(image["box"] for image in images)), np.float64).reshape(-1, 4)
+            held = {name: [image.get(name) for image in images] for name in ("label", "confidence")}
+        except (TypeError, KeyError, ValueError):
+            raise DataError(f"{what}s: {_NO_BOXES}") from None
+        beside: dict[str, list[Any] | None] = {}
+        for name, cells in held.items():
+            lacking = [cell is None and count > 0 for cell, count in zip(cells, counts, strict=True)]
+            some = any(cell is not None for cell in cells)
+            told = f"its {what}s have no {name}, and those of others have"
+            refuse(columns, np.array(lacking, np.bool_) & some, lambda row, told=told: told)  # type: ignore[misc]
+            beside[name] = list(chain.from_iterable(cell or () for cell in cells)) if some else None
+        return Boxes(
+            what,
+            pa.array(np.repeat(np.arange(len(images)), counts)),
+            np.ascontiguousarray(corners.T),
+            None if beside["confidence"] is None else np.array(beside["confidence"], np.float64),
+            None if beside["label"] is None else pa.array(beside["label"]),
+            np.concatenate([np.zeros(0, np.bool_), *(_crowd(image) for image in images)]),
+        )
+
+
+def _written(thresholds: Sequence[float], of_coco: Sequence[float]) -> float | tuple[float, ...] | str:
+    """Thresholds in the one way that they are written."""
+    each = tuple(sorted(map(float, thresholds)))
+    return COCO if each == tuple(of_coco) else each if len(each) > 1 else each[0]
+
+
+_NOTHING: Final[dict[str, list[Any]]] = {"box": []}
+_NO_BOXES: Final = "the column holds no boxes with box, label and confidence; read a table of the scorer 'detection'"
+
+
+def _parsed(name: str, text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except (TypeError, ValueError):
+        raise DataError(f"{name}: {_NO_BOXES}") from None
+
+
+def _mean(each: np.ndarray) -> np.ndarray:
+    """The mean over those labels that have a value."""
+    defined = np.isfinite(each)
+    return np.asarray(np.where(defined, each, 0.0).sum(axis=0) / defined.sum(axis=0))
+
+
+def _crowd(image: Any) -> np.ndarray:
+    """Which boxes of an image are crowds."""
+    return np.array(image.get("crowd") or [False] * len(image["box"]), np.bool_)
+
+
+def _whole(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, float]:
+    """Weights in a unit in which they are whole numbers, if there is one, and how far rounding may take their shares.
+
+    The recalls at which precision is read are small fractions, and many a share of the boxes is just one of them: what
+    is reached is not to depend on the unit of the weights.
+
+    Args:
+        own: the weights themselves, where others are replicates.
+    """
+    least = own[own > 0].min(initial=np.inf)
+    in_units = own / least
+    return weight / least, 0.0 if (in_units == np.rint(in_units)).all() else _ROUNDING
+
+
+def _objects(labels: list[Detected]) -> np.ndarray:
+    found = np.empty(len(labels), np.object_)
+    for place, label in enumerate(labels):
+        found[place] = label
+    return found
+
+
+def _counts(expected: int, predicted: int) -> dict[str, int]:
+    return {"expected": expected, "predicted": predicted}
+
+
+def _or_none(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+DETECTED: Final = "_detected_"
+_ROUNDING: Final = 1e-9
+_AT_ONCE: Final = 1 << 20  # weights held in memory

@@ -1,0 +1,512 @@
+"""Confusion counts: how often each truth met each prediction, and what of it each class comes to.
+
+The table of combinations is sparse and has a row for each that occurred (see `Statistic`, `counted`), so it does not
+grow with the rows of the data, and the counts of classes are sums of it, for many weightings at once. Where a row has
+a set of labels, the set is what is counted, and each of its labels is a class.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.labels import in_order, one_vocabulary
+from evaluand.metrics.base.metric import APART, LABELS, WEIGHT, Columns, Fill, State, Values, refuse
+from evaluand.metrics.base.weighted_rows import Judged, Statistic, kept, of_kinds, sorted_parts
+from evaluand.metrics.stats.intervals import (
+    Spread,
+    clustered_wilson,
+    correlation_of,
+    count_rows,
+    mean_of_shares,
+    runs,
+    wilson,
+)
+
+TRUTH, PREDICTION = "truth", "prediction"
+Label = str | int | bool
+
+NO_CLASS: Final = -1
+"""The code of a prediction that is none of the classes; of a truth, that it is not known."""
+
+ALL_WRONG: Final = -2
+"""The code of a prediction that says of each class by itself the opposite of the truth."""
+
+CLASSES_TOLD: Final = 100
+"""Of more classes than these, `data` tells those with the most rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confusion(Statistic):
+    """A function of how often each truth met each prediction; reads the table of the scorer `prediction`.
+
+    Attributes:
+        takes_sets: rows may have sets of labels.
+    """
+
+    counted = True
+    keeps: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
+    takes_sets: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (TRUTH, PREDICTION)
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        return (TRUTH, PREDICTION)
+
+    def prepare(self, columns: Columns) -> Columns:
+        lacking = (columns[TRUTH] < 0) | (columns[PREDICTION] < 0)
+        refuse(columns, lacking, lambda row: "is scored but has no truth or no prediction; such rows abstain")
+        if has_sets(columns[LABELS]) and not self.takes_sets:
+            raise SpecError(f"{self.kind} reads one label of each row, and here each has a list of them")
+        return {name: columns[name] for name in (TRUTH, PREDICTION, LABELS)}
+
+    def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
+        """The classes that are looked at; None for those that occur."""
+        return None
+
+    def arranged(self, rows: Columns) -> Columns:
+        return {**rows, **_occurrences(rows, self.classes(rows[LABELS]))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfCounts(Confusion):
+    """A function of what each class comes to: that of many groups, and without each block, is found at once.
+
+    Where rows are independent of each other and do not weigh, the interval of a share is Wilson's, that of a mean of
+    shares is made of theirs, and that of another function leaves out every single row: those that are alike change it
+    alike. Of more than `BLOCKS` kinds of rows, and of others, it leaves out blocks.
+    """
+
+    @abstractmethod
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        """The value of each replicate."""
+
+    def share_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
+        """How many rows of how many the value of each replicate is the share of; None where it is none."""
+        return None
+
+    def shares_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
+        """How many rows of how many the shares are that the value is a mean of: replicates × classes; or None."""
+        return None
+
+    def of_mean(self, mean: np.ndarray, counts: ClassCounts) -> np.ndarray:
+        """What a mean of shares is as a value, whose intervals are those of the mean."""
+        return mean
+
+    def bounds_of(self, counts: ClassCounts, confidence: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """The interval of each replicate of independent rows; None where it is to leave out single rows."""
+        share = self.share_of(counts)
+        if share is not None:
+            return wilson(*share, confidence)
+        shares = self.shares_of(counts)
+        if shares is None:
+            return None
+        right, n = shares
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = mean_of_shares(right / n, *wilson(right, n, confidence))
+            low, high = (self.of_mean(end, counts) for end in ends)
+        return low, high
+
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
+        """See `basis`; the counts are those of one replicate."""
+        return 1.0
+
+    def told_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> dict[str, Any]:
+        """See `told`; the counts are those of one replicate."""
+        return {}
+
+    def at_once(self, vocabulary: np.ndarray) -> bool:
+        """Whether the value is that of its counts alone, and classes that do not occur change nothing."""
+        return True
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        return self.of_counts(class_counts(rows, weight), rows[LABELS])
+
+    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+        return self.basis_of(class_counts(rows, weight[None]), rows[LABELS])
+
+    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        return self.told_of(class_counts(rows, weight[None]), rows[LABELS])
+
+    def judged(self, state: State) -> Iterator[tuple[int, Judged]]:
+        if not self.at_once(state[LABELS]):
+            yield from super().judged(state)
+            return
+        single = np.zeros(len(state["n"]), np.bool_)
+        if APART in state:
+            state, single = of_kinds(state, self.keeps)
+        for rows, group, block in sorted_parts(state, len(state[LABELS])):
+            yield from self._of_part(rows, group, block, single)
+
+    def _of_part(
+        self, rows: Columns, group: np.ndarray, block: np.ndarray, single: np.ndarray
+    ) -> Iterator[tuple[int, Judged]]:
+        """Groups of rows sorted by group and block; of some, rows that are alike and of which each is left out."""
+        starts, first = runs(group, block), runs(group)
+        arranged = self.arranged(rows)
+        leaves, seen = _counts_of(arranged, starts, first)
+        of = np.searchsorted(first, starts, side="right") - 1  # the group of each leaf
+        ends = np.searchsorted(of, np.arange(len(first) + 1))
+        whole = leaves.summed(ends[:-1])
+        values = self._defined(whole, rows[LABELS])
+        alone = single[group[first]]
+        often = np.where(alone[of], leaves.total, 1.0)
+        without = self._defined(whole.less(leaves.over(often), of), rows[LABELS])
+        ends_of = self.bounds_of(whole, self.confidence) if self.confidence is not None and alone.any() else None
+        bounds = None if ends_of is None else np.stack(ends_of, axis=1).tolist()
+        of_shares = self.confidence is not None and self.shares_of(whole) is not None
+        there = leaves.total > 0
+        for place, start in enumerate(first.tolist()):
+            counts = whole.of(place, seen[place])
+            told, value = self.told_of(counts, rows[LABELS]), float(values[place])
+            if math.isfinite(value):
+                mine = slice(ends[place], ends[place + 1])
+                basis = min(self.basis_of(counts, rows[LABELS]), 1.0)
+                found = Judged(value, told, None, basis, without[mine][there[mine]], often=often[mine][there[mine]])
+                if bounds and alone[place]:
+                    found = found._replace(ends=tuple(bounds[place]))
+                elif of_shares:
+                    found = found._replace(bounds=partial(self._by_shares, counts, leaves.within(mine, seen[place])))
+                yield int(group[start]), found
+            else:
+                end = first[place + 1] if place + 1 < len(first) else len(group)
+                own = {name: column if name == LABELS else column[start:end] for name, column in rows.items()}
+                yield int(group[start]), Judged(value, told, self._why(own, own[WEIGHT]))
+
+    def _by_shares(self, counts: ClassCounts, leaves: ClassCounts, effective: float) -> tuple[float, float]:
+        """The interval of a mean of shares by what each is without each block, and with each other.
+
+        A share that all blocks agree in, or that a single block has, rests on as many clusters as it has of the rows.
+
+        Args:
+            counts: of one replicate.
+            leaves: of the blocks that it consists of.
+            effective: how many clusters of equal weight it has.
+        """
+        leaves = leaves.at(leaves.total > 0)
+        n = len(leaves.total)
+        shares, left = self.shares_of(counts), self.shares_of(counts.less(leaves, np.zeros(n, np.int64)))
+        if n < 2 or shares is None or left is None or self.confidence is None:
+            return math.nan, math.nan
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share, without = shares[0][0] / shares[1][0], left[0] / left[1]
+        off = without - without.mean(axis=0)
+        off = np.where(np.isfinite(off) & (np.abs(off) > _ROUNDING), off, 0.0)
+        covariance = (n - 1) / n * off.T @ off
+        rests_on = effective * shares[1][0] / counts.total[0]
+        variance = np.diagonal(covariance)
+        rests_on = np.where(variance > 0, np.minimum(rests_on, n), rests_on)
+        ends = clustered_wilson(share, Spread(variance, np.full(len(share), n), rests_on), self.confidence)
+        low, high = map(np.atleast_1d, mean_of_shares(share, *ends, correlation_of(covariance)))
+        return float(self.of_mean(low, counts)[0]), float(self.of_mean(high, counts)[0])
+
+    def _defined(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = np.asarray(self.of_counts(counts, vocabulary), np.float64)
+        return np.where(np.isfinite(found) & (counts.total > 0), found, np.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByClass(OfCounts):
+    """A function of what each class comes to, with bounds for rows without a score whose truth is known.
+
+    `best` takes a missing prediction as right. `worst` takes it, for each class by itself, as wrong about that class:
+    no single prediction can be so wrong for several of the classes there are, so the value lies within the bounds, and
+    may be unable to reach them. Where the truth of a missing row is not known, or another class could come in, the
+    bounds are those of the range. With `missing="wrong"` a missing prediction is none of
+    the classes.
+    """
+
+    takes_sets = True
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    @property
+    def row_range(self) -> tuple[float, float]:
+        return self.range
+
+    @abstractmethod
+    def of_classes(self, counts: ClassCounts) -> np.ndarray:
+        """The value of each replicate."""
+
+    @property
+    def fill_columns(self) -> tuple[str, ...]:
+        return (TRUTH,)
+
+    def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
+        vocabulary, (code, code_of_missing) = one_vocabulary([columns[LABELS], missing[LABELS]])
+        known = code_of_missing[missing[TRUTH]]
+        if fill == "wrong":
+            refuse(missing, known == NO_CLASS, lambda row: _NOTHING_KNOWN)
+        wrong = np.full(len(known), NO_CLASS if fill == "wrong" else self.worst_prediction(vocabulary))
+        taken = known if fill == "best" else np.where(known == NO_CLASS, NO_CLASS, wrong)
+        truth, prediction = (np.empty(len(scored), np.int64) for _ in range(2))
+        truth[scored], truth[~scored] = code[columns[TRUTH]], known
+        prediction[scored], prediction[~scored] = code[columns[PREDICTION]], taken
+        limits = {f"to_{fill}": truth == NO_CLASS, f"open_to_{fill}": ~scored} if fill != "wrong" else {}
+        return {TRUTH: truth, PREDICTION: prediction, LABELS: vocabulary, **limits}
+
+    def is_open(self, vocabulary: np.ndarray) -> bool:
+        """Whether a prediction of a class that no other row has would change what is averaged over."""
+        return False
+
+    def worst_prediction(self, vocabulary: np.ndarray) -> int:
+        """The code of the prediction that is taken for the worst."""
+        return ALL_WRONG
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        unknown = (group[columns[name]] if name in columns else group[:0] for name in _LIMITS)
+        limits = (count_rows(groups, n_groups) for groups in unknown)
+        return {**super().state(columns, group, n_groups), **dict(zip(_LIMITS, limits, strict=True))}
+
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        return self.of_classes(counts)
+
+    def compute(self, state: State) -> Values:
+        values = super().compute(state)
+        limits = {name: state[name] > 0 for name in _LIMITS}
+        if self.is_open(state[LABELS]):
+            limits = {name: limits[name] | limits[f"open_{name}"] for name in ("to_worst", "to_best")}
+        worst, best = self.ends
+        value = np.where(limits["to_worst"], worst, np.where(limits["to_best"], best, values.value))
+        return replace(values, value=value)
+
+
+class ClassCounts(NamedTuple):
+    """Sums of weights, replicates × classes; without an axis of classes for all rows."""
+
+    classes: list[Label]
+    expected: np.ndarray  # the truth is this class, or has it
+    predicted: np.ndarray
+    right: np.ndarray  # both
+    total: np.ndarray  # all rows
+    astray: np.ndarray  # wrong answers that are none of the classes
+
+    def summed(self, starts: np.ndarray) -> ClassCounts:
+        """The sums of replicates that follow each other, from each start on."""
+        return ClassCounts(self.classes, *(np.add.reduceat(part, starts) for part in self[1:]))
+
+    def less(self, other: ClassCounts, of: np.ndarray) -> ClassCounts:
+        """What is left of replicate `of` without each of the other's; what only rounding leaves is 0."""
+        whole = (part[of] for part in self[1:])
+        return ClassCounts(self.classes, *(_left(*parts) for parts in zip(whole, other[1:], strict=True)))
+
+    def over(self, parts: np.ndarray) -> ClassCounts:
+        """Of each replicate one of so many parts."""
+        divided = (part / np.maximum(parts, 1.0).reshape(-1, *[1] * (part.ndim - 1)) for part in self[1:])
+        return ClassCounts(self.classes, *divided)
+
+    def at(self, places: np.ndarray) -> ClassCounts:
+        """Some of the replicates."""
+        return ClassCounts(self.classes, *(part[places] for part in self[1:]))
+
+    def of(self, place: int, classes: np.ndarray) -> ClassCounts:
+        """One replicate, and some of the classes."""
+        return self.within(slice(place, place + 1), classes)
+
+    def within(self, places: slice, classes: np.ndarray) -> ClassCounts:
+        """Replicates that follow each other, and some of the classes."""
+        expected, predicted, right = (part[places, classes] for part in self[1:4])
+        total, astray = (part[places] for part in self[4:])
+        named = [self.classes[i] for i in classes.tolist()]
+        return ClassCounts(named, expected, predicted, right, total, astray)
+
+
+def harmonic(counts: np.ndarray, total: float) -> float:
+    """The share of the rows that a mean over classes rests on: that of as many classes of the harmonic mean's size.
+
+    The variance of a mean of k shares, each of so many rows, is that of one share of k² / Σ 1/n rows.
+    """
+    there = counts[counts > 0]
+    return float(len(there) ** 2 / (1 / there).sum() / total) if len(there) else 1.0
+
+
+def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
+    """What each class comes to.
+
+    Args:
+        rows: as `Confusion` arranges them.
+        weight: replicates × rows.
+    """
+    classes = rows[_CLASSES].tolist()
+    expected, predicted, right = (sums_of(rows[name], weight, len(classes)) for name in (EXPECTED, PREDICTED, RIGHT))
+    return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), (weight * rows[_ASTRAY]).sum(axis=1))
+
+
+def truths_of(state: State) -> list[Any]:
+    """The labels, or sets of labels, that are the truth of a row."""
+    vocabulary, truth = state[LABELS], kept(state, TRUTH)
+    often = np.bincount(truth[truth >= 0], minlength=len(vocabulary))
+    found: list[Any] = vocabulary[often > 0].tolist()
+    return found
+
+
+def _counts_of(rows: Columns, starts: np.ndarray, first: np.ndarray) -> tuple[ClassCounts, list[np.ndarray]]:
+    """What the classes come to in each leaf of the rows, and which classes occur in each group.
+
+    Args:
+        rows: as `Confusion` arranges them.
+        starts: where leaves begin.
+        first: where groups begin.
+    """
+    classes, weight, n = rows[_CLASSES].tolist(), rows[WEIGHT], len(rows[WEIGHT])
+    leaf = np.repeat(np.arange(len(starts)), np.diff(starts, append=n))
+    group = np.repeat(np.arange(len(first)), np.diff(first, append=n))
+    shape = len(starts), len(classes)
+    sums, occurs = [], np.zeros(len(first) * len(classes), np.bool_)
+    for name in (EXPECTED, PREDICTED, RIGHT):
+        row, code = rows[name]
+        sums.append(np.bincount(leaf[row] * shape[1] + code, weight[row], minlength=shape[0] * shape[1]).reshape(shape))
+        occurs[group[row] * shape[1] + code] = True
+    if rows[_WANTED]:
+        occurs[:] = True
+    total, astray = (np.bincount(leaf, each, minlength=shape[0]) for each in (weight, weight * rows[_ASTRAY]))
+    seen = [np.flatnonzero(each) for each in occurs.reshape(len(first), len(classes))]
+    expected, predicted, right = sums
+    return ClassCounts(classes, expected, predicted, right, total, astray), seen
+
+
+def _left(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+    rest = whole - part
+    return np.where(rest > _ROUNDING * part, rest, 0.0)
+
+
+def sums_of(pairs: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
+    """The weights of rows by class, replicates × n, from pairs of row and class."""
+    row, code = pairs
+    if not len(weight) or weight.shape[1] <= len(weight):  # few rows, weighted in many ways
+        member = np.zeros((weight.shape[1], n))
+        np.add.at(member, (row, code), 1.0)
+        return np.asarray(weight @ member)
+    return np.stack([np.bincount(code, each[row], minlength=n) for each in weight])
+
+
+def table_of(counts: ClassCounts, value: np.ndarray) -> dict[str, Any]:
+    """What each class comes to, for `data`; those with the most rows where there are more than `CLASSES_TOLD`.
+
+    Args:
+        counts: of one replicate.
+        value: of each class, NaN where undefined.
+    """
+    each = [getattr(counts, name)[0].tolist() for name in ("expected", "predicted", "right")]
+    rows = list(zip(counts.classes, value.tolist(), *each, strict=True))
+    told = sorted(rows, key=lambda row: -row[2])[:CLASSES_TOLD] if len(rows) > CLASSES_TOLD else rows
+    names = ("label", "value", "expected", "predicted", "right")
+    return {
+        "n_classes": len(rows),
+        "classes": [dict(zip(names, (row[0], *map(plain_number, row[1:])), strict=True)) for row in told],
+    }
+
+
+def confusion(rows: Columns, weight: np.ndarray, most: int = CLASSES_TOLD) -> tuple[list[Label | None], np.ndarray]:
+    """The confusion matrix: classes in order, and how often each truth (row) met each prediction (column).
+
+    Args:
+        rows: codes of `truth` and `prediction` into `LABELS`.
+        weight: one for each row.
+        most: of more classes, those with the fewest rows are put together as one, which is called None and comes last.
+
+    Example:
+        >>> rows = {"truth": np.array([0, 0, 1]), "prediction": np.array([0, 1, 1]), "_labels_": np.array(["b", "a"])}
+        >>> confusion(rows, np.ones(3))
+        (['a', 'b'], array([[1., 0.],
+               [1., 1.]]))
+    """
+    vocabulary = rows[LABELS]
+    often = sum(np.bincount(rows[name], weight, minlength=len(vocabulary)) for name in (TRUTH, PREDICTION))
+    order = in_order(vocabulary)
+    order = order[np.asarray(often)[order] > 0]
+    shown = np.sort(np.argsort(-np.asarray(often)[order], kind="stable")[:most])
+    kept = order[shown]
+    names: list[Label | None] = [*vocabulary[kept].tolist(), *[None] * (len(order) > len(kept))]
+    place = np.full(len(vocabulary), len(kept))
+    place[kept] = np.arange(len(kept))
+    there = weight > 0
+    cell = place[rows[TRUTH][there]] * len(names) + place[rows[PREDICTION][there]]
+    table = np.bincount(cell, weight[there], minlength=len(names) ** 2)
+    return names, table.reshape(len(names), len(names))
+
+
+def plain_number(number: float) -> float | int | None:
+    """A number as JSON shows it: whole where it is, None where it is undefined."""
+    return None if number != number else int(number) if float(number).is_integer() else float(number)
+
+
+def has_sets(vocabulary: np.ndarray) -> bool:
+    """Whether the labels are sets of labels."""
+    return len(vocabulary) > 0 and isinstance(vocabulary[0], tuple)
+
+
+EXPECTED: Final = "_expected_"
+PREDICTED: Final = "_predicted_"
+RIGHT: Final = "_right_"
+_ASTRAY: Final = "_astray_"
+_WANTED: Final = "_wanted_"
+_ROUNDING: Final = 1e-13
+_CLASSES: Final = "_classes_"
+_LIMITS: Final = ("to_worst", "to_best", "open_to_worst", "open_to_best")
+"""How many rows have a truth that is not known, so that the value can be anything; and how many have no score, so that
+it can be anything where another class could come in."""
+
+_NOTHING_KNOWN: Final = (
+    "has no score and nothing tells what was expected, so nothing can count as wrong; use missing='leave_out'"
+)
+
+
+def _occurrences(rows: Columns, wanted: Sequence[Label] | None) -> dict[str, np.ndarray]:
+    """The classes, and which rows expect and predict which of them, as pairs of row and class (2 × pairs)."""
+    labels, members, starts = _members(rows[LABELS])
+    expected, predicted = (_pairs(rows[name], members, starts) for name in (TRUTH, PREDICTION))
+    if wanted is None:
+        code = np.full(len(labels), -1)
+        occurs = np.union1d(expected[1], predicted[1])
+        occurs = occurs[np.argsort(np.argsort(in_order(labels))[occurs])]
+        code[occurs] = np.arange(len(occurs))
+        classes = labels[occurs]
+    else:
+        place = {label: number for number, label in enumerate(wanted)}
+        code = np.array([place.get(label, -1) for label in labels.tolist()], np.int64)
+        classes = np.fromiter(wanted, np.object_, len(wanted))
+    size = np.bincount(expected[0], minlength=len(rows[TRUTH]))
+    expected, predicted = (np.stack([row, code[kind]])[:, code[kind] >= 0] for row, kind in (expected, predicted))
+    of_expected = expected[0] * len(classes) + expected[1]
+    opposite = np.flatnonzero(rows[PREDICTION] == ALL_WRONG)
+    if len(opposite):
+        every = (opposite[:, None] * len(classes) + np.arange(len(classes))).ravel()
+        wrong = np.setdiff1d(every, of_expected)
+        predicted = np.concatenate([predicted, np.stack(np.divmod(wrong, max(len(classes), 1)))], axis=1)
+    right = np.isin(of_expected, predicted[0] * len(classes) + predicted[1])
+    astray = np.where(rows[PREDICTION] == NO_CLASS, size, 0).astype(np.float64)
+    pairs = {EXPECTED: expected, PREDICTED: predicted, RIGHT: expected[:, right]}
+    return {_CLASSES: classes, _WANTED: np.asarray(wanted is not None), **pairs, _ASTRAY: astray}
+
+
+def _members(vocabulary: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Single labels, which of them each entry of a vocabulary has, one entry after the other, and where these begin."""
+    if not has_sets(vocabulary):
+        return vocabulary, np.arange(len(vocabulary)), np.arange(len(vocabulary) + 1)
+    sets = vocabulary.tolist()
+    place: dict[Label, int] = {}
+    members = np.array([place.setdefault(label, len(place)) for one in sets for label in one], np.int64)
+    return np.fromiter(place, np.object_, len(place)), members, np.cumsum([0, *map(len, sets)])
+
+
+def _pairs(code: np.ndarray, members: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Each row with each of its classes."""
+    there = np.flatnonzero(code >= 0)
+    begin, end = starts[code[there]], starts[code[there] + 1]
+    row = np.repeat(there, end - begin)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin)
+    return np.stack([row, members[np.repeat(begin, end - begin) + within]])

@@ -1,0 +1,355 @@
+"""What metrics share that are ratios of counts, over all things counted or class by class: precision, recall and F.
+
+They read one of two tables. That of `prediction` has a truth and a prediction in each row, or a set of each: see
+`ClassRatio`. That of a scorer such as `spans` tells for each row how many things were expected and predicted and how
+many of these were found and right. A value is then one sum over rows divided by another, so its interval is that of a
+ratio of sums over examples, which have different numbers of things and are the units that were drawn.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import Any, ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+import orjson
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.class_ratio import ClassRatio
+from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts
+from evaluand.metrics.base.metric import (
+    APART,
+    CLUSTER,
+    FEWEST_REPLICATES,
+    LABELS,
+    NO_ROWS,
+    Columns,
+    Fill,
+    Labels,
+    Metric,
+    State,
+    Values,
+    numbers,
+    refuse,
+    refuse_empty,
+    weights_of,
+    whole_of,
+)
+from evaluand.metrics.stats.intervals import (
+    CLUSTER_TABLE,
+    bootstrap,
+    cluster_variance,
+    clustered_wilson,
+    count_rows,
+    merge_clusters,
+)
+
+_COUNTS: Final = ("expected", "found", "predicted", "right")
+_BY_TAG: Final = "by_tag"
+_TOTALS: Final = ("correct", "partial", "n_expected", "n_predicted")
+_TABLE: Final = ("tag", "tag_group", "tag_cluster", "tag_counts")
+"""The arrays of a state with a row for each row and tag, where others have one per group."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(ClassRatio):
+    """A ratio of counts, of truth and prediction or of counted things, whose tags then are the labels.
+
+    Of counted things: the average is `micro` unless `macro` is asked for, and the interval the score interval of a
+    proportion whose rows come in clusters. A row that failed has no counts, but how many things it was to find is known
+    where the scorer tells so: `best` is the value if it had found these and nothing else. It could have given any
+    number of wrong things, so that `worst` is 0 wherever what was predicted counts. With `missing="wrong"` each thing
+    that such a row was to find counts as one wrong answer.
+
+    Args:
+        label: only this class, or things with this tag.
+        average: see `ClassRatio`; of counted things `micro` or `macro`.
+        labels: the classes that are averaged over; those of truth and prediction if not given.
+        zero_division: what an undefined ratio is taken for, of truth and prediction.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+        bootstrap: of counted things: take the interval from so many bootstrap replicates of whole examples or clusters.
+
+    Attributes:
+        of_things: it is settled, and for counted things.
+
+    Raises:
+        SpecError: the parameters contradict each other.
+    """
+
+    of_things: ClassVar[bool] = False
+
+    bootstrap: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.average == "macro" and self.bootstrap is not None:
+            raise SpecError(f"{self.kind}: the interval of average='macro' is never a bootstrap; leave bootstrap out")
+        if self.bootstrap is not None:
+            whole_of(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
+
+    @property
+    @abstractmethod
+    def sides(self) -> tuple[float, float]:
+        """How much what was expected and what was predicted weigh in the ratio."""
+
+    @property
+    def of_strays(self) -> float:
+        return self.sides[1]
+
+    def rests_on(self, counts: ClassCounts) -> np.ndarray:
+        of_expected, of_predicted = (float(side > 0) for side in self.sides)
+        both = counts.right if of_expected and of_predicted else 0.0
+        return np.asarray(of_expected * counts.expected + of_predicted * counts.predicted - both)
+
+    def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
+        of_expected, of_predicted = self.sides
+        return (of_expected + of_predicted) * right, of_expected * expected + of_predicted * predicted
+
+    @property
+    def is_share(self) -> bool:
+        return super().is_share and not all(self.sides)
+
+    @property
+    def interval(self) -> str | None:
+        if self.confidence is None or not (self.bootstrap or self.of_things):
+            return super().interval
+        return f"bootstrap-{self.bootstrap}" if self.bootstrap else "wilson"
+
+    @property
+    def by_tag(self) -> bool:
+        """Whether tags are told apart."""
+        return self.average == "macro" or self.label is not None
+
+    def settled(self, labels: Labels) -> Self:
+        if TRUTH in labels:
+            return super().settled(labels)
+        found = replace(self, average=self.average or (None if self.label is not None else "micro"))
+        object.__setattr__(found, "of_things", True)
+        return found
+
+    def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
+        if TRUTH in available and PREDICTION in available:
+            if self.bootstrap is not None:
+                raise SpecError(f"{self.kind}: the interval of labels is never a bootstrap; leave bootstrap out")
+            return self.columns
+        counted = (_BY_TAG,) if self.by_tag else _TOTALS
+        lacking = [name for name in counted if name not in available]
+        if lacking:
+            raise SpecError(
+                f"{self.kind} reads 'truth' and 'prediction', or else {', '.join(map(repr, counted))}; the table has "
+                f"{', '.join(map(repr, available))}"
+            )
+        for name, works in (("average", self.average in (None, "micro", "macro")), ("labels", self.labels is None)):
+            if not works:
+                raise SpecError(
+                    f"{self.kind}: {name}={getattr(self, name)!r} does not work for things that are counted"
+                )
+        if self.zero_division is not None:
+            raise SpecError(f"{self.kind}: zero_division does not work for things that are counted; leave it out")
+        return counted
+
+    @property
+    def fill_columns(self) -> tuple[str, ...]:
+        return (TRUTH, _BY_TAG if self.by_tag else "n_expected")
+
+    def prepare(self, columns: Columns) -> Columns:
+        if LABELS in columns:
+            return super().prepare(columns)
+        if self.by_tag:
+            refuse_empty(columns, _BY_TAG)
+            return {_BY_TAG: self._tags(columns)}
+        correct, partial, expected, predicted = (numbers(columns, name, self.kind) for name in _TOTALS)
+        credit = correct + partial / 2
+        bad = (correct + partial > np.minimum(expected, predicted)) | (np.minimum(correct, partial) < 0)
+        refuse(columns, bad, lambda row: "counts more that is correct than was expected or predicted")
+        return dict(zip(_COUNTS, (expected, credit, predicted, credit), strict=True))
+
+    def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
+        if LABELS in columns:
+            return super().filled(columns, scored, missing, fill)
+        told = missing[_BY_TAG if self.by_tag else "n_expected"]
+        unknown = np.array([value is None or value != value for value in told.tolist()], bool)
+        if fill == "wrong":
+            refuse(missing, unknown, lambda row: _NOTHING_KNOWN)
+        limits = {name: np.zeros(len(scored), np.bool_) for name in _LIMITS}
+        limits["to_zero"][~scored] = (fill == "worst") & (unknown | (self.sides[1] > 0))
+        limits["to_one"][~scored] = (fill == "best") & unknown
+        if self.by_tag:
+            tags = np.empty(len(scored), np.object_)
+            tags[scored] = columns[_BY_TAG]
+            tags[~scored] = _objects(
+                {tag: _taken_for(fill, counts[0]) for tag, counts in held.items()} for held in self._tags(missing)
+            )
+            return {_BY_TAG: tags, **limits}
+        taken = _taken_for(fill, np.where(unknown, 0.0, missing["n_expected"].astype(np.float64)))
+        found = {name: np.empty(len(scored)) for name in _COUNTS}
+        for name, value in zip(_COUNTS, taken, strict=True):
+            found[name][scored], found[name][~scored] = columns[name], value
+        return {**found, **limits}
+
+    def _tags(self, columns: Columns) -> np.ndarray:
+        """The counts of each row by tag, of all or of one."""
+        found = []
+        for row, text in enumerate(columns[_BY_TAG].tolist()):
+            try:
+                held = {} if text is None else orjson.loads(text)
+                found.append({t: [float(c[n]) for n in _COUNTS] for t, c in held.items() if self.label in (None, t)})
+            except (AttributeError, KeyError, TypeError, ValueError):
+                refuse(columns, np.arange(len(columns[_BY_TAG])) == row, lambda row: _NO_TAGS)
+        return _objects(found)
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        if LABELS in columns:
+            return super().state(columns, group, n_groups)
+        row, tag, counts = _entries(columns)
+        weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
+        table = (tag, group[row], columns.get(CLUSTER, columns.get(APART, group))[row], counts * weights[row, None])
+        limits = {
+            name: count_rows(group[columns[name]] if name in columns else group[:0], n_groups) for name in _LIMITS
+        }
+        return {"n": count_rows(group, n_groups), **limits, **dict(zip(_TABLE, table, strict=True))}
+
+    def merge(self, states: Sequence[State]) -> State:
+        if LABELS in states[0]:
+            return super().merge(states)
+        plain = [{name: state[name] for name in state if name not in _TABLE} for state in states]
+        return {
+            **Metric.merge(self, plain),
+            **{name: np.concatenate([state[name] for state in states]) for name in _TABLE},
+        }
+
+    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
+        if LABELS in state:
+            return super().place(state, positions, n_groups)
+        plain = Metric.place(self, {name: state[name] for name in state if name not in _TABLE}, positions, n_groups)
+        return {**state, **plain, "tag_group": positions[state["tag_group"]]}
+
+    def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
+        return super().mean_over(state, groups) if LABELS in state else Metric.mean_over(self, state, groups)
+
+    def compute(self, state: State) -> Values:
+        if LABELS in state:
+            return super().compute(state)
+        n = state["n"]
+        sums = _Sums.of(state, self.sides)
+        value = sums.value
+        clusters = sums.clusters(state, self.sides)
+        spread = cluster_variance(clusters, value)
+        low = high = np.full(len(n), np.nan)
+        if self.confidence is not None:
+            low, high = clustered_wilson(value, spread, self.confidence)
+        if self.bootstrap and self.confidence is not None:
+            drawn = bootstrap(clusters, value, self.confidence, self.bootstrap)
+            low, high = (np.where(np.isnan(end), other, end) for end, other in zip(drawn, (low, high), strict=True))
+        value = np.where(state["to_zero"] > 0, 0.0, np.where(state["to_one"] > 0, 1.0, value))
+        each = zip(n.tolist(), np.isfinite(value).tolist(), np.isfinite(low).tolist(), strict=True)
+        data = [self._data(sums, group, int(spread.clusters[group])) for group in np.arange(len(n)).tolist()]
+        return Values(value, low, high, [self._reason(*group) for group in each], data)
+
+    def _reason(self, n: int, has_value: bool, has_interval: bool) -> str | None:
+        if n == 0:
+            return NO_ROWS
+        if not has_value:
+            told = self.nothing if self.label is None else f"{self.nothing} with the label {self.label!r}"
+            return f"{told}, or none of finite weight" if self.weighted else told
+        return (
+            None
+            if has_interval or self.confidence is None
+            else "no interval: all that is counted stands in one example or cluster"
+        )
+
+    def _data(self, sums: _Sums, group: int, clusters: int) -> dict[str, Any]:
+        told = _told(sums.counts[group].sum(axis=0)) | ({} if self.confidence is None else {"clusters": clusters})
+        if self.average != "macro":
+            return told
+        cells = zip(sums.tags, sums.counts[group], sums.ratio[group].tolist(), strict=True)
+        tags = {tag: {"value": v if v == v else None, **_told(counts)} for tag, counts, v in cells if counts.any()}
+        return told | {"tags": tags}
+
+
+class _Sums(NamedTuple):
+    """Sums by group and tag."""
+
+    tags: list[str]
+    code: np.ndarray  # of each row of the state's table, which of the tags
+    counts: np.ndarray  # group × tag × count
+    weight: np.ndarray  # group × tag: what the ratio divides by
+    ratio: np.ndarray  # group × tag: NaN where undefined
+    value: np.ndarray  # group
+
+    @classmethod
+    def of(cls, state: State, sides: tuple[float, float]) -> _Sums:
+        each = state["tag"].tolist()
+        tags = sorted(set(each))
+        place = {tag: position for position, tag in enumerate(tags)}
+        code = np.fromiter((place[tag] for tag in each), np.int64, len(each))
+        shape, cell = (len(state["n"]), len(tags)), state["tag_group"] * len(tags) + code
+        sums = (np.bincount(cell, column, minlength=shape[0] * shape[1]) for column in state["tag_counts"].T)
+        counts = np.stack([column.reshape(shape) for column in sums], axis=-1).astype(np.float64)  # also without a row
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total, weight = _ratio_of(counts, sides)
+            ratio = np.where(weight > 0, total / weight, np.nan)
+            value = np.where(weight > 0, ratio, 0.0).sum(axis=1) / (weight > 0).sum(axis=1)
+        return cls(tags, code, counts, weight, ratio, value)
+
+    def clusters(self, state: State, sides: tuple[float, float]) -> Mapping[str, np.ndarray]:
+        """The value as a ratio of two sums over clusters.
+
+        The mean over tags of ratios is linearised about its value: each cluster adds to it what it adds to each ratio,
+        over the number of tags. For one tag this is the ratio itself.
+        """
+        group, place = state["tag_group"], (state["tag_group"], self.code)
+        total, weight = _ratio_of(state["tag_counts"], sides)
+        defined = self.weight > 0
+        with np.errstate(divide="ignore"):
+            scale = np.where(defined, 1 / (self.weight * defined.sum(axis=1, keepdims=True)), 0.0)[place]
+        apart = (total - np.where(defined, self.ratio, 0.0)[place] * weight) * scale
+        share = weight * scale
+        whole = apart + np.where(share > 0, self.value[group], 0.0) * share
+        return merge_clusters([dict(zip(CLUSTER_TABLE, (state["tag_cluster"], group, whole, share), strict=True))])
+
+
+_LIMITS: Final = ("to_zero", "to_one")
+"""How many rows may have had so many things that the value goes to 0, or to 1."""
+
+_NOTHING_KNOWN: Final = (
+    "has no score and nothing tells what was expected, so nothing can count as wrong; use missing='leave_out'"
+)
+_NO_TAGS: Final = f"{_BY_TAG} does not hold {', '.join(_COUNTS)} for each tag"
+
+
+def _taken_for(fill: Fill, expected: Any) -> tuple[Any, ...]:
+    """The counts of a row without a score that was to find so many things."""
+    found, predicted = {"best": (1, 1), "wrong": (0, 1), "worst": (0, 0)}[fill]
+    return expected, found * expected, predicted * expected, found * expected
+
+
+def _entries(columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The row, the tag and the counts of everything that is counted."""
+    if _BY_TAG not in columns:
+        counts = np.stack([columns[name] for name in _COUNTS], axis=1)
+        return np.arange(len(counts)), _objects(repeat("", len(counts))), counts
+    held = columns[_BY_TAG].tolist()
+    row = np.repeat(np.arange(len(held)), [len(tags) for tags in held])
+    every = np.array([counts for tags in held for counts in tags.values()], np.float64)
+    return row, _objects(tag for tags in held for tag in tags), every.reshape(-1, len(_COUNTS))
+
+
+def _ratio_of(counts: np.ndarray, sides: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    expected, found, predicted, right = np.moveaxis(counts, -1, 0)
+    of_expected, of_predicted = sides
+    return of_expected * found + of_predicted * right, of_expected * expected + of_predicted * predicted
+
+
+def _objects(values: Any) -> np.ndarray:
+    """An array of Python objects, never of their items."""
+    listed = list(values)
+    return np.fromiter(listed, np.object_, len(listed))
+
+
+def _told(counts: np.ndarray) -> dict[str, float]:
+    return {n: int(c) if c.is_integer() else c for n, c in zip(_COUNTS, counts.tolist(), strict=True)}

@@ -1,0 +1,32 @@
+"""What metrics share that make one value of all the answers to an example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from evaluand.metrics.base.metric import Metric, Missing, Reduce, whole_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverReplications(Metric):
+    """A row is an example with all its replications, of which k matter.
+
+    Raises:
+        SpecError: k is below 1.
+    """
+
+    reductions: ClassVar[tuple[Reduce, ...]] = ("all",)
+    over_replications = True
+
+    k: int
+    reduce: Reduce = "all"
+    missing: Missing = "wrong"
+
+    def __post_init__(self) -> None:
+        whole_of(self.kind, "k", self.k, 1)
+        super().__post_init__()
+
+    @property
+    def fewest_answers(self) -> int:
+        return self.k

@@ -1,0 +1,134 @@
+"""What public definitions of average precision in object detection differ in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.core.registry import nearest
+
+Points = Literal["area", 11, 101]
+"""Over what precision is averaged: the area under its envelope, or so many evenly spaced recalls."""
+
+Area = Literal["small", "medium", "large"]
+
+AREAS: Final = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
+"""The least and the largest area of a box in each range, those of COCO: both ends belong to it."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One definition of average precision.
+
+    Attributes:
+        pixel: added to the width and height of every box and overlap: 1 where coordinates name pixels, of which a box
+            has its first and its last.
+        strict: a match overlaps by more than the threshold; else by at least as much.
+        only_best: a detection can find only the true box it overlaps most, and is wrong where that was found before;
+            else the one it overlaps most of those that are left.
+        ties: what comes first among equal confidences: `step`, nothing (they are one step of the curve, and those
+            that overlap more take their match first); `file`, the earlier row; `box`, the smaller coordinates, then
+            the earlier row; `image`, the smaller image, then the earlier row.
+        points: over what precision is averaged.
+        rounded: recalls and thresholds have the rounding errors of the code that defined them.
+        most: how many detections of each image and label count, the surest first.
+        area: the least and the largest area of boxes that count: a true box outside is ignored, and so is a detection
+            outside that finds none.
+        takes: which boxes are accepted: `proper` ones; `inverted` ones too, which overlap nothing; or `anything`,
+            where also a number that is none overlaps nothing, and lets nothing be found in the image of a true box
+            that has one.
+    """
+
+    pixel: int
+    strict: bool
+    only_best: bool
+    ties: Literal["step", "file", "box", "image"]
+    points: Points
+    rounded: bool
+    most: int | None = None
+    takes: Literal["proper", "inverted", "anything"] = "proper"
+    area: tuple[float, float] = (-math.inf, math.inf)
+
+    def outside(self, corners: np.ndarray) -> np.ndarray:
+        """Which boxes lie outside the area."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            width, height = corners[2:] - corners[:2] + self.pixel
+            area = width * height
+        return np.asarray((area < self.area[0]) | (area > self.area[1]))
+
+    def threshold(self, iou: float) -> float:
+        """The overlap a match is held to."""
+        return min(iou, 1 - 1e-10) if self.rounded and not self.strict else iou
+
+    @property
+    def recalls(self) -> np.ndarray:
+        """The recalls at which precision is read."""
+        if not self.rounded:
+            return np.arange(int(self.points)) / (int(self.points) - 1)
+        return np.arange(0.0, 1.1, 0.1) if self.points == 11 else np.linspace(0.0, 1.0, int(self.points))
+
+    @property
+    def over_thresholds(self) -> tuple[float, ...]:
+        """The overlaps .50, .55, … .95, over which COCO's mean goes."""
+        steps = np.linspace(0.5, 0.95, 10) if self.rounded else np.arange(50, 100, 5) / 100
+        return tuple(steps.tolist())
+
+
+DEFINITIONS: Final = {
+    "standard": Definition(
+        pixel=0,
+        strict=False,
+        only_best=False,
+        ties="step",
+        points="area",
+        rounded=False,
+    ),
+    "3.1.1": Definition(
+        pixel=1, strict=True, only_best=True, ties="file", points="area", rounded=True, takes="anything"
+    ),
+    "core-2022": Definition(
+        pixel=1, strict=True, only_best=True, ties="box", points="area", rounded=True, takes="anything"
+    ),
+    "coco": Definition(
+        pixel=0,
+        strict=False,
+        only_best=False,
+        ties="image",
+        points=101,
+        rounded=True,
+        most=100,
+        takes="inverted",
+        area=(0.0, 1e10),
+    ),
+}
+"""`standard`: unchanged by the order of rows. `3.1.1`: the code published with the D3M problem schema 3.1.1, after that
+of PASCAL VOC (M. Everingham et al., "The PASCAL Visual Object Classes (VOC) Challenge", IJCV 88, 2010). `core-2022`:
+D3M's core package 2022.5.5. `coco`: pycocotools (T.-Y. Lin et al., "Microsoft COCO: Common Objects in Context", ECCV
+2014)."""
+
+
+def definition_of(name: Any, points: Any = None, *, area: Any = None, max_detections: Any = None) -> Definition:
+    """A definition by its name, with other points, of boxes of one area, or of fewer detections where that is asked.
+
+    Raises:
+        SpecError: there is none of that name, or no such points, area or number.
+
+    Example:
+        >>> definition_of("coco").points, definition_of("3.1.1", 11).points
+        (101, 11)
+    """
+    if not isinstance(name, str) or name not in DEFINITIONS:
+        hint = nearest(name, DEFINITIONS) if isinstance(name, str) else ""
+        raise SpecError(f"definition={name!r} is none of {', '.join(DEFINITIONS)}{hint}")
+    if points not in (None, "area", 11, 101) or isinstance(points, float):
+        raise SpecError(f"points={points!r} does not work here; choose one of 'area', 11, 101")
+    if area is not None and (not isinstance(area, str) or area not in AREAS):
+        raise SpecError(f"area={area!r} is none of {', '.join(get_args(Area))}; leave it out for boxes of any area")
+    if max_detections is not None and (type(max_detections) is not int or max_detections < 1):
+        raise SpecError(f"max_detections={max_detections!r} must be a whole number of at least 1")
+    given = {"points": points, "area": None if area is None else AREAS[area], "most": max_detections}
+    return replace(DEFINITIONS[name], **{part: value for part, value in given.items() if value is not None})

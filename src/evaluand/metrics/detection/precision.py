@@ -1,0 +1,193 @@
+"""Recall and precision along the confidence, and their average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.detection.boxes import Boxes
+from evaluand.metrics.detection.definition import Area, Definition, Points, definition_of
+from evaluand.metrics.detection.matching import match
+
+
+class AveragePrecision(NamedTuple):
+    """The average precision and the curve it averages.
+
+    Attributes:
+        recall: after each step from the surest detection down; a step is one detection, or under the definition
+            `standard` all of one confidence.
+        precision: after the same steps; detections that are ignored make none.
+        ap: NaN where there is no true box, which leaves it undefined.
+    """
+
+    recall: np.ndarray
+    precision: np.ndarray
+    ap: float
+
+
+def average_precision(
+    detections: Any,
+    truths: Any,
+    *,
+    iou: float = 0.5,
+    definition: str = "standard",
+    points: Points | None = None,
+    area: Area | None = None,
+    max_detections: int | None = None,
+) -> AveragePrecision:
+    """The average precision of detections of one class.
+
+    A detection is right if it overlaps a true box of its image enough and no other has found that. A detection in an
+    image without true boxes is wrong. Without detections recall and average are 0.
+
+    Args:
+        detections: what `Boxes.of` takes; without a confidence all are equally sure.
+        truths: the same without confidence, and perhaps with `crowd`: a true box of many objects is ignored, and so is
+            every detection that finds it, of which it covers at least `iou`.
+        iou: intersection over union from which boxes match.
+        definition: `standard`, `3.1.1`, `core-2022` or `coco`; see `DEFINITIONS`.
+        points: over what precision is averaged, where that is not to be the definition's own: `area` under the
+            envelope, or 11 or 101 evenly spaced recalls.
+        area: only boxes of this area, by the ranges of COCO: `small` up to 32², `medium` up to 96², or `large`. True
+            boxes outside are ignored, and detections outside that find nothing.
+        max_detections: how many detections of each image count, the surest first; as the definition has it by default.
+
+    Raises:
+        SpecError: there is no such definition or area, the threshold is none, or the boxes have labels.
+        DataError: a box or a confidence is none; with its row and image.
+
+    Example:
+        >>> truths = [["a.png", 0, 0, 10, 10], ["a.png", 50, 50, 60, 60]]
+        >>> found = average_precision([["a.png", 0, 0, 10, 9, 0.9], ["b.png", 0, 0, 10, 10, 0.8]], truths)
+        >>> found.recall, found.precision, found.ap
+        (array([0.5, 0.5]), array([1. , 0.5]), 0.5)
+    """
+    found, wanted = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
+    if found.label is not None or wanted.label is not None:
+        raise SpecError("average_precision is of one class, and the boxes have labels; use average_precision_by_label")
+    [(_, value)] = _by_label(
+        found, wanted, iou, definition_of(definition, points, area=area, max_detections=max_detections)
+    )
+    return value
+
+
+def average_precision_by_label(
+    detections: Any,
+    truths: Any,
+    *,
+    iou: float = 0.5,
+    definition: str = "standard",
+    points: Points | None = None,
+    area: Area | None = None,
+    max_detections: int | None = None,
+) -> dict[str | int | None, AveragePrecision]:
+    """The average precision of each label, in the order of labels; arguments and errors as for `average_precision`.
+
+    Boxes of different labels never match. The mean over the labels whose average is defined is the mean average
+    precision.
+
+    Example:
+        >>> truths = {"image": [0], "box": ["0,0,9,9"], "label": ["cat"]}
+        >>> detections = {"image": [0, 0], "box": ["0,0,9,9"] * 2, "label": ["cat", "dog"], "confidence": [0.5, 0.9]}
+        >>> {label: found.ap for label, found in average_precision_by_label(detections, truths).items()}
+        {'cat': 1.0, 'dog': nan}
+    """
+    found, wanted = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
+    return dict(
+        _by_label(found, wanted, iou, definition_of(definition, points, area=area, max_detections=max_detections))
+    )
+
+
+def _by_label(
+    detections: Boxes, truths: Boxes, iou: float, definition: Definition
+) -> Iterator[tuple[str | int | None, AveragePrecision]]:
+    check_iou(iou, definition)
+    matching = match(detections, truths, [iou], definition)
+    confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
+    codes = range(len(matching.labels))
+    for code in sorted(codes, key=lambda code: (str(type(matching.labels[code])), matching.labels[code])):
+        rows = np.flatnonzero((matching.label == code) & ~matching.ignored[0])
+        last = steps(confidence[matching.order[rows]], definition)
+        total = np.array([np.count_nonzero((matching.truth_label == code) & ~matching.truth_ignored)], np.float64)
+        weight, seen = np.ones((1, len(rows))), np.arange(1.0, len(rows) + 1)[None]
+        recall, precision = curve(matching.found[0, rows], weight, seen, total, last, definition)
+        ap = float(mean_over_recall(recall, precision, definition)[0]) if total[0] else math.nan
+        yield matching.labels[code], AveragePrecision(recall[0], precision[0], ap)
+
+
+def check_iou(iou: Any, definition: Definition) -> None:
+    """Refuses a threshold of which nothing or everything would match.
+
+    Raises:
+        SpecError: it is no number between 0 and 1.
+    """
+    number = isinstance(iou, int | float | np.floating) and not isinstance(iou, bool)
+    if not number or not (0 <= iou < 1 if definition.strict else 0 < iou <= 1):
+        raise SpecError(f"iou={iou!r} must lie between 0 and 1, such as 0.5")
+
+
+def steps(confidence: np.ndarray, definition: Definition) -> np.ndarray:
+    """Where steps of the curve end among sorted detections: after each, or after all of one confidence."""
+    ends = np.ones(len(confidence), np.bool_)
+    if definition.ties == "step":
+        ends[:-1] = confidence[1:] != confidence[:-1]
+    return np.flatnonzero(ends)
+
+
+def steps_up(last: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Where those steps end in which something is right: the others lower precision and leave recall as it is.
+
+    Args:
+        last: where steps end.
+        found: whether each detection is right.
+    """
+    return last[np.unique(np.searchsorted(last, np.flatnonzero(found), "left"))]
+
+
+def curve(
+    found: np.ndarray, weight: np.ndarray, seen: np.ndarray, total: np.ndarray, ends: np.ndarray, definition: Definition
+) -> tuple[np.ndarray, np.ndarray]:
+    """Recall and precision at the ends of steps, under several weightings.
+
+    Args:
+        found: whether each detection is right, from the surest down.
+        weight: replicates × detections.
+        seen: its cumulative sum.
+        total: the weight of all true boxes, by replicate.
+        ends: the detections that end a step.
+
+    Returns:
+        Replicates × ends each; recall is NaN where there are no true boxes.
+    """
+    hits = np.flatnonzero(found)
+    right = np.cumsum(np.pad(weight[:, hits], ((0, 0), (1, 0))), axis=1)[:, np.searchsorted(hits, ends, "right")]
+    tried = seen[:, ends]
+    if definition.ties == "image":
+        tried = tried + np.spacing(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        recall = right / np.where(total > 0, total, np.nan)[:, None]
+        return recall, np.where(tried > 0, right / tried, 0.0)
+
+
+def mean_over_recall(
+    recall: np.ndarray, precision: np.ndarray, definition: Definition, slack: float = 0.0
+) -> np.ndarray:
+    """The mean over recall of the best precision at that recall or a higher one, by replicate; 0 without a step.
+
+    Args:
+        slack: by how much a recall may fall short of one that is read: what rounding takes from sums of weights.
+    """
+    n = recall.shape[1]
+    if not n:
+        return np.zeros(len(recall))
+    envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+    if definition.points == "area":
+        return np.asarray((np.diff(recall, axis=1, prepend=0.0) * envelope).sum(axis=1))
+    levels = definition.recalls
+    reached = np.stack([np.searchsorted(each, levels - slack, "left") for each in recall])
+    held = np.take_along_axis(envelope, np.minimum(reached, n - 1), axis=1)
+    return np.asarray(np.where(reached < n, held, 0.0).mean(axis=1))

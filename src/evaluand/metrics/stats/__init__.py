@@ -1,0 +1,1 @@
+"""Intervals of confidence, and disparities of groups."""

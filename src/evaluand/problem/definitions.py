@@ -1,0 +1,272 @@
+"""Definitions: what each metric that problems are judged by is, of our kinds, under each public definition.
+
+One table, and nothing but data. Where programs and papers differ, they differ here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal
+
+from evaluand.core import registry
+from evaluand.core.errors import SpecError
+from evaluand.core.registry import nearest
+from evaluand.metrics.base.metric import OverTargets
+from evaluand.problem.problem import STANDARD_METRICS
+
+Reads = Literal["labels", "sets", "numbers", "rows", "scores", "sure", "ranking", "boxes"]
+"""What is read of each example: one label; one label or several (`sets`); a number; whatever stands in the row, in the
+order of the file (`rows`); a score for each class; a label and its confidence (`sure`); answers with their ranks; or
+boxes."""
+
+Positive = Literal["none", "one", "given", "chosen"]
+"""Whether a label counts as positive: none does; 1 if none is given (`one`); one has to be given (`given`); or the kind
+knows what to do without one (`chosen`)."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Rule:
+    """A metric under one definition.
+
+    Attributes:
+        kind: our kind of metric.
+        reads: what it is computed from.
+        parameters: of the kind.
+        positive: whether a label counts as positive, which then is the kind's `label`.
+        k: the kind's `k`, where none is given; 0 if one has to be given; None where it takes none.
+        labels: whether the kind can be told all labels there are.
+        two_classes: it is refused where there are more.
+        one_value: the values of the classes have to be the same, else there is none.
+        jointly: how several targets are judged together; None if they cannot be.
+        always_jointly: several targets are judged together whether that is asked for or not.
+        clusters: what labels are called does not matter.
+        without_scores: the rule where predictions have no confidence.
+    """
+
+    kind: str
+    reads: Reads
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    positive: Positive = "none"
+    k: int | None = None
+    labels: bool = False
+    two_classes: bool = False
+    one_value: bool = False
+    jointly: OverTargets | None = "mean"
+    always_jointly: bool = False
+    clusters: bool = False
+    without_scores: Rule | None = None
+
+    def __repr__(self) -> str:
+        given = ((each.name, getattr(self, each.name), each) for each in fields(self))
+        told = [f"{name}={value!r}" for name, value, each in given if value not in (each.default, {})]
+        return f"Rule({', '.join(told)})"
+
+
+STANDARD: Final = "standard"
+"""The well-defined one, which is taken where none is named."""
+
+_OF_ONE_CLASS: Final[Mapping[str, Any]] = {"reads": "labels", "positive": "one", "two_classes": True}
+_AREA: Final[Mapping[str, Any]] = {"kind": "roc_auc", "reads": "scores"}
+_OF_CLASSES: Final[Mapping[str, Any]] = {"kind": "f_beta", "reads": "sets", "labels": True}
+
+_STANDARD: Final = {
+    "accuracy": Rule(kind="accuracy", reads="sets"),
+    "precision": Rule(kind="precision", **_OF_ONE_CLASS),
+    "recall": Rule(kind="recall", **_OF_ONE_CLASS),
+    "f1": Rule(kind="f_beta", **_OF_ONE_CLASS),
+    "f1_micro": Rule(parameters={"average": "micro"}, **_OF_CLASSES),
+    "f1_macro": Rule(parameters={"average": "macro", "zero_division": 0}, **_OF_CLASSES),
+    "roc_auc": Rule(parameters={"average": "macro", "absent": 0.0}, two_classes=True, one_value=True, **_AREA),
+    "roc_auc_micro": Rule(parameters={"average": "micro", "absent": 0.0}, **_AREA),
+    "roc_auc_macro": Rule(parameters={"average": "macro", "absent": 0.0}, **_AREA),
+    "mean_squared_error": Rule(kind="mean_squared_error", reads="numbers"),
+    "root_mean_squared_error": Rule(kind="root_mean_squared_error", reads="numbers", jointly="pooled"),
+    "root_mean_squared_error_mean": Rule(kind="root_mean_squared_error", reads="numbers", always_jointly=True),
+    "mean_absolute_error": Rule(kind="mean_absolute_error", reads="numbers"),
+    "r_squared": Rule(kind="r_squared", reads="numbers"),
+    "normalized_mutual_information": Rule(kind="normalized_mutual_information", reads="labels", clusters=True),
+    "jaccard_similarity": Rule(kind="jaccard", **_OF_ONE_CLASS),
+    "precision_at_top_k": Rule(kind="precision_at_top_k", reads="rows", parameters={"top": "first"}, k=20),
+    "object_detection_average_precision": Rule(
+        kind="mean_average_precision", reads="boxes", parameters={"definition": "standard"}, jointly=None
+    ),
+    "hamming_loss": Rule(kind="hamming_loss", reads="sets", labels=True),
+    "mean_reciprocal_rank": Rule(kind="mean_reciprocal_rank", reads="ranking", parameters={"absent_rank": 500.0}),
+    "hits_at_k": Rule(kind="hits_at_k", reads="ranking", k=0),
+}
+
+
+def _but(rule: Rule, /, **changed: Any) -> Rule:
+    """A rule with other attributes, and some parameters besides."""
+    return replace(rule, **changed | {"parameters": {**rule.parameters, **changed.get("parameters", {})}})
+
+
+_ZERO: Final = {"zero_division": 0}
+_HARD: Final = Rule(kind="roc_auc", reads="labels", parameters={"scored_by": "labels"})
+
+_LIBRARY: Final = {
+    **_STANDARD,
+    **{name: _but(_STANDARD[name], parameters=_ZERO) for name in ("precision", "recall", "f1", "jaccard_similarity")},
+    "r_squared": _but(_STANDARD["r_squared"], parameters={"constant": "zero_or_one"}),
+}
+"""What is 0 or 1 where there is nothing to divide by, as it is with scikit-learn."""
+
+_SEPARATE: Final = {
+    name: _but(rule, jointly=None) if rule.reads in ("labels", "sets", "scores") else rule
+    for name, rule in _LIBRARY.items()
+}
+"""Labels of several targets are not judged together."""
+
+_PUBLISHED: Final = {
+    **_SEPARATE,
+    "roc_auc": _but(_SEPARATE["roc_auc"], without_scores=_but(_HARD, two_classes=True, jointly=None)),
+    "roc_auc_micro": _but(
+        _SEPARATE["roc_auc_micro"], without_scores=_but(_HARD, parameters={"average": "micro"}, jointly=None)
+    ),
+    "roc_auc_macro": _but(_SEPARATE["roc_auc_macro"], without_scores=_but(_HARD, jointly=None)),
+    "jaccard_similarity": Rule(kind="accuracy", reads="labels", jointly=None),
+    "object_detection_average_precision": _but(
+        _STANDARD["object_detection_average_precision"], parameters={"definition": "3.1.1"}
+    ),
+}
+
+_LARGEST: Final = _but(_STANDARD["precision_at_top_k"], parameters={"top": "largest"})
+_LATER: Final = ("mean_reciprocal_rank", "hits_at_k")
+
+
+class _Definitions(dict[str, Mapping[str, Rule]]):
+    """Definition → metric → rule, of which a prompt shows the names alone."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {', '.join(rules)}" for name, rules in self.items())
+
+
+def _without(rules: Mapping[str, Rule], *names: str) -> dict[str, Rule]:
+    return {name: rule for name, rule in rules.items() if name not in names}
+
+
+DEFINITIONS: Final[Mapping[str, Mapping[str, Rule]]] = _Definitions(
+    {
+        STANDARD: _STANDARD,
+        "3.1.1": _without(_PUBLISHED, *_LATER),
+        "core-2022": {
+            name: replace(rule, always_jointly=True)
+            for name, rule in _without(
+                {
+                    **_LIBRARY,
+                    **{
+                        name: _but(_LIBRARY[name], positive="given")
+                        for name in ("precision", "recall", "f1", "jaccard_similarity")
+                    },
+                    "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean"),
+                    "normalized_mutual_information": _but(
+                        _STANDARD["normalized_mutual_information"], parameters={"mean": "geometric"}
+                    ),
+                    "hamming_loss": _but(_STANDARD["hamming_loss"], parameters={"one_hot": True}),
+                    "precision_at_top_k": _but(_LARGEST, k=0),
+                    "object_detection_average_precision": _but(
+                        _STANDARD["object_detection_average_precision"], parameters={"definition": "core-2022"}
+                    ),
+                },
+                "root_mean_squared_error_mean",
+            ).items()
+        },
+        "nist": _without(
+            {
+                **_PUBLISHED,
+                **{name: rule.without_scores for name, rule in _PUBLISHED.items() if rule.without_scores},
+                "precision_at_top_k": _LARGEST,
+            },
+            *_LATER,
+            "hamming_loss",
+        ),
+        "sklearn": _without(
+            {**_SEPARATE, "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean")},
+            *_LATER,
+            "precision_at_top_k",
+            "object_detection_average_precision",
+        ),
+        "coco": {
+            "object_detection_average_precision": _but(
+                _STANDARD["object_detection_average_precision"], parameters={"definition": "coco"}
+            )
+        },
+    }
+)
+"""Definition → metric → rule. `standard`: undefined is undefined, and no order of rows matters but to
+`precision_at_top_k`, which looks at the first rows. `3.1.1`: the table and the code published with D3M's problem schema
+3.1.1, that is scikit-learn, where `jaccard_similarity_score` was the accuracy of single labels. `core-2022`: D3M's core
+package 2022.5.5, which judges all targets together. `nist`: NIST's scorer of 2019, which takes areas from hard labels.
+`sklearn`: scikit-learn of today. `coco`: pycocotools."""
+
+
+def rule_of(metric: str, definition: str | None) -> Rule | tuple[str, str]:
+    """What a metric is under a definition, or why it is nothing: code and message.
+
+    Example:
+        >>> rule_of("hamming_loss", "core-2022").parameters
+        {'one_hot': True}
+        >>> rule_of("hamming_loss", "coco")[0]
+        'not_applicable'
+    """
+    name = STANDARD if definition is None else definition
+    if name not in DEFINITIONS:
+        known = ", ".join(DEFINITIONS)
+        return "definition_unknown", f"no definition is called {definition!r}{nearest(str(name), DEFINITIONS)}: {known}"
+    rules = DEFINITIONS[name]
+    if metric in rules:
+        return rules[metric]
+    if metric in STANDARD_METRICS:
+        has = [other for other, rules in DEFINITIONS.items() if metric in rules]
+        return "not_applicable", f"the definition {name} does not have this metric; take {' or '.join(has)}"
+    return _of_kind(metric)
+
+
+def _positive(takes: Mapping[str, inspect.Parameter]) -> Positive:
+    """Of one class are kinds that have a label, unless they take the mean over classes by default."""
+    if "label" not in takes:
+        return "none"
+    return "one" if "average" in takes and takes["average"].default is None else "chosen"
+
+
+def _of_kind(metric: str) -> Rule | tuple[str, str]:
+    """The rule of a registered kind of metric, from what it reads."""
+    try:
+        kind = registry.find("metrics", metric)
+    except SpecError:
+        known = [*STANDARD_METRICS, *registry.names("metrics")]
+        return "not_applicable", f"no metric is called {metric!r}{nearest(metric, known)}"
+    takes = inspect.signature(kind).parameters
+    needed = [name for name, one in takes.items() if one.default is one.empty]
+    if set(needed) - {"k"}:
+        return "not_applicable", f"cannot judge by its name alone; it needs {' and '.join(needed)}"
+    made = kind(**dict.fromkeys(needed, 1))
+    columns = made.columns
+    reads: Reads | None = None
+    if "scores" in columns:
+        reads = "scores"
+    elif "confidence" in columns:
+        reads = "sure"
+    elif {"ranks", "first_rank"}.intersection(columns):
+        reads = "ranking"
+    elif "detections" in columns:
+        reads = "boxes"
+    elif made.label_columns:
+        reads = "sets" if getattr(made, "takes_sets", False) else "labels"
+    elif columns == ("truth", "prediction"):
+        reads = "numbers"
+    if reads is None:
+        given = " and ".join(columns)
+        told = f"reads {given}, which predictions do not have" if given else "looks at no prediction"
+        return "not_applicable", f"{told}, so it cannot judge any; take another metric"
+    return Rule(
+        kind=metric,
+        reads=reads,
+        parameters={"absent": 0.0} if reads == "scores" and "absent" in takes else {},
+        k=0 if "k" in needed else takes["k"].default if "k" in takes else None,
+        labels="labels" in takes,
+        positive=_positive(takes) if reads != "boxes" else "none",
+        jointly=None if reads == "boxes" else "mean",
+    )

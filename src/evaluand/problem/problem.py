@@ -1,0 +1,403 @@
+"""Problems: what is to be predicted, from which examples, by which split, and how it will be judged.
+
+A problem is plain data and knows no file format. It says which columns of which datasets are targets, how rows are
+divided into those to learn from and those to be tested on, and by which metrics predictions are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Any, Final, Literal
+
+from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.data.split import Split
+
+
+class TaskType(StrEnum):
+    """What kind of thing is to be predicted."""
+
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
+    CLUSTERING = "clustering"
+    LINK_PREDICTION = "link_prediction"
+    VERTEX_NOMINATION = "vertex_nomination"
+    VERTEX_CLASSIFICATION = "vertex_classification"
+    COMMUNITY_DETECTION = "community_detection"
+    GRAPH_CLUSTERING = "graph_clustering"
+    GRAPH_MATCHING = "graph_matching"
+    FORECASTING = "forecasting"
+    COLLABORATIVE_FILTERING = "collaborative_filtering"
+    OBJECT_DETECTION = "object_detection"
+
+    @property
+    def sub_types(self) -> tuple[SubType, ...]:
+        """The sub-types that a task of this type may have.
+
+        Example:
+            >>> [str(sub_type) for sub_type in TaskType.REGRESSION.sub_types]
+            ['univariate', 'multivariate']
+        """
+        return tuple(sub_type for sub_type in SubType if self in sub_type.task_types)
+
+
+class SubType(StrEnum):
+    """What a task type leaves open: how many classes, responses or memberships there are."""
+
+    BINARY = "binary"
+    MULTI_CLASS = "multi_class"
+    MULTI_LABEL = "multi_label"
+    UNIVARIATE = "univariate"
+    MULTIVARIATE = "multivariate"
+    OVERLAPPING = "overlapping"
+    NON_OVERLAPPING = "non_overlapping"
+
+    @property
+    def task_types(self) -> frozenset[TaskType]:
+        """The task types that it applies to."""
+        return _APPLIES[self]
+
+
+_CLASSES: Final = frozenset({TaskType.CLASSIFICATION, TaskType.VERTEX_NOMINATION, TaskType.VERTEX_CLASSIFICATION})
+_MEMBERSHIPS: Final = frozenset({TaskType.CLUSTERING, TaskType.COMMUNITY_DETECTION})
+_APPLIES: Final = {
+    SubType.BINARY: _CLASSES,
+    SubType.MULTI_CLASS: _CLASSES,
+    SubType.MULTI_LABEL: frozenset({TaskType.CLASSIFICATION, TaskType.VERTEX_CLASSIFICATION}),
+    SubType.UNIVARIATE: frozenset({TaskType.REGRESSION}),
+    SubType.MULTIVARIATE: frozenset({TaskType.REGRESSION}),
+    SubType.OVERLAPPING: _MEMBERSHIPS,
+    SubType.NON_OVERLAPPING: _MEMBERSHIPS,
+}
+_CLUSTERED: Final = frozenset({*_MEMBERSHIPS, TaskType.GRAPH_CLUSTERING})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnPlace:
+    """A column of a table, named twice on purpose: by its name, and by its place in the table.
+
+    Attributes:
+        resource: the id of the table within its dataset.
+        column: the column's place, from 0.
+        name: the column's name.
+    """
+
+    resource: str
+    column: int
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(ColumnPlace):
+    """A column that is to be predicted.
+
+    Attributes:
+        index: the number of the target within its dataset.
+        clusters: into how many clusters rows shall fall, where that is known beforehand.
+    """
+
+    index: int
+    clusters: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Horizon:
+    """How far ahead a forecast reaches: so many steps of a column of times."""
+
+    place: ColumnPlace
+    steps: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetDataset:
+    """A dataset of a problem with what is to be predicted in it.
+
+    Attributes:
+        id: the dataset's id.
+        targets: the columns to be predicted.
+        privileged: columns that are there to learn from, and not when tested.
+        horizon: of a forecast.
+    """
+
+    id: str
+    targets: tuple[Target, ...] = ()
+    privileged: tuple[ColumnPlace, ...] = ()
+    horizon: Horizon | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetView:
+    """A part of a dataset that is kept as a dataset of its own: `part` is train, test or score."""
+
+    part: Literal["train", "test", "score"]
+    dataset: str
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Division:
+    """How a problem's rows are divided, as far as it says so; the file of the split has the last word.
+
+    Attributes:
+        method: one hold-out, or folds of which each is tested once.
+        test: the share that is held out, from 0 to 1; None where only the file tells.
+        folds: how many folds there are.
+        stratified: whether all parts have the same mixture of target values.
+        repeats: how often it is done, each time otherwise.
+        seed: what it was drawn with.
+        file: where the split stands, seen from the problem's folder.
+        script: what made it, likewise.
+        views: the parts that are datasets of their own.
+    """
+
+    method: Literal["hold_out", "folds"] = "hold_out"
+    test: float | None = None
+    folds: int | None = None
+    stratified: bool = True
+    repeats: int = 1
+    seed: int | None = None
+    file: str | None = None
+    script: str | None = None
+    views: tuple[DatasetView, ...] = ()
+
+    def split(self, **changed: Any) -> Split:
+        """The split it asks for, for data that have none yet.
+
+        Args:
+            changed: parameters of `Split` that are to be otherwise, such as `groups="patient"`.
+
+        Raises:
+            SpecError: it does not say how many are tested.
+
+        Example:
+            >>> Division(test=0.2, seed=42).split()
+            Split(test=0.2, folds=None, repeats=1, stratified=True, groups=False, seed=42)
+        """
+        size = {"folds": self.folds} if self.method == "folds" else {"test": self.test}
+        made: dict[str, Any] = {
+            **size,
+            "repeats": self.repeats,
+            "stratified": self.stratified,
+            "seed": self.seed or 0,
+            **changed,
+        }
+        if made.get("test") is None and made.get("folds") is None:
+            raise SpecError(
+                "the problem does not say how many rows are tested, so no split can be made; give test or folds"
+            )
+        return Split(**made)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """A metric by which predictions are judged, with its parameters.
+
+    Attributes:
+        metric: one of `STANDARD_METRICS`, or the name of a registered kind of metric.
+        k: how many rows or ranks it looks at (`precision_at_top_k`, `hits_at_k`).
+        positive: the label that counts as positive, for metrics of two classes.
+        jointly: whether it judges all targets together and gives one value, instead of one for each target.
+    """
+
+    metric: str
+    k: int | None = None
+    positive: str | None = None
+    jointly: bool = False
+
+
+STANDARD_METRICS: Final = (
+    "accuracy",
+    "precision",
+    "recall",
+    "f1",
+    "f1_micro",
+    "f1_macro",
+    "roc_auc",
+    "roc_auc_micro",
+    "roc_auc_macro",
+    "mean_squared_error",
+    "root_mean_squared_error",
+    "root_mean_squared_error_mean",
+    "mean_absolute_error",
+    "r_squared",
+    "normalized_mutual_information",
+    "jaccard_similarity",
+    "precision_at_top_k",
+    "object_detection_average_precision",
+    "hamming_loss",
+    "mean_reciprocal_rank",
+    "hits_at_k",
+)
+"""What problems are commonly judged by; each is a metric with parameters that a scoring definition chooses."""
+
+TAKES_K: Final = frozenset({"precision_at_top_k", "hits_at_k"})
+TAKES_POSITIVE: Final = frozenset({"precision", "recall", "f1", "jaccard_similarity"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """The files that a solution leaves, seen from its folder."""
+
+    predictions: str = "predictions.csv"
+    scores: str | None = "scores.csv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What is to be predicted and how it will be judged.
+
+    Attributes:
+        id: unique among problems.
+        name: what people call it; None where it has no name.
+        description: some sentences for people.
+        uri: where it is told about.
+        version: of the problem itself.
+        task_types: what kinds of things are predicted, the most important first; often one.
+        sub_types: what the types leave open.
+        keywords: other words that tell what data and task are like.
+        datasets: where the targets are.
+        division: how rows are divided; None where nothing is said.
+        criteria: the metrics, the first being the one that counts.
+        outputs: the files of a solution.
+
+    Raises:
+        DataError: the problem contradicts itself: every fault with its place and code.
+
+    Example:
+        >>> species = Target(index=0, resource="learningData", column=5, name="species")
+        >>> problem = Problem(
+        ...     id="iris",
+        ...     task_types=(TaskType.CLASSIFICATION,),
+        ...     sub_types=(SubType.MULTI_CLASS,),
+        ...     datasets=(TargetDataset(id="iris_dataset", targets=(species,)),),
+        ...     division=Division(test=0.2, seed=1),
+        ...     criteria=(Criterion(metric="f1_macro"),),
+        ... )
+        >>> [target.name for target in problem.targets]
+        ['species']
+    """
+
+    id: str
+    name: str | None = None
+    description: str | None = None
+    uri: str | None = None
+    version: str = "1.0"
+    task_types: tuple[TaskType, ...] = ()
+    sub_types: tuple[SubType, ...] = ()
+    keywords: tuple[str, ...] = ()
+    datasets: tuple[TargetDataset, ...] = ()
+    division: Division | None = None
+    criteria: tuple[Criterion, ...] = ()
+    outputs: Outputs = Outputs()
+
+    def __post_init__(self) -> None:
+        faults = [*self._faults()]
+        if faults:
+            raise DataError(faults)
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The targets of all datasets."""
+        return tuple(target for dataset in self.datasets for target in dataset.targets)
+
+    @property
+    def main(self) -> int:
+        """The place of the dataset whose rows are split and predicted: the first that has targets."""
+        return next((place for place, dataset in enumerate(self.datasets) if dataset.targets), 0)
+
+    def _faults(self) -> Iterator[Fault]:
+        if not self.id:
+            yield Fault("id", "is empty; give the problem a name of its own", code="empty")
+        for i, sub_type in enumerate(self.sub_types):
+            if not sub_type.task_types.intersection(self.task_types):
+                yield Fault(f"sub_types[{i}]", inapplicable(sub_type, self.task_types), code="not_applicable")
+        for i, dataset in enumerate(self.datasets):
+            yield from _dataset_faults(dataset, f"datasets[{i}]", self.task_types)
+        if self.division is not None:
+            yield from _division_faults(self.division, "division")
+        for i, criterion in enumerate(self.criteria):
+            yield from _criterion_faults(criterion, f"criteria[{i}]")
+        for name in ("predictions", "scores"):
+            file = getattr(self.outputs, name)
+            if file is not None and not is_inside(file):
+                yield Fault(f"outputs.{name}", outside(file), code="unsafe_path")
+
+
+def inapplicable(sub_type: SubType, given: tuple[TaskType, ...]) -> str:
+    """In words that a sub-type belongs to none of the task types given."""
+    applies = " and ".join(sorted(sub_type.task_types))
+    return f"{sub_type} is for {applies}; the task is {', '.join(given) or 'of no type'}"
+
+
+def has_clusters(task_types: tuple[TaskType, ...]) -> bool:
+    """Whether a number of clusters can be known beforehand in such a task."""
+    return bool(_CLUSTERED.intersection(task_types))
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path given by a document stays within its folder, on every system.
+
+    Example:
+        >>> [is_inside(path) for path in ("tables/a.csv", "../a.csv", "/etc/passwd", "media/", "")]
+        [True, False, False, True, False]
+    """
+    if not path or "\\" in path or "\0" in path or ":" in path.partition("/")[0]:
+        return False
+    pure = PurePosixPath(path)
+    return not pure.is_absolute() and ".." not in pure.parts
+
+
+def outside(path: str) -> str:
+    """In words that a path leaves its folder."""
+    return f"{path!r} is no path inside the folder; give one such as 'tables/learningData.csv'"
+
+
+def _dataset_faults(dataset: TargetDataset, where: str, task_types: tuple[TaskType, ...]) -> Iterator[Fault]:
+    if not dataset.id:
+        yield Fault(f"{where}.id", "is empty; name the dataset", code="empty")
+    seen: set[int] = set()
+    for i, target in enumerate(dataset.targets):
+        place = f"{where}.targets[{i}]"
+        if target.index in seen:
+            yield Fault(f"{place}.index", f"{target.index} is the index of two targets", code="twice")
+        seen.add(target.index)
+        if target.index < 0 or target.column < 0:
+            part, value = ("index", target.index) if target.index < 0 else ("column", target.column)
+            yield Fault(f"{place}.{part}", f"is {value}; numbers begin at 0", code="out_of_range")
+        if target.clusters is not None and target.clusters < 1:
+            yield Fault(f"{place}.clusters", f"is {target.clusters}; give at least 1", code="out_of_range")
+        elif target.clusters is not None and not has_clusters(task_types):
+            yield Fault(f"{place}.clusters", "is for clustering and community detection", code="not_applicable")
+
+
+def _division_faults(division: Division, where: str) -> Iterator[Fault]:
+    if division.method == "folds":
+        if division.test is not None:
+            yield Fault(f"{where}.test", "is for hold-outs; folds test every row once", code="not_applicable")
+        if division.folds is None or division.folds < 2:
+            yield Fault(f"{where}.folds", f"is {division.folds}; give at least 2", code="out_of_range")
+    else:
+        if division.folds is not None:
+            yield Fault(f"{where}.folds", "is for folds; a hold-out has a test size", code="not_applicable")
+        if division.test is not None and not 0 <= division.test <= 1:
+            yield Fault(f"{where}.test", f"is {division.test}; give a share from 0 to 1", code="out_of_range")
+    if division.repeats < 1:
+        yield Fault(f"{where}.repeats", f"is {division.repeats}; give at least 1", code="out_of_range")
+    if division.seed is not None and not -(2**63) <= division.seed < 2**63:
+        yield Fault(f"{where}.seed", "is a number that 64 bits do not hold", code="out_of_range")
+    for name in ("file", "script"):
+        path = getattr(division, name)
+        if path is not None and not is_inside(path):
+            yield Fault(f"{where}.{name}", outside(path), code="unsafe_path")
+
+
+def _criterion_faults(criterion: Criterion, where: str) -> Iterator[Fault]:
+    standard = criterion.metric in STANDARD_METRICS
+    if criterion.k is not None and criterion.k < 1:
+        yield Fault(f"{where}.k", f"is {criterion.k}; give at least 1", code="out_of_range")
+    if criterion.k is not None and standard and criterion.metric not in TAKES_K:
+        yield Fault(f"{where}.k", f"{criterion.metric} takes no k", code="not_applicable")
+    if criterion.positive is not None and standard and criterion.metric not in TAKES_POSITIVE:
+        yield Fault(f"{where}.positive", f"{criterion.metric} has no positive label", code="not_applicable")

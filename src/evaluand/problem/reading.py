@@ -1,0 +1,387 @@
+"""The two tables read: which rows belong together, what their cells hold, and everything that is wrong with them.
+
+Nothing here goes row by row, except to tell faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import Fault
+from evaluand.core.files import cells
+from evaluand.metrics.base.labels import contents
+
+CONFIDENCE, RANK = "confidence", "rank"
+TRUTH, PREDICTIONS = "truth", "predictions"
+
+
+def place(side: str, row: int, column: str) -> str:
+    """Where a cell is, with rows counted from 1 and without the header."""
+    return f"{side} row {row + 1}, column {column}"
+
+
+class Side(NamedTuple):
+    """One of the two tables."""
+
+    name: str
+    table: pa.Table
+
+    def column(self, name: str, *, coded: bool = False) -> pa.Array:
+        """A column in one piece; with `coded` a dictionary stays one."""
+        column = self.table.column(name)
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        if isinstance(column, pa.ChunkedArray):
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) and not coded else column
+
+    def named(self, wanted: str) -> str | None:
+        """The name of a column, in whatever case."""
+        return next((name for name in self.table.column_names if name.lower() == wanted), None)
+
+    def faults(self, rows: np.ndarray, column: str, code: str, message: Callable[[int], str]) -> list[Fault]:
+        """One fault for each row of a mask, or of a list of rows."""
+        found = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return [Fault(place(self.name, row, column), message(row), code=code) for row in found.tolist()]
+
+
+def column_faults(truth: Side, predictions: Side, index: Sequence[str], targets: Sequence[str]) -> Iterable[Fault]:
+    """Columns that lack, that are there twice, or that nobody knows."""
+    needed = [*index, *targets]
+    for side in (truth, predictions):
+        names = side.table.column_names
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield Fault(f"{side.name}, column {name}", "two columns have this name", code="twice_column")
+        for name in needed:
+            if name not in names:
+                told = ", ".join(map(repr, names)) or "none"
+                yield Fault(side.name, f"there is no column {name!r}; there is {told}", code="missing_column")
+    allowed = {*needed, *truth.table.column_names}
+    others = [name for name in predictions.table.column_names if name not in allowed]
+    for name in others:
+        if name.lower() not in (CONFIDENCE, RANK):
+            known = ", ".join(map(repr, needed))
+            told = f"nobody asked for this column; there are to be {known}, and perhaps a confidence"
+            yield Fault(f"{predictions.name}, column {name or repr(name)}", told, code="unexpected_column")
+    for wanted in (CONFIDENCE, RANK):
+        same = dict.fromkeys(name for name in others if name.lower() == wanted)
+        if len(same) > 1:
+            told = f"{' and '.join(map(repr, same))} are both the {wanted}"
+            yield Fault(f"{predictions.name}, column {wanted}", told, code="twice_column")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Which example each row is about, as its place in the order of the index; -1 for one the truth does not have.
+
+    Attributes:
+        truth: of each row of the truth.
+        predictions: of each row of the predictions.
+        n: how many examples the truth has.
+        names: what the example at a place is called.
+        aligned: both tables have one row for each example, in the order of the index.
+    """
+
+    truth: np.ndarray
+    predictions: np.ndarray
+    n: int
+    names: Callable[[int], str]
+    aligned: bool = False
+
+    @cached_property
+    def truth_rows(self) -> np.ndarray | None:
+        """The row of each example, where each has one; None where they stand in that order."""
+        return None if self.aligned else _rows(self.truth, self.n)
+
+    @cached_property
+    def prediction_rows(self) -> np.ndarray | None:
+        """The same of the predictions."""
+        return None if self.aligned else _rows(self.predictions, self.n)
+
+
+def _rows(codes: np.ndarray, n: int) -> np.ndarray | None:
+    if is_rising(codes):
+        return None
+    found = np.empty(n, np.int64)
+    found[codes] = np.arange(len(codes))
+    return found
+
+
+def is_rising(codes: np.ndarray) -> bool:
+    """Whether each is larger than the one before."""
+    return bool((codes[1:] > codes[:-1]).all())
+
+
+def keys_of(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys | None, list[Fault]]:
+    """The examples of all rows, by columns that both tables have; no keys where they cannot be compared."""
+    faults: list[Fault] = []
+    codes: list[_Codes] = []
+    for name in index:
+        columns = []
+        for side in (truth, predictions):
+            column, wrong = _index(side, name)
+            faults += wrong
+            columns.append(column)
+        kinds = [contents(column.type) for column in columns]
+        if set(kinds) == set(_INDEX):
+            told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
+            faults.append(Fault(f"{predictions.name}, column {name}", told, code="index_type"))
+        elif all(kind in _INDEX for kind in kinds):
+            codes.append(_coded(*(_one_type(column, kinds) for column in columns)))
+    if len(codes) < len(index):
+        return None, faults
+    found = codes[0]
+    for other in codes[1:]:
+        found = _crossed(found, other)
+    aligned = found.predictions is found.truth  # which only codes in order are
+    n, names = len(found.names), partial(_named, ", ".join(index), found.names)
+    return Keys(found.truth, found.predictions, n, names, aligned), faults
+
+
+def _named(index: str, names: pa.Array | _Pairs, at: int) -> str:
+    return f"{index} {_told(names, at)}"
+
+
+class _Codes(NamedTuple):
+    truth: np.ndarray
+    predictions: np.ndarray
+    names: pa.Array | _Pairs
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Values of several columns."""
+
+    first: pa.Array | _Pairs
+    second: pa.Array
+    code: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+
+def _told(names: pa.Array | _Pairs, at: int) -> str:
+    if isinstance(names, _Pairs):
+        one, other = divmod(int(names.code[at]), len(names.second))
+        return f"{_told(names.first, one)}, {_told(names.second, other)}"
+    value = names[at].as_py()
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
+    column = side.column(name)
+    if pa.types.is_floating(column.type):
+        empty = np.asarray(pc.is_null(column, nan_is_null=True))
+        filled = np.where(empty, 0.0, np.asarray(column.to_numpy(zero_copy_only=False), np.float64))
+        if (np.floor(filled) == filled).all() and (np.abs(filled) < 2.0**53).all():
+            column = pa.array(filled.astype(np.int64), mask=empty)
+    kind = contents(column.type)
+    if kind not in (*_INDEX, ""):
+        told = f"holds {_PLURAL[kind]}; an index is whole numbers or text"
+        return column, [Fault(f"{side.name}, column {name}", told, code="index_type")]
+    if kind == "integers" and not column.null_count:
+        return column, []
+    empty = np.asarray(column.is_null())
+    if kind == "text":
+        empty = empty | np.asarray(pc.equal(column, "").fill_null(False))
+    return column, side.faults(empty, name, "empty_index", lambda row: "is empty; name the example")
+
+
+def _one_type(column: pa.Array, kinds: Sequence[str]) -> pa.Array:
+    return column.cast(pa.int64() if "integers" in kinds else pa.large_string() if "text" in kinds else pa.string())
+
+
+def _coded(truth: pa.Array, predictions: pa.Array) -> _Codes:
+    """Both as places among the values of the truth, in their order."""
+    if pa.types.is_integer(truth.type) and not truth.null_count:
+        numbers = np.asarray(truth)
+        if is_rising(numbers):
+            codes = np.arange(len(numbers))
+            return _Codes(codes, codes if predictions.equals(truth) else _found(predictions, truth), truth)
+    names = pc.unique(truth).drop_null()
+    names = names.take(pc.sort_indices(names))
+    return _Codes(_found(truth, names), _found(predictions, names), names)
+
+
+def _found(column: pa.Array, names: pa.Array) -> np.ndarray:
+    """The place of each value, -1 for those that are not there."""
+    if pa.types.is_integer(names.type) and len(names) and not column.null_count:
+        first, last = names[0].as_py(), names[-1].as_py()
+        if last - first < 4 * len(names) and is_rising(np.asarray(names)):
+            return _by_number(np.asarray(column), np.asarray(names), first, last)
+    places = pc.index_in(column, value_set=names)
+    return np.asarray(places.fill_null(-1)).astype(np.int64)
+
+
+def _by_number(numbers: np.ndarray, names: np.ndarray, first: int, last: int) -> np.ndarray:
+    """The same by looking it up, where numbers lie close together."""
+    if len(names) == last - first + 1 and numbers.min(initial=first) >= first and numbers.max(initial=last) <= last:
+        return np.asarray(numbers - first, np.int64)
+    table = np.full(last - first + 2, -1)
+    table[names - first] = np.arange(len(names))
+    inside = (numbers >= first) & (numbers <= last)
+    return np.asarray(table[np.where(inside, numbers - first, -1)])
+
+
+def _crossed(one: _Codes, other: _Codes) -> _Codes:
+    n = len(other.names)
+    truth, predictions = (
+        np.where((a < 0) | (b < 0), -1, a * n + b)
+        for a, b in ((one.truth, other.truth), (one.predictions, other.predictions))
+    )
+    pairs = np.unique(truth[truth >= 0])
+    values = pa.array(pairs)
+    truth, predictions = (_found(pa.array(codes), values) for codes in (truth, predictions))
+    return _Codes(truth, predictions, _Pairs(one.names, other.names, pairs))
+
+
+_PLURAL: Final = {
+    "": "nothing",
+    "bools": "bools",
+    "integers": "whole numbers",
+    "numbers": "real numbers",
+    "text": "text",
+    "lists": "lists",
+    "other": "values of another type",
+}
+_INDEX: Final = ("integers", "text")
+_LABELS: Final = ("bools", "integers", "text")
+
+
+def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array, list[Fault]]:
+    """A column of labels, as a dictionary; with `sets` an empty cell is no fault, but no label, and null."""
+    column = side.column(name, coded=True)
+    if pa.types.is_dictionary(column.type) and (contents(column.type.value_type) != "text" or not _is_tidy(column)):
+        column = side.column(name)
+    if pa.types.is_floating(column.type):
+        numbers = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+        empty = np.asarray(pc.is_null(column, nan_is_null=True))
+        whole = empty | (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**53)
+        if whole.all():
+            column = pa.array(np.where(empty, 0.0, numbers).astype(np.int64), mask=empty)
+    coded = pa.types.is_dictionary(column.type)
+    kind = "text" if coded else contents(column.type)
+    if kind not in (*_LABELS, ""):
+        told = f"holds {_PLURAL[kind]}; labels are text, whole numbers or bools"
+        return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
+    encoded = column if coded else (column.cast(pa.int64()) if kind == "integers" else column).dictionary_encode()
+    if kind == "text":
+        blank = pc.index(encoded.dictionary, pa.scalar("", encoded.dictionary.type)).as_py()
+        if blank >= 0:
+            indices = pc.if_else(pc.equal(encoded.indices, blank), None, encoded.indices)
+            encoded = pa.DictionaryArray.from_arrays(indices, encoded.dictionary)
+    if sets or not encoded.indices.null_count:
+        return encoded, []
+    empty = np.asarray(encoded.indices.is_null())
+    return encoded, side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
+
+
+def _is_tidy(column: pa.DictionaryArray) -> bool:
+    """Whether the dictionary has each label once, and none that no row has."""
+    labels = column.dictionary
+    if labels.null_count or column.indices.null_count or len(pc.unique(labels)) < len(labels):
+        return False
+    return bool((np.bincount(np.asarray(column.indices), minlength=len(labels)) > 0).all())
+
+
+def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
+    """A column of finite numbers; text is taken for the numbers it is written as."""
+    column = side.column(name)
+    kind = contents(column.type)
+    wrong: dict[int, str] = {}
+    if kind == "text":
+        column = cells.typed(column.cast(pa.string()), "real", wrong.__setitem__)
+    elif kind not in ("integers", "numbers", ""):
+        told = f"holds {_PLURAL[kind]}; give numbers"
+        return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
+    column = column.cast(pa.float64())
+    faults = [Fault(place(side.name, row, name), message, code="wrong_type") for row, message in wrong.items()]
+    if column.null_count:
+        empty = np.asarray(column.is_null()).copy()
+        empty[list(wrong)] = False
+        faults += side.faults(empty, name, "empty_value", lambda row: "is empty; give a number")
+    odd = np.asarray(pc.invert(pc.is_finite(column)).fill_null(False))
+    faults += side.faults(odd, name, "not_finite", lambda row: f"is {column[row].as_py()}; give a finite number")
+    return column, faults
+
+
+def read_pair(
+    truth: Side, predictions: Side, name: str, reads: Literal["labels", "sets", "numbers", "rows", "sure"]
+) -> tuple[pa.Array, pa.Array, list[Fault]]:
+    """A target's column of both tables, in one type."""
+    if reads == "rows":
+        numeric = {contents(side.column(name).type) for side in (truth, predictions)} <= {"integers", "numbers", ""}
+        reads = "numbers" if numeric else "labels"
+    read = read_numbers if reads == "numbers" else read_labels
+    more = {"sets": True} if reads == "sets" else {}
+    (one, wrong), (other, also) = (read(side, name, **more) for side in (truth, predictions))
+    faults = [*wrong, *also]
+    if reads != "numbers" and not any(fault.code == "wrong_type" for fault in faults):
+        one, other, odd = same_labels(one, other, f"{predictions.name}, column {name}")
+        faults += odd
+    return one, other, faults
+
+
+def same_labels(one: pa.Array, other: pa.Array, where: str) -> tuple[pa.Array, pa.Array, list[Fault]]:
+    """Labels of truth and predictions with one dictionary: those that occur, in order."""
+    kinds = [contents(column.type.value_type) for column in (one, other)]
+    if "" not in kinds and kinds[0] != kinds[1]:
+        told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
+        return one, other, [Fault(where, told, code="wrong_type")]
+    types = dict.fromkeys(column.type.value_type for column, kind in zip((one, other), kinds, strict=True) if kind)
+    width = pa.large_string() if len(types) > 1 else next(iter(types), pa.string())
+    held = [column.dictionary.cast(width) for column in (one, other)]
+    labels = pc.unique(pa.chunked_array(held))
+    if "text" in kinds:
+        labels = labels.filter(pc.not_equal(labels, ""))
+    labels = labels.take(pc.sort_indices(labels))
+    made = (_through(pc.index_in(own, labels), column.indices) for own, column in zip(held, (one, other), strict=True))
+    return *(pa.DictionaryArray.from_arrays(codes, labels) for codes in made), []
+
+
+def _through(places: pa.Array, indices: pa.Array) -> pa.Array:
+    """The place of each row's label."""
+    table, missing = np.asarray(places.fill_null(-1)), None
+    if indices.null_count:
+        missing, table = np.asarray(indices.is_null()), np.append(table, -1)
+        indices = indices.fill_null(len(table) - 1)
+    return pa.array(np.take(table, np.asarray(indices)), mask=missing)
+
+
+def repeated(codes: np.ndarray) -> np.ndarray:
+    """The rows whose code another row before them has; codes below 0 are none."""
+    if len(codes) < 2 or is_rising(codes):
+        return np.empty(0, np.int64)
+    if codes.max() < 4 * len(codes) and not (np.bincount(codes[codes >= 0], minlength=1) > 1).any():
+        return np.empty(0, np.int64)
+    order = np.argsort(codes, kind="stable")
+    held = codes[order]
+    return np.sort(order[1:][(held[1:] == held[:-1]) & (held[1:] >= 0)])
+
+
+def row_faults(
+    truth: Side, predictions: Side, index: Sequence[str], keys: Keys, *, one_truth: bool, one_prediction: bool
+) -> Iterable[Fault]:
+    """Rows of no example, examples without a row, and where each has one row those that have several."""
+    if keys.aligned:
+        return
+    shown = ", ".join(index)
+    for side, codes, one_each in ((truth, keys.truth, one_truth), (predictions, keys.predictions, one_prediction)):
+        for row in repeated(codes).tolist() if one_each else ():
+            told = f"{keys.names(codes[row])} has a row already"
+            yield Fault(place(side.name, row, shown), told, code="duplicate_row")
+    columns = [predictions.column(name) for name in index]
+    empty = np.logical_or.reduce([np.asarray(column.is_null()) for column in columns])
+    for row in np.flatnonzero((keys.predictions < 0) & ~empty).tolist():
+        told = ", ".join(repr(column[row].as_py()) for column in columns)
+        yield Fault(place(predictions.name, row, shown), f"{told} is not in the truth", code="extra_row")
+    there = np.zeros(keys.n, np.bool_)
+    there[keys.predictions[keys.predictions >= 0]] = True
+    for at in np.flatnonzero(~there).tolist():
+        yield Fault(predictions.name, f"there is no row for {keys.names(at)}", code="missing_row")

@@ -1,0 +1,486 @@
+"""What is stored as one flat table: for pandas, spreadsheets and whatever else takes rows.
+
+Each artifact gives a stream of Arrow batches with plain columns, so that memory stays bounded however much there is:
+
+    run           one row per call: `_index_`, id, replication, status, response, error, the example, usage
+    evaluation    one row per score: the key, status, value, the scorer's own columns, the example, the response
+    aggregation   one row per value; `by` lists what it is grouped by, nothing for the value over all rows
+    dataset       one row per example, under the columns' own names
+
+What the roles of a dataset name stands under `input`, `expected`, `attribute.NAME`, `weight`, `cluster` and
+`metadata.NAME`; where a role has several columns, under `input.NAME` and `expected.TARGET`. So no name of a user's can
+hide a column of ours.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import IO, Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from orjson import Fragment
+
+from evaluand.aggregation.aggregator import Aggregation
+from evaluand.core import identity as ids
+from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.registry import nearest
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.run.runner import Run
+from evaluand.store import tables as rows
+from evaluand.store.tables import DIGEST, INDEX
+from evaluand.trace import STATUSES
+
+Artifact = Run | Evaluation | Aggregation | Dataset
+
+FORMATS = ("csv", "jsonl", "parquet")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a spreadsheet takes for the beginning of a formula, or for blank before one."""
+
+_ROW_GROUP_ROWS = 32_768
+_ROW_GROUP_BYTES = 16 << 20
+
+
+def tables_of(artifact: Artifact) -> list[str]:
+    """The names of the tables that an artifact gives, the usual one first."""
+    if isinstance(artifact, Run):
+        return ["responses", "spans", "examples"]
+    if isinstance(artifact, Evaluation):
+        return ["tidy", *artifact.scorers]
+    return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
+
+
+def statuses_of(artifact: Artifact, table: str) -> tuple[str, ...]:
+    """The statuses that the rows of one of `tables_of` can have; none where they have no status."""
+    if isinstance(artifact, Run):
+        return {"responses": rows.RESPONSE_STATUSES, "spans": STATUSES}.get(table, ())
+    return rows.SCORE_STATUSES if isinstance(artifact, Evaluation) else ()
+
+
+def flat(artifact: Artifact, table: str | None = None, *, status: str | None = None) -> pa.RecordBatchReader:
+    """The rows of an artifact as a stream of flat batches.
+
+    `.read_all()` makes it an Arrow table, `.read_pandas()` a data frame. Values of any form (a response that is no
+    plain text, number or truth value in every row) are canonical JSON text in a column marked so, see
+    `rows.is_json`.
+
+    Args:
+        artifact: a sealed run, evaluation or aggregation, or a dataset.
+        table: one of `tables_of`; the first of them if not given. A scorer's name gives its rows alone.
+        status: only rows with this status.
+
+    Raises:
+        SpecError: there is no such table or status, or the artifact is not whole yet.
+
+    Example:
+        >>> from evaluand.run.runner import Runner
+        >>> run = Runner().run(str.upper, Dataset.from_rows([{"input": "a"}, {"input": "b"}]))
+        >>> flat(run).read_all().select(["id", "input", "status", "response"]).to_pylist()[1]
+        {'id': '1', 'input': 'b', 'status': 'completed', 'response': 'B'}
+    """
+    known = tables_of(artifact)
+    table = known[0] if table is None else table
+    if table not in known:
+        raise SpecError(f"there is no table {table!r} here{nearest(table, known)}; there are {', '.join(known)}")
+    if not isinstance(artifact, Dataset) and "digest" not in artifact.manifest:
+        raise SpecError(f"{artifact.manifest['kind'][:-1]} {artifact.id} is not finished; resume it first")
+    if status is not None:
+        _check_status(status, statuses_of(artifact, table), table)
+    batches = _batches(artifact, table)
+    first = next(batches)  # every table has one, be it empty
+    whole: Iterator[pa.RecordBatch] = chain([first], batches)
+    if status is not None:
+        whole = (batch.filter(pc.equal(batch.column("status"), status)) for batch in whole)
+    return pa.RecordBatchReader.from_batches(first.schema, whole)
+
+
+def _check_status(status: str, known: Sequence[str], table: str) -> None:
+    if not known:
+        raise SpecError(f"the rows of {table} have no status to choose by")
+    if status not in known:
+        raise SpecError(f"no row of {table} is {status!r}{nearest(status, known)}; there are {', '.join(known)}")
+
+
+# Written forms
+
+
+def write_csv(batches: pa.RecordBatchReader, file: IO[bytes], *, raw: bool = False) -> int:
+    """Writes rows as CSV; texts are quoted, so that an empty one differs from none.
+
+    Args:
+        raw: also leave texts as they are that a spreadsheet would take for a formula; else they get a leading `'`.
+
+    Returns:
+        The number of rows.
+    """
+    written = 0
+    file.write((",".join(_cell(name, raw) for name in batches.schema.names) + "\n").encode())
+    for batch in batches:
+        columns = [_cells(f, batch.column(i), raw) for i, f in enumerate(batch.schema)]
+        file.write("".join(",".join(row) + "\n" for row in zip(*columns, strict=True)).encode())
+        written += batch.num_rows
+    return written
+
+
+def write_jsonl(batches: pa.RecordBatchReader, file: IO[bytes]) -> int:
+    """Writes rows as JSON lines; what is JSON is written as such. Returns the number of rows."""
+    written, names = 0, batches.schema.names
+    for batch in batches:
+        columns = [_values(f, batch.column(i)) for i, f in enumerate(batch.schema)]
+        for row in zip(*columns, strict=True):
+            file.write(json_line(dict(zip(names, row, strict=True))) + b"\n")
+        written += batch.num_rows
+    return written
+
+
+def json_line(row: Any) -> bytes:
+    """A row as JSON on one line: bytes as base64, and as `ids.encode` writes it what JSON has no word for."""
+    try:
+        return orjson.dumps(row, default=_plain)
+    except TypeError:  # a whole number beyond 64 bits, or objects deeper in one another than orjson goes
+        return json.dumps(row, separators=(",", ":"), default=lambda value: orjson.loads(json_line(value))).encode()
+
+
+def write_parquet(batches: pa.RecordBatchReader, file: IO[bytes]) -> int:
+    """Writes rows as Parquet, in which every type and value is kept. Returns the number of rows."""
+    import pyarrow.parquet as pq
+
+    written = size = 0
+    held: list[pa.RecordBatch] = []
+    with pq.ParquetWriter(file, batches.schema, compression="zstd") as writer:
+        for batch in batches:
+            held.append(batch)
+            written, size = written + batch.num_rows, size + batch.nbytes
+            if sum(b.num_rows for b in held) >= _ROW_GROUP_ROWS or size >= _ROW_GROUP_BYTES:
+                writer.write_table(pa.Table.from_batches(held))
+                held, size = [], 0
+        if held:
+            writer.write_table(pa.Table.from_batches(held))
+    return written
+
+
+def _cells(field: pa.Field, column: pa.Array, raw: bool) -> list[str]:
+    values = column.to_pylist()
+    if rows.is_json(field):  # a JSON text that begins with a minus is a number
+        return ["" if value is None else _cell(value, raw=True) for value in values]
+    if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+        return ["" if value is None else _cell(value, raw) for value in values]
+    return ["" if value is None else _written(value) for value in values]
+
+
+def _cell(text: str, raw: bool) -> str:
+    if not raw and text.startswith(FORMULA):
+        text = "'" + text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return _cell(base64.b64encode(value).decode(), raw=True)
+    return _cell(ids.encode(value).decode(), raw=True)
+
+
+def _values(field: pa.Field, column: pa.Array) -> list[Any]:
+    values = column.to_pylist()
+    return [v if v is None else Fragment(v) for v in values] if rows.is_json(field) else values
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for."""
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else Fragment(ids.encode(value))
+
+
+# Tables
+
+
+_Columns = dict[str, tuple[pa.Field, Any]]
+
+
+def _batches(artifact: Artifact, table: str) -> Iterator[pa.RecordBatch]:
+    if isinstance(artifact, Aggregation):
+        return iter([_summarised(artifact, artifact.table() if table == "metrics" else artifact.curves())])
+    if isinstance(artifact, Evaluation):
+        return _scores(artifact, artifact.scorers if table == "tidy" else [table])
+    if isinstance(artifact, Dataset) or table == "examples":
+        return _native(artifact if isinstance(artifact, Dataset) else artifact.dataset)
+    return _responses(artifact) if table == "responses" else _spans(artifact)
+
+
+def _batch(columns: _Columns) -> pa.RecordBatch:
+    arrays = [a.combine_chunks() if isinstance(a, pa.ChunkedArray) else a for _, a in columns.values()]
+    schema = pa.schema([field.with_name(name) for name, (field, _) in columns.items()])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _native(dataset: Dataset) -> Iterator[pa.RecordBatch]:
+    names = [name for name in dataset.schema.names if name != DIGEST]
+    yield _nothing(dataset, names)
+    yield from dataset.columns(names)
+
+
+def _responses(run: Run) -> Iterator[pa.RecordBatch]:
+    examples, answers = _Examples(run.dataset), _Answers(run)
+    for batch in run.batches():
+        found: _Columns = {}
+        key = batch.column(INDEX)
+        _keep(found, batch, INDEX)
+        found["id"] = examples.at(key).ids()
+        _keep(found, batch, "replication", "fold", "status")
+        found["response"] = answers.first(batch)
+        if answers.several:
+            found["responses"] = answers.all(batch)
+        _keep(found, batch, "n_responses")
+        for field, column in zip(rows.ERROR, batch.column("error").flatten(), strict=True):
+            found[f"error_{field.name}"] = field, column
+        found |= examples.columns()
+        _keep(found, batch, "attempts", "started")
+        found["duration"] = _seconds(batch.column("duration"))
+        for field, column in zip(rows.RESPONSES.field("usage").type, batch.column("usage").flatten(), strict=True):
+            found[field.name] = field, column
+        yield _batch(found)
+
+
+def _spans(run: Run) -> Iterator[pa.RecordBatch]:
+    examples = _Examples(run.dataset)
+    for batch in chain([pa.RecordBatch.from_pylist([], rows.SPANS)], run.spans()):
+        found: _Columns = {}
+        _keep(found, batch, INDEX)
+        found["id"] = examples.at(batch.column(INDEX)).ids()
+        _keep(found, batch, *(name for name in rows.SPANS.names if name != INDEX))
+        for name in ("start", "duration"):
+            found[name] = _seconds(batch.column(name))
+        yield _batch(found)
+
+
+def _scores(evaluation: Evaluation, scorers: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    run = Run(evaluation.store, evaluation.manifest["provenance"]["run"])
+    shared = set(rows.scores_schema({}).names)
+    answers, own = _Answers(run), _own_fields(evaluation, scorers, shared)
+    for scorer in scorers:
+        examples, responses = _Examples(run.dataset), _Aligned(run.batches(["responses"]))
+        replications = int(run.manifest["spec"]["replications"])
+        for batch in evaluation.batches(scorer):
+            found: _Columns = {"run": _constant(run.name or run.id, batch)}
+            key = examples.at(batch.column(INDEX))
+            _keep(found, batch, INDEX)
+            found["id"] = key.ids()
+            _keep(found, batch, "replication", "fold", "_response_index_", "target")
+            found["scorer"] = _constant(scorer, batch)
+            _keep(found, batch, "status", "value", "label", "data", "reason", "explanation")
+            for name, field in own.items():
+                found[name if name not in _TAKEN else f"score.{name}"] = field, _as(field, batch, name)
+            found |= examples.columns()
+            calls = key.positions * replications + batch.column("replication").to_numpy()
+            texts = responses.take(calls).column("responses").combine_chunks()
+            found["response"] = answers.chosen(texts, batch.column("_response_index_"))
+            yield _batch(found)
+
+
+def _summarised(aggregation: Aggregation, table: pa.Table) -> pa.RecordBatch:
+    (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    evaluations = aggregation.manifest["provenance"]["evaluations"]
+    names = [_name(aggregation, id) for id in evaluations]
+    groups = [dict(by) for by in batch.column("by").to_pylist()]
+    attributes = dict.fromkeys(name for by in groups for name in by)
+    number = batch.column("evaluation").to_pylist()
+    text = pa.field("", pa.string())
+    found: _Columns = {
+        "task": (text, pa.array([names[n] for n in number], pa.string())),
+        "evaluation": (text, pa.array([evaluations[n] for n in number], pa.string())),
+    }
+    _keep(found, batch, "scorer", "metric", "target")
+    found["by"] = rows.json_field("by"), pa.array([ids.encode(list(by)).decode() for by in groups], pa.string())
+    for name in attributes:
+        found[f"attribute.{name}"] = text, pa.array([by.get(name) for by in groups], pa.string())
+    _keep(found, batch, *(n for n in batch.schema.names if n not in found and n != "evaluation"))
+    return _batch(found)
+
+
+def _name(aggregation: Aggregation, evaluation: str) -> str:
+    try:
+        return str(aggregation.store.manifest("evaluations", evaluation)["name"] or evaluation)
+    except EngineError:  # an aggregation stands without what it was made from
+        return evaluation
+
+
+def _keep(found: _Columns, batch: pa.RecordBatch, *names: str) -> None:
+    for name in names:
+        found[name] = batch.schema.field(name), batch.column(name)
+
+
+def _constant(text: str, batch: pa.RecordBatch) -> tuple[pa.Field, pa.Array]:
+    return pa.field("", pa.string()), pa.repeat(pa.scalar(text, pa.string()), batch.num_rows)
+
+
+def _seconds(column: pa.Array) -> tuple[pa.Field, pa.Array]:
+    return pa.field("", pa.float64()), pc.divide(column.cast(pa.int64()).cast(pa.float64()), 1e6)
+
+
+_TAKEN = frozenset(("run", "id", "scorer", "input", "expected", "weight", "cluster", "response"))
+
+
+def _own_fields(evaluation: Evaluation, scorers: Sequence[str], shared: set[str]) -> dict[str, pa.Field]:
+    """The scorers' own columns; JSON where two scorers give the same name to different types."""
+    found: dict[str, pa.Field] = {}
+    for scorer in scorers:
+        for field in next(evaluation.batches(scorer)).schema:
+            if field.name not in shared:
+                alike = found.get(field.name, field)
+                same = alike.type == field.type and rows.is_json(alike) == rows.is_json(field)
+                found[field.name] = field if same else rows.json_field(field.name)
+    return found
+
+
+def _as(field: pa.Field, batch: pa.RecordBatch, name: str) -> pa.Array:
+    if name not in batch.schema.names:
+        return pa.nulls(batch.num_rows, field.type)
+    column = batch.column(name)
+    if not rows.is_json(field) or rows.is_json(batch.schema.field(name)):
+        return column
+    return pa.array([None if v is None else ids.encode(v).decode() for v in column.to_pylist()], pa.string())
+
+
+class _Aligned:
+    """The rows of one table that another refers to by ascending numbers: a single pass over both."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = iter(batches)
+        self._held: list[pa.RecordBatch] = [next(self._batches)]
+        self._first, self._end = 0, self._held[0].num_rows
+
+    def take(self, numbers: np.ndarray[Any, Any]) -> pa.Table:
+        if not len(numbers):
+            return pa.Table.from_batches(self._held[:1]).slice(0, 0)
+        low, high = int(numbers.min()), int(numbers.max())
+        while self._end <= high:
+            batch = next(self._batches, None)
+            if batch is None:
+                raise EngineError(f"row {high} is missing in the store; `evaluand verify` tells what is damaged")
+            self._held.append(batch)
+            self._end += batch.num_rows
+            self._forget(low)
+        self._forget(low)
+        return pa.Table.from_batches(self._held).take(pa.array(numbers - self._first))
+
+    def _forget(self, low: int) -> None:
+        while len(self._held) > 1 and self._first + self._held[0].num_rows <= low:
+            self._first += self._held.pop(0).num_rows
+
+
+class _Examples:
+    """What the examples of some rows hold, under the names of their roles."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset, self._names = dataset, dict(_role_columns(dataset))
+        self._indices = np.frombuffer(dataset.indices, np.int64) if len(dataset) else np.empty(0, np.int64)
+        wanted = dict.fromkeys(name for name in (INDEX, dataset.roles.id, *self._names.values()) if name)
+        self._aligned = _Aligned(chain([_nothing(dataset, list(wanted))], dataset.columns(list(wanted))))
+
+    def at(self, indices: pa.Array) -> _Examples:
+        """This, standing at the examples of these `_index_`es."""
+        self.positions = np.searchsorted(self._indices, indices.to_numpy())
+        self._table = self._aligned.take(self.positions)
+        return self
+
+    def ids(self) -> tuple[pa.Field, pa.Array]:
+        name = self._dataset.roles.id or INDEX
+        values = self._table.column(name).to_pylist()
+        if rows.is_json(self._table.schema.field(name)):
+            values = [None if v is None else ids.decode(v) for v in values]
+        return pa.field("", pa.string()), pa.array([str(value) for value in values], pa.string())
+
+    def columns(self) -> _Columns:
+        return {n: (self._table.schema.field(c), self._table.column(c)) for n, c in self._names.items()}
+
+
+def _nothing(dataset: Dataset, names: Sequence[str]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], pa.schema([dataset.schema.field(name) for name in names]))
+
+
+def _role_columns(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """(name in the flat table, column of the dataset)."""
+    roles = dataset.roles
+    yield from _parted("input", roles.input)
+    yield from _parted("expected", roles.expected)
+    yield from ((f"attribute.{name}", name) for name in roles.attributes)
+    yield from ((role, name) for role, name in (("weight", roles.weight), ("cluster", roles.cluster)) if name)
+    yield from ((f"metadata.{name}", name) for name in roles.metadata)
+
+
+def _parted(role: str, given: str | Sequence[str] | Mapping[str, str] | None) -> Iterator[tuple[str, str]]:
+    if isinstance(given, str):
+        yield role, given
+    elif isinstance(given, Mapping):
+        yield from ((f"{role}.{target}", column) for target, column in given.items())
+    else:
+        yield from ((f"{role}.{name}", name) for name in given or ())
+
+
+class _Answers:
+    """The answers of a run in the narrowest type that holds each exactly; `several` where a call gave several."""
+
+    def __init__(self, run: Run) -> None:
+        self._items = run.items
+        self.several, kinds = False, set[str]()
+        for batch in run.batches(["n_responses", "responses"]):
+            self.several |= bool(pc.any(pc.greater(batch.column(0), 1)).as_py())
+            kinds |= _kinds_of(batch.column(1).flatten().field(1))
+        kind = kinds.pop() if len(kinds) == 1 and not self._items else "json" if kinds or self._items else "text"
+        self._type = _TYPES.get(kind)
+
+    def first(self, batch: pa.RecordBatch) -> tuple[pa.Field, pa.Array]:
+        some = pc.greater(batch.column("n_responses"), 0).to_pylist()
+        return self.chosen(batch.column("responses"), pa.array([0 if s else None for s in some], pa.int64()))
+
+    def chosen(self, responses: pa.Array, numbers: pa.Array) -> tuple[pa.Field, pa.Array]:
+        """Of each row's answers the one with that number; none where there is no number."""
+        texts = [
+            None if n is None else self._text([i["value"] for i in items or () if i["_response_index_"] == n])
+            for items, n in zip(responses.to_pylist(), numbers.to_pylist(), strict=True)
+        ]
+        if self._type is None:
+            return rows.json_field(""), pa.array(texts, pa.string())
+        return pa.field("", self._type), pa.array([t and orjson.loads(t) for t in texts], self._type)
+
+    def all(self, batch: pa.RecordBatch) -> tuple[pa.Field, pa.Array]:
+        """All answers as one list."""
+        texts = []
+        for items, n in zip(
+            batch.column("responses").to_pylist(), batch.column("n_responses").to_pylist(), strict=True
+        ):
+            parts = [[i["value"] for i in items or () if i["_response_index_"] == number] for number in range(n)]
+            texts.append(None if items is None else f"[{','.join(map(self._text, parts))}]")
+        return rows.json_field(""), pa.array(texts, pa.string())
+
+    def _text(self, values: Sequence[str]) -> str:
+        return f"[{','.join(values)}]" if self._items else values[0]
+
+
+_TYPES = {"text": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+
+
+def _kinds_of(texts: pa.Array) -> set[str]:
+    """What canonical JSON texts hold, by how they begin."""
+    found = set(map(_BEGINS.get, pc.unique(pc.utf8_slice_codeunits(texts, 0, 1)).to_pylist()))
+    if "number" in found:
+        found.remove("number")
+        numbers = texts.filter(pc.match_substring_regex(texts, "^[-0-9]"))
+        fractions = pc.unique(pc.match_substring_regex(numbers, "[.eE]")).to_pylist()
+        found |= {"float" if fraction else "int" for fraction in fractions}
+    return {kind or "json" for kind in found}
+
+
+_BEGINS: dict[str, str] = {'"': "text", "t": "bool", "f": "bool"} | dict.fromkeys("-0123456789", "number")

@@ -1,0 +1,485 @@
+"""The rows of a report's examples: what was asked, answered, scored and traced, side by side, as a stream.
+
+Each row stands for one call: a task, an example and a replication. The tables of a run, its evaluation and its dataset
+are all in the order of this key, so one pass over them together is enough, and nothing but a batch of each is held.
+Long values are cut here, so that a text of any length costs a report no more than `TEXT` characters; what the calls
+within a row held, and what feedbacks were asked, has a room in all, which is the smaller the more rows there are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import orjson
+
+from evaluand.core import identity
+from evaluand.core.errors import NotFound
+from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
+from evaluand.evaluation.grading import Sources
+from evaluand.report.facts import CALLS, Facts, Part, deciding, first_metrics
+from evaluand.report.html.boxes import KIND as DETECTION
+from evaluand.report.html.boxes import Images, frames
+from evaluand.run.excerpts import PREDICTION, in_reading_order, plain
+from evaluand.store.tables import ABSTAINED, FAILED, INDEX, SKIPPED
+from evaluand.trace.record import CALL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from evaluand.aggregation.aggregator import Measure
+    from evaluand.data.dataset import Example
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.run.runner import Run
+
+OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered")
+"""What became of a row, worst first. *wrong* is a 0 of a scorer that gives only 0 and 1; *scored* says neither, and
+*answered* is what nothing has graded."""
+
+TEXT: Final = 4000
+_SHORT: Final = 400
+_TRACED: Final = 1000
+_SPANS: Final = 300
+_CALLS: Final = 50
+_ROOM: Final = 400 << 20
+_LEAST_ROOM: Final = 2000
+_SCORES: Final = 100
+_ANSWERS: Final = 20
+_MARKS: Final = 300
+_ONE_LINE: Final = 80
+_PRETTY: Final = 50_000
+
+FEEDBACK: Final = "feedback"
+
+_KEY = [INDEX, "replication"]
+_RESPONSE = ["status", "error", "responses", "n_responses", "attempts", "usage", "started", "duration"]
+_SCORE = ["_response_index_", "target", "status", "value", "label", "reason", "explanation", "data"]
+_NOT_OWN = {*_KEY, *_SCORE, "fold", "digest", "usage"}
+
+
+class Examples:
+    """The rows of some tasks.
+
+    Args:
+        parts: the tasks.
+        scores: as `facts.scores_facts` gives them.
+        limit: how many rows of each task: the worst, by `OUTCOMES`; None is all.
+        measures: what the scores were summarised by, which tells by which of several answers a row is wrong.
+
+    Attributes:
+        total: how many rows there are, chosen or not.
+        scorers: the names that the scores of a row refer to by number.
+        attributes: the names of the attributes of all datasets.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        scores: Sequence[Facts],
+        limit: int | None = None,
+        measures: Sequence[Measure] = (),
+    ) -> None:
+        self._parts, self._limit, self._metrics = parts, limit, first_metrics(measures)
+        self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
+        counts = [sum(part.run.counts.values()) for part in parts]
+        self.total = sum(counts)
+        self._room = max(_ROOM // max(sum(n if limit is None else min(n, limit) for n in counts), 1), _LEAST_ROOM)
+        evaluations = [part.evaluation for part in parts if part.evaluation]
+        self.scorers = list(dict.fromkeys(s for evaluation in evaluations for s in evaluation.scorers))
+        self._numbers = {name: number for number, name in enumerate(self.scorers)}
+
+    @property
+    def aggregates(self) -> dict[str, str]:
+        """What makes one value of several calls, by the names of feedbacks."""
+        specs = [part.evaluation.manifest["spec"]["scorers"] for part in self._parts if part.evaluation]
+        told = {n: spec.get("aggregate") for each in specs for n, spec in each.items() if spec.get("kind") == FEEDBACK}
+        return {name: aggregate if isinstance(aggregate, str) else "aggregate" for name, aggregate in told.items()}
+
+    @property
+    def detects(self) -> bool:
+        """Whether there are boxes to draw."""
+        return any(detectors(part) for part in self._parts)
+
+    @cached_property
+    def attributes(self) -> list[str]:
+        datasets = [dataset for part in self._parts if (dataset := _dataset(part.run))]
+        return list(dict.fromkeys(a for dataset in datasets for a in dataset.roles.attributes))
+
+    def __iter__(self) -> Iterator[Facts]:
+        for number, part in enumerate(self._parts):
+            chosen = self._chosen(part)
+            for row, wanted in zip(self._rows(number, part), chosen, strict=False):
+                if wanted:
+                    yield row()
+
+    def _chosen(self, part: Part) -> Iterable[bool]:
+        """For each row of a task whether it is shown."""
+        if self._limit is None or sum(part.run.counts.values()) <= self._limit:
+            return itertools.repeat(True)
+        statuses = (row for batch in part.run.batches([*_KEY, "status"]) for row in _tuples(batch))
+        columns = {s: _Beside(part.evaluation, s, _SCORE[:4]) for s in _scorers(part)}
+        outcomes = [
+            self._outcome(status, {s: column.take((index, repeat)) for s, column in columns.items()})
+            for index, repeat, status in statuses
+        ]
+        order = np.argsort(np.array(outcomes, np.int8), kind="stable")
+        chosen = np.zeros(len(outcomes), bool)
+        chosen[order[: self._limit]] = True
+        return chosen.tolist()
+
+    def _rows(self, number: int, part: Part) -> Iterator[Any]:
+        """For each row of a task, in the order of the key, what makes it."""
+        columns = {s: _Beside(part.evaluation, s) for s in _scorers(part)}
+        examples, spans, keys = _ExamplesBeside(part.run), _Spans(part.run), _span_keys(part)
+        sources = Sources(part.run)
+        boxes = [_Boxes(part.evaluation, scorer) for scorer in detectors(part)]
+        images = Images(_source(part.run) if boxes else None)
+        for batch in part.run.batches([*_KEY, *_RESPONSE]):
+            for index, replication, *response in _tuples(batch):
+                key = index, replication
+                example, traced = examples.take(index), spans.take(key)
+                graded = {s: column.take(key) for s, column in columns.items()}
+                found = [drawn for one in boxes for (drawn,) in one.take(key)]
+                yield (
+                    lambda key=key, response=response, example=example, graded=graded, traced=traced, found=found: (
+                        self._row(
+                            number, part.run.items, key, response, example, columns, graded, traced, keys, sources
+                        )
+                        | _drawn(found, example, images)
+                    )
+                )
+
+    def _row(
+        self,
+        number: int,
+        in_lists: bool,
+        key: tuple[int, int],
+        response: Sequence[Any],
+        example: Example | None,
+        columns: Mapping[str, _Beside],
+        graded: Mapping[str, list[tuple[Any, ...]]],
+        traced: list[tuple[Any, ...]],
+        keys: Mapping[str, str],
+        sources: Sources,
+    ) -> Facts:
+        status, error, items, n, attempts, usage, started, duration = response
+        scores = [(s, row) for s, rows in graded.items() for row in rows]
+        room = _Room(self._room)
+        return {
+            "task": number,
+            "index": key[0],
+            "replication": key[1],
+            "status": status,
+            "outcome": self._outcome(status, graded),
+            "id": None if example is None else _cut(example.id, _SHORT),
+            "input": None if example is None else cell(example.input),
+            "expected": None if example is None or example.expected is None else cell(example.expected),
+            "attributes": {} if example is None else {n: _word(v) for n, v in example.attributes.items()},
+            "beside": {} if example is None else _beside(example),
+            "error": error and {name: None if v is None else _cut(v, TEXT) for name, v in error.items()},
+            "responses": None if items is None else [json_cell(text) for text in _texts(items, n, in_lists)],
+            "marks": [] if items is None or example is None else _marks(example, _texts(items, n, in_lists), keys),
+            "n_responses": n,
+            "attempts": attempts,
+            "usage": usage and {name: v for name, v in usage.items() if v is not None},
+            "started": started and started.timestamp(),
+            "duration": None if duration is None else duration.total_seconds(),
+            "scores": [self._score(s, columns[s], row, room, partial(sources.of, *key)) for s, row in scores[:_SCORES]],
+            "n_scores": len(scores),
+            "spans": [_span(row, example, room) for row in traced[:_SPANS]],
+            "n_spans": len(traced),
+        }
+
+    def _score(
+        self, scorer: str, of: _Beside, row: tuple[Any, ...], room: _Room, source: Callable[[int | None], Any]
+    ) -> Facts:
+        number, target, status, value, label, reason, explanation, data, *columns = row
+        held = dict(zip(of.own, columns, strict=True))
+        score = {
+            "scorer": self._numbers[scorer],
+            "response": number,
+            "target": target,
+            "status": status,
+            "value": value,
+        }
+        for name, text in (("label", label), ("reason", reason), ("explanation", explanation)):
+            if text is not None:
+                score[name] = _cut(text, TEXT)
+        if data is not None:
+            score["data"] = json_cell(data)
+        if is_of_feedback(of.spec) and (text := held.pop(CALLS)) is not None:
+            calls = told(orjson.loads(text), of.spec, partial(source, number))
+            score |= {"calls": [_call(plain(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
+        if held:
+            score["columns"] = {name: _word(v) for name, v in held.items() if v is not None}
+        return score
+
+    def _outcome(self, status: str, graded: Mapping[str, Sequence[tuple[Any, ...]]]) -> int:
+        """Which of `OUTCOMES`, by the scores that the metrics go by."""
+        scores = []
+        for scorer, rows in graded.items():
+            keys = [(number, target, outcome, value) for number, target, outcome, value, *_ in rows]
+            scores += [(scorer, *keys[i][2:]) for i in deciding(keys, self._metrics.get(scorer))]
+        statuses = {status, *(score[1] for score in scores)}
+        if FAILED in statuses:
+            return 0
+        if SKIPPED in statuses or ABSTAINED in statuses:
+            return 1
+        values = {value for scorer, _, value in scores if scorer in self._binary}
+        return 2 if 0 in values else 3 if values else 4 if scores else 5
+
+
+def cell(value: Any, limit: int = TEXT) -> Any:
+    """A value as a report shows it: text as it is, everything else as JSON; cut where it is long.
+
+    Returns:
+        The text, or `{"t": text, "c": how many characters are cut}`, or for JSON `{"j": text, "c": …}`.
+
+    Example:
+        >>> cell("four"), cell("a" * 9, limit=4), cell([4])
+        ('four', {'t': 'aaaa', 'c': 5}, {'j': '[4]'})
+    """
+    return _text_cell(value, limit) if isinstance(value, str) else json_cell(identity.encode(value).decode(), limit)
+
+
+def json_cell(text: str, limit: int = TEXT) -> Any:
+    """The cell of a value that is at hand as canonical JSON text."""
+    if text.startswith('"'):
+        return _text_cell(orjson.loads(text), limit)
+    if _ONE_LINE < len(text) <= _PRETTY:
+        text = orjson.dumps(orjson.loads(text), option=orjson.OPT_INDENT_2).decode()
+    if len(text) <= limit:
+        return {"j": text}
+    return {"j": text[:limit], "c": len(text) - limit}
+
+
+def _text_cell(text: str, limit: int) -> Any:
+    return text if len(text) <= limit else {"t": text[:limit], "c": len(text) - limit}
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} characters more)"
+
+
+def _word(value: Any) -> str | None:
+    """A value in a few words, to group by."""
+    if value is None or isinstance(value, str):
+        return value and _cut(value, _SHORT)
+    return _cut(identity.encode(value).decode(), _SHORT)
+
+
+def _beside(example: Example) -> dict[str, str | None]:
+    known = {"weight": example.weight, "cluster": example.cluster, **example.metadata}
+    return {name: _word(value) for name, value in known.items() if value is not None}
+
+
+def _texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
+    """The first responses as JSON, best first."""
+    if not in_lists:
+        return [_in_reading_order(item["value"]) for item in items[:_ANSWERS]]
+    texts: list[list[str]] = [[] for _ in range(n)]
+    for item in items:
+        texts[item["_response_index_"]].append(_in_reading_order(item["value"]))
+    return [f"[{','.join(each)}]" for each in texts[:_ANSWERS]]
+
+
+def _marks(example: Example, responses: Sequence[str], keys: Mapping[str, str]) -> list[Any]:
+    """For each response the spans to mark in the input: `[start, end, tag, 0 both, 1 expected or 2 answered]`.
+
+    None where the input is no text, or what was expected or answered are no spans of it.
+    """
+    text = example.input.get(keys["text"]) if isinstance(example.input, Mapping) else example.input
+    if not isinstance(text, str) or (expected := _tagged(example.expected, keys, text)) is None:
+        return []
+    own = None if text is example.input else cell(text)
+    found = []
+    for response in responses:
+        given = _tagged(identity.decode(response), keys, text)
+        both = Counter() if given is None else expected & given
+        kinds = [] if given is None else [both, expected - both, given - both]
+        marks: list[list[Any]] = [[*span, kind] for kind, spans in enumerate(kinds) for span in spans.elements()]
+        marks.sort(key=lambda mark: (mark[0], mark[1], mark[3]))
+        shown = [mark for mark in marks if mark[1] <= TEXT][:_MARKS]
+        found.append({"text": own, "spans": shown, "more": len(marks) - len(shown)} if marks else None)
+    return found if any(found) else []
+
+
+def _tagged(value: Any, keys: Mapping[str, str], text: str) -> Counter[tuple[int, int, str]] | None:
+    """The spans of a list, each with how often it occurs; None where it holds anything else."""
+    found = Counter[tuple[int, int, str]]()
+    for item in value if isinstance(value, list) else [None]:
+        parts: list[Any] = [item.get(keys[k]) if isinstance(item, dict) else None for k in ("start", "end", "tag")]
+        start, end, tag = parts
+        if not (
+            isinstance(start, int) and isinstance(end, int) and isinstance(tag, str) and 0 <= start < end <= len(text)
+        ):
+            return None
+        found[start, end, _cut(tag, _SHORT)] += 1
+    return found
+
+
+def detectors(part: Part) -> list[str]:
+    """The names of the scorers whose tables hold boxes."""
+    specs = {} if part.evaluation is None else part.evaluation.manifest["spec"]["scorers"]
+    return [name for name, spec in specs.items() if spec.get("kind") == DETECTION]
+
+
+def _drawn(found: list[Facts | None], example: Example | None, images: Images) -> Facts:
+    """The boxes of each answer, as the scorer put them beside those expected, and their image."""
+    if not any(found):
+        return {}
+    return {"frames": found[:_ANSWERS], "image": None if example is None else images.of(example.input)}
+
+
+def _source(run: Run) -> str | None:
+    try:
+        made = run.store.manifest("datasets", run.manifest["spec"]["dataset"])
+    except NotFound:
+        return None
+    source = (made.get("provenance") or {}).get("source")
+    return source if isinstance(source, str) else None
+
+
+def _span_keys(part: Part) -> Mapping[str, str]:
+    """Where in a span its parts stand: as the first scorer `spans` was told."""
+    specs = {} if part.evaluation is None else part.evaluation.manifest["spec"]["scorers"]
+    told: Any = next((spec["parameters"] for spec in specs.values() if spec.get("kind") == "spans"), {})
+    return {name: told.get(f"{name}_key") or name for name in ("start", "end", "tag", "text")}
+
+
+def _in_reading_order(text: str) -> str:
+    if not text.startswith("{") or f'"{PREDICTION}":' not in text or len(text) > _PRETTY:
+        return text
+    return orjson.dumps(in_reading_order(orjson.loads(text))).decode()
+
+
+class _Room:
+    """How many characters are left of what a row may hold beside its input, answers and scores."""
+
+    def __init__(self, characters: int) -> None:
+        self.left = characters
+
+    def json(self, text: str) -> Any:
+        """The cell of a value that is at hand as JSON, cut to what is left."""
+        made = json_cell(text, min(_TRACED, max(self.left, 0)))
+        self.left -= min(len(text), _TRACED)
+        return made
+
+    def value(self, value: Any) -> Any:
+        return self.json(orjson.dumps(value).decode())
+
+
+def _span(row: tuple[Any, ...], example: Example | None, room: _Room) -> list[Any]:
+    """Number, parent, name, kind, microseconds of start and duration, status, and what it held."""
+    number, parent, name, kind, start, duration, status, *texts = row
+    times = [None if time is None else round(time.total_seconds() * 1e6) for time in (start, duration)]
+    if texts[2] is not None and CALL in texts[2]:
+        texts = _of_call(texts, None if example is None or number else example.input)
+    held = [None if text in (None, "{}", "[]", "null") else room.json(text) for text in texts]
+    return [number, parent, _cut(name, _SHORT), _cut(kind, _SHORT), *times, status, *held]
+
+
+def _of_call(texts: list[str | None], given: Any) -> list[str | None]:
+    """What an instrumented call held: all of its arguments, and what it returned where that is not its output."""
+    input, output, attributes, events = texts
+    rest = orjson.loads(attributes or "{}")
+    call = rest.pop(CALL, None)
+    if isinstance(call, dict) and call.get("arguments"):
+        first = {} if call.get("argument") is None else {call["argument"]: given}
+        input = identity.encode({**first, **call["arguments"]}).decode()
+    if isinstance(call, dict) and "rets" in call:
+        output = orjson.dumps(call["rets"]).decode()
+    return [input, output, orjson.dumps(rest).decode(), events]
+
+
+def _call(call: Facts, room: _Room) -> Facts:
+    """What a feedback was asked once, and what it said."""
+    said = call["ret"] if call["ret"] is None or isinstance(call["ret"], float) else room.value(call["ret"])
+    parts = {name: {_cut(n, _SHORT): room.value(v) for n, v in call[name].items()} for name in ("args", "meta")}
+    return {"ret": said, "error": call["error"] and _cut(str(call["error"]), _TRACED), **parts}
+
+
+def _scorers(part: Part) -> list[str]:
+    return [] if part.evaluation is None else part.evaluation.scorers
+
+
+def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+class _Keyed:
+    """Rows that begin with their key, in its order, taken key by key."""
+
+    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+        self._rows = rows
+        self._next = next(rows, None)
+
+    def take(self, key: tuple[int, int]) -> list[tuple[Any, ...]]:
+        """The rest of every row with a key; rows of earlier keys are passed over."""
+        found = []
+        while self._next is not None and self._next[:2] <= key:
+            if self._next[:2] == key:
+                found.append(self._next[2:])
+            self._next = next(self._rows, None)
+        return found
+
+
+class _Beside(_Keyed):
+    """The table of a scorer, beside the rows of its run.
+
+    Attributes:
+        own: the names of the scorer's own columns, which come last.
+        spec: the scorer's identity.
+    """
+
+    def __init__(self, evaluation: Evaluation | None, scorer: str, columns: list[str] | None = None) -> None:
+        assert evaluation is not None
+        self.spec = evaluation.manifest["spec"]["scorers"][scorer]
+        self.own = [] if columns else [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
+        wanted = [*_KEY, *(columns or [*_SCORE, *self.own])]
+        super().__init__(row for b in evaluation.batches(scorer, wanted) for row in _tuples(b.select(wanted)))
+
+
+class _Boxes(_Keyed):
+    """What of the boxes of each row was found."""
+
+    def __init__(self, evaluation: Evaluation | None, scorer: str) -> None:
+        assert evaluation is not None
+        columns = [*_KEY, "truths", "detections"]
+        batches = (batch.select(columns) for batch in evaluation.batches(scorer, columns))
+        super().__init__(row for batch in batches for row in self._found(batch))
+
+    @staticmethod
+    def _found(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+        index, replication, truths, detections = (column.to_pylist() for column in batch.columns)
+        return zip(index, replication, frames(truths, detections), strict=True)
+
+
+class _Spans(_Keyed):
+    def __init__(self, run: Run) -> None:
+        super().__init__(row for batch in run.spans() for row in _tuples(batch))
+
+
+class _ExamplesBeside:
+    """The examples of a run, beside its rows; none where the store lacks the dataset."""
+
+    def __init__(self, run: Run) -> None:
+        dataset = _dataset(run)
+        self._examples = iter(()) if dataset is None else dataset.examples()
+        self._current = next(self._examples, None)
+
+    def take(self, index: int) -> Example | None:
+        while self._current is not None and self._current.index < index:
+            self._current = next(self._examples, None)
+        return self._current if self._current is not None and self._current.index == index else None
+
+
+def _dataset(run: Run) -> Any:
+    try:
+        return run.dataset
+    except NotFound:
+        return None

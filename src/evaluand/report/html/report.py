@@ -1,0 +1,667 @@
+"""The report as one HTML file that needs nothing else: no network, no fonts, no server.
+
+The facts are written as plain HTML, readable without scripts. The examples are too many for that: they stand in the
+file as compressed pieces, and beside them as columns (task, index, outcome, scores, attributes) by which the page
+filters and sorts; a piece is unpacked when a row of it is shown. Writing is one pass and holds one piece.
+
+Nothing that comes from data can become markup or script. What is written here goes through `_text`; what the page
+shows goes into it as text; the pieces are base64; and the page's policy allows only the one script and the one style
+sheet whose hashes it names, and no connection to anywhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import math
+import re
+import sys
+from array import array
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import IO, Any
+from urllib.parse import quote
+
+import orjson
+
+from evaluand.report.facts import Facts
+from evaluand.report.html import charts
+from evaluand.report.html.charts import Axis, Dot
+from evaluand.report.html.examples import OUTCOMES, TEXT, Examples
+from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
+from evaluand.report.html.markup import clean as _text
+from evaluand.report.html.markup import figure as _figure
+from evaluand.report.html.markup import name as _name
+from evaluand.report.html.markup import plural as _plural
+from evaluand.report.html.markup import table as _table
+from evaluand.report.html.markup import th as _th
+from evaluand.report.html.page import page_end, page_foot, page_head
+from evaluand.report.html.tradeoff import tradeoff_section
+from evaluand.report.leaderboard import leaderboard_section
+from evaluand.report.text import (
+    LABEL,
+    SHORT_ID,
+    bounds_text,
+    clusters_text,
+    defaulted_text,
+    metric_labels,
+    minute,
+    number_format,
+    numbers,
+    safe,
+    took,
+)
+from evaluand.tradeoff import Tradeoff
+
+_SCRIPTS = ("page.js", "report.js")
+_CHUNK_ROWS = 1000
+_CHUNK_BYTES = 2 << 20
+_LEVEL = 4  # takes a third of the time of the usual 6, for a fifth more bytes
+_ATTRIBUTE_VALUES = 200
+_LABELS = 50
+_CHARTED_GROUPS = 40
+_LISTED_GROUPS = 2000
+_FLIPS = 100
+_CELL = 200
+_NUMBERS = ("value", "low", "high", "worst", "best")
+_STATUSES = ("", "scored", "failed", "abstained", "skipped")
+_NO_SCORE = (0, float("nan"), None)
+
+
+def write_report(
+    facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: Sequence[tuple[str, Tradeoff | str]] = ()
+) -> int:
+    """Writes the report.
+
+    Args:
+        facts: as `facts.report_facts` gives them. Under `comparisons` there may be rows with `a`, `b` (tasks),
+            `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
+            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; and under
+            `leaderboard` what `Leaderboard.to_dict` gives.
+        examples: the rows to look through.
+        tradeoffs: what each is called, with its points, or why there are none.
+
+    Returns:
+        How many examples are in it.
+    """
+    scripts = (*_SCRIPTS, "tradeoff.js") if tradeoffs else _SCRIPTS
+    leads = facts.get("leaderboard") is not None
+    head = page_head(
+        facts["title"],
+        "Evaluation report",
+        _about(facts),
+        scripts=scripts,
+        skip="leaderboard" if leads else "summary",
+        images=examples.detects,
+    )
+    file.write(head.encode())
+    for part in _sections(facts, tradeoffs):
+        file.write(part.encode())
+    columns = _Columns(facts, examples)
+    starts = []
+    for number, (start, piece) in enumerate(_pieces(examples, columns)):
+        starts.append(start)
+        file.write(b'<script type="application/gzip" id="piece-%d">%b</script>\n' % (number, piece))
+    for name, column in columns.packed():
+        file.write(b'<script type="application/gzip" id="column-%b">%b</script>\n' % (name.encode(), column))
+    told = columns.head() | {"starts": starts}
+    file.write(f'<script type="application/json" id="head">{_json(told)}</script>\n'.encode())
+    file.write(page_end(scripts).encode())
+    return columns.n
+
+
+def _about(facts: Facts) -> str:
+    tasks = facts["tasks"]
+    made = max((entry["run"]["created"] or "" for entry in tasks), default="")
+    examples = sorted({sum(entry["run"]["counts"].values()) for entry in tasks})
+    rows = " to ".join(f"{n:,}" for n in dict.fromkeys([*examples[:1], *examples[-1:]]))
+    parts = [
+        _plural(len(tasks), "task"),
+        f"{rows} rows{' each' if len(tasks) > 1 else ''}",
+        f"run {minute(made)} UTC",
+        f"report {minute(facts['created'])} UTC",
+    ]
+    return _text(" · ".join(parts))
+
+
+def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> Iterator[str]:
+    labels = metric_labels(facts["metrics"])
+    bodies = [
+        ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
+        ("summary", "Summary", _summary(facts, labels)),
+        ("charts", "Charts", _charts(facts, labels)),
+        ("confusion", "Confusion", confusion_section(facts, labels)),
+        ("curves", "Curves", curves_section(facts, labels)),
+        ("groups", "Groups", _groups(facts, labels)),
+        ("disparities", "Disparities", disparities_section(facts, labels)),
+        ("tradeoffs", "Trade-offs", "".join(_tradeoff(n, *each) for n, each in enumerate(tradeoffs))),
+        ("comparisons", "Comparisons", _comparisons(facts)),
+        ("missing", "Why rows are missing", _missing(facts)),
+        ("examples", "Examples", _BROWSER),
+        ("provenance", "Provenance", _provenance(facts, labels)),
+    ]
+    there = [(id, title, body) for id, title, body in bodies if body]
+    links = "".join(f'<li><a href="#{id}">{title}</a></li>' for id, title, _ in there)
+    yield f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n'
+    for id, title, body in there:
+        yield f'<section id="{id}" aria-labelledby="{id}-title">\n<h2 id="{id}-title">{title}</h2>\n'
+        yield f"{body}\n</section>\n"
+    yield page_foot(facts["evaluand"])
+
+
+def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    whole = [row for row in facts["metrics"] if not row["by"]]
+    told = "".join(f"<li>{sentence}</li>" for entry in facts["tasks"] for sentence in _plain_words(entry))
+    parts = (
+        [_values_table(whole, labels, facts)] if whole else [] if facts.get("leaderboard") else [_counts_table(facts)]
+    )
+    parts.append(f'<h3>What is missing</h3>\n<ul class="words">{told}</ul>')
+    if any(row["worst"] != row["best"] for row in whole):
+        parts.append(
+            '<p class="note">The bounds are the values that there would be if every row without a score had the '
+            "lowest, or the highest, possible one; such a row is not simply counted as 0. The interval tells how far "
+            "chance may have moved the value.</p>"
+        )
+    return "\n".join(parts)
+
+
+def _plain_words(entry: Facts) -> Iterator[str]:
+    """What of a task has no answer or no score, in sentences."""
+    task, counts = _name(entry["task"]), entry["run"]["counts"]
+    rows = sum(counts.values())
+    failed, skipped = counts.get("failed", 0), counts.get("skipped", 0)
+    told = {"failed": failed, "were not made": skipped}
+    lacking = [f"{n:,} of {rows:,} calls {what}" for what, n in told.items() if n]
+    whole = f"the other {rows - failed - skipped:,}" if failed or skipped else f"{rows:,} calls"
+    for scorer, calls in entry["ungraded"].items():
+        if calls["failed"]:
+            lacking.append(f"{_name(scorer)} failed on {calls['failed']:,} of {whole}")
+        if calls["abstained"]:
+            lacking.append(f"{_name(scorer)} found nothing to grade in {calls['abstained']:,} of {whole}")
+    if defaulted := defaulted_text(entry["run"]["provenance"]):
+        yield f"{task}: asked with {_text(defaulted)}."
+    if lacking:
+        yield f"{task}: {'; '.join(lacking)}."
+    elif entry["evaluation"] is None:
+        yield f"{task}: each of the {rows:,} calls was answered; nothing has been graded yet."
+    else:
+        yield f"{task}: nothing. Each of the {rows:,} rows was answered and scored."
+
+
+def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], facts: Facts) -> str:
+    skipped = any(row["n_skipped"] for row in rows)
+    bounded = any(row["worst"] != row["best"] for row in rows)
+    heads = _heads(["Task"], bounded, skipped)
+    drawn = _matrices(facts)
+    bodies = []
+    for key, label in labels.items():
+        mine = _of(rows, key)
+        if not mine:
+            continue
+        form = _form(facts, key)
+        lines = "".join(
+            f'<tr><th scope="row">{_name(row["task"])}{_target(row)}</th>'
+            f"{_cells(row, form, bounded, skipped, drawn=key in drawn)}</tr>"
+            for row in mine
+        )
+        named = f'{escape(label)}<span class="signature">{_text(_signature(facts, key), 2 * _CELL)}</span>'
+        head = f'<tr class="group"><th scope="rowgroup" colspan="{heads.count("<th")}">{named}</th></tr>'
+        bodies.append(f"<tbody>{head}{lines}</tbody>")
+    caption = "Every metric over all rows, with its interval and the numbers of rows it comes from"
+    return _table(caption, heads, "".join(bodies))
+
+
+def _counts_table(facts: Facts) -> str:
+    """What there is without metrics: rows by status."""
+    statuses = ("completed", "scored", "failed", "abstained", "skipped")
+    lines = []
+    for entry in facts["tasks"]:
+        graded = (entry["evaluation"] or {"counts": {}})["counts"]
+        for what, counts in [("calls", entry["run"]["counts"]), *((f"scores of {s}", c) for s, c in graded.items())]:
+            cells = "".join(f"<td>{counts.get(status, 0):,}</td>" for status in statuses)
+            lines.append(
+                f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_text(what)}</td>{cells}</tr>'
+            )
+    heads = _th("Task", "text") + _th("what", "text") + "".join(map(_th, statuses))
+    return _table("Rows by status; no metric has been computed", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _heads(first: Sequence[str], bounded: bool, skipped: bool, *, sortable: bool = False) -> str:
+    names = ["value", "interval", *["bounds"] * bounded, "n", "scored", "failed", "abstained", *["skipped"] * skipped]
+    return "".join(_th(name, "text", sortable) for name in first) + "".join(_th(n, "", sortable) for n in names)
+
+
+def _matrices(facts: Facts) -> set[tuple[str, str]]:
+    """The metrics whose value is a number of rows, and which are shown as a table."""
+    return {(curve["scorer"], curve["signature"]) for curve in facts["curves"] if curve["curve"] == "confusion"}
+
+
+def _cells(row: Facts, form: str, bounded: bool, skipped: bool, *, drawn: bool = False) -> str:
+    value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
+    why = f'<span class="why">{_text(row["reason"], _CELL)}</span>' if row["reason"] else ""
+    interval = "" if row["low"] is None else f"{low} – {high}"
+    bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
+    cells = [
+        f'<td><a href="#confusion">matrix</a>{why}</td>'
+        if drawn
+        else f'<td class="value"{_data(row["value"])}>{value}{why}</td>',
+        f"<td{_data(row['low'])}>{interval}</td>",
+        *[f"<td{_data(row['worst'])}>{bounds}</td>"] * bounded,
+    ]
+    counts = ["n", "n_scored", "n_failed", "n_abstained", *["n_skipped"] * skipped]
+    cells += [f'<td class="{_count_class(n, row[n])}" data-v="{row[n]}">{row[n]:,}</td>' for n in counts]
+    return "".join(cells)
+
+
+def _data(value: float | None) -> str:
+    return "" if value is None else f' data-v="{value!r}"'
+
+
+def _count_class(name: str, count: int) -> str:
+    if not count and name not in ("n", "n_scored"):
+        return "none"
+    return {"n_failed": "failed", "n_abstained": "unscored", "n_skipped": "unscored"}.get(name, "count")
+
+
+def _charts(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    tasks = [entry["task"] for entry in facts["tasks"]]
+    figures = []
+    counts = _matrices(facts)
+    for key, label in labels.items():
+        if key in counts:
+            continue
+        rows = [row for row in _of(facts["metrics"], key) if not row["by"]]
+        dots = [(_name(r["task"]) + _target(r), [_dot(r, tasks.index(r["task"]))]) for r in rows]
+        figures.append(_plot(f"{escape(label)} by task", "Task", dots, _form(facts, key)))
+    figures += _histograms(facts["scores"], tasks)
+    return f'<div class="figures">{"".join(figures)}</div>' if figures else ""
+
+
+def _plot(caption: str, what: str, lines: Sequence[tuple[str, list[Dot]]], form: str | None = None) -> str:
+    """A dot-and-interval plot: a line for each label; the value beside it where a line has only one."""
+    axis = Axis.over(v for _, dots in lines for dot in dots for v in dot.numbers)
+    body = []
+    for label, dots in lines:
+        value = f'<td class="value">{_shown(dots[0].value, form)}</td>' if form else ""
+        body.append(f'<tr><th scope="row">{label}</th><td class="chart">{charts.strip(dots, axis)}</td>{value}</tr>')
+    head = _th(what, "text") + _th("value and interval", "text")
+    head += _th("value") if form else ""
+    foot = f'<td class="chart">{charts.scale(axis)}</td>{"<td></td>" if form else ""}'
+    return _figure(caption, head, body, foot)
+
+
+def _dot(row: Facts, series: int, label: str = "") -> Dot:
+    return Dot(row["value"], row["low"], row["high"], row["worst"], row["best"], series, safe(label, LABEL))
+
+
+def _histograms(scores: Sequence[Facts], tasks: Sequence[str]) -> Iterator[str]:
+    """How the values of each scorer lie, where they are more than right and wrong."""
+    for scorer, group in itertools.groupby((s for s in scores if s["edges"]), lambda s: s["scorer"]):
+        lines, edges = [], [0.0]
+        for entry in group:
+            edges = entry["edges"]
+            chart = charts.histogram(edges, entry["counts"], tasks.index(entry["task"]))
+            label = f'{_name(entry["task"])} <span class="why">{entry["n"]:,} scores</span>'
+            lines.append(f'<tr><th scope="row">{label}</th><td class="chart">{chart}</td></tr>')
+        low, high = numbers(edges[0], edges[-1])
+        foot = f'<td class="ends"><span>{low}</span><span>{high}</span></td>'
+        head = _th("Task", "text") + _th("number of scores", "text")
+        yield _figure(f"Scores of {_name(scorer)}", head, lines, foot)
+
+
+def _groups(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    parts = []
+    rows = [row for row in facts["metrics"] if row["by"]]
+    for key, label in labels.items():
+        mine = _of(rows, key)
+        for names in dict.fromkeys(tuple(row["by"]) for row in mine):
+            group = [row for row in mine if tuple(row["by"]) == names]
+            parts.append(_grouping(f"{escape(label)} by {_text(', '.join(names), _CELL)}", names, group, facts, key))
+    return "\n".join(parts)
+
+
+def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: Facts, key: tuple[str, str]) -> str:
+    """One grouping of one metric: its chart and its table."""
+    tasks = [entry["task"] for entry in facts["tasks"]]
+    several = len({row["task"] for row in rows}) > 1
+    lines: dict[tuple[Any, ...], list[Dot]] = {}
+    for row in rows:
+        group = (*(row["by"][n] for n in names), row["target"])
+        lines.setdefault(group, []).append(_dot(row, tasks.index(row["task"]), row["task"] if several else ""))
+    places = {group: place for place, group in enumerate(lines)}
+    rows = sorted(rows, key=lambda row: places[*(row["by"][n] for n in names), row["target"]])
+    charted = list(lines.items())[:_CHARTED_GROUPS]
+    dots = [
+        (" · ".join(_group_name(v) for v in [*g[:-1], *([g[-1]] if g[-1] is not None else [])]), d) for g, d in charted
+    ]
+    form = _form(facts, key)
+    legend = "".join(f"<li>{charts.key(tasks.index(t))}{_name(t)}</li>" for t in dict.fromkeys(r["task"] for r in rows))
+    skipped, bounded = any(r["n_skipped"] for r in rows), any(r["worst"] != r["best"] for r in rows)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<th scope="row" class="text">{_group_name(row["by"][n])}</th>' for n in names)
+        + f'<td class="text">{_name(row["task"])}{_target(row)}</td>{_cells(row, form, bounded, skipped)}</tr>'
+        for row in rows[:_LISTED_GROUPS]
+    )
+    heads = _heads([*names, "task"], bounded, skipped, sortable=True)
+    return (
+        f"<h3>{caption}</h3>\n"
+        + (f'<ul class="legend">{legend}</ul>' if several else "")
+        + _plot(f"{caption}, chart", ", ".join(names), dots, None if several else form)
+        + _cut(_CHARTED_GROUPS, len(lines), "groups")
+        + _table(f"{caption}, numbers", heads, f"<tbody>{body}</tbody>", "sortable")
+        + _cut(_LISTED_GROUPS, len(rows), "lines")
+    )
+
+
+def _cut(shown: int, total: int, what: str) -> str:
+    return f'<p class="note">The first {shown:,} of {total:,} {what}.</p>' if total > shown else ""
+
+
+def _group_name(value: Any) -> str:
+    return '<span class="muted">none</span>' if value is None else _name(value)
+
+
+def _comparisons(facts: Facts) -> str:
+    """Pairs of tasks on the same examples; see `write_report`."""
+    lines = []
+    for row in facts.get("comparisons") or ():
+        shown = numbers(row["difference"], row["low"], row["high"])
+        interval = "" if row["low"] is None else f"{shown[1]} – {shown[2]}"
+        p = "–" if row["p"] is None else f"{row['p']:.3g}"
+        words = ("", "", "") if row.get("direction", "higher") else (" higher", " lower", "")
+        counts = "".join(
+            f"<td>{'–' if row[n] is None else format(row[n], ',') + word}</td>"
+            for n, word in zip(("won", "lost", "n"), words, strict=True)
+        )
+        clusters = clusters_text([row])
+        told = f'<span class="why">Interval and test go by {_text(clusters)}.</span>' if clusters else ""
+        verdict = _text(row["verdict"], _CELL) + told + _flips(row)
+        pair = "".join(f'<th scope="row" class="text">{_name(row[side])}</th>' for side in ("a", "b"))
+        lines.append(
+            f'<tr>{pair}<td class="text">{_name(row["metric"])}</td><td class="value">{shown[0]}</td>'
+            f'<td>{interval}</td><td>{p}</td>{counts}</tr><tr><td class="text long" colspan="9">{verdict}</td></tr>'
+        )
+    if not lines:
+        return ""
+    heads = "".join(_th(n, "text") for n in ("a", "b", "metric"))
+    heads += "".join(map(_th, ("difference", "interval", "p (Holm)", "won", "lost", "n")))
+    return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _tradeoff(number: int, title: str, points: Tradeoff | str) -> str:
+    """One of the trade-offs on the page, whose ids begin with its number."""
+    told = f'<p class="note">{_text(points)}</p>' if isinstance(points, str) else tradeoff_section({title: points})
+    told = re.sub(r'(?<= id=")(?=[\w-]+")', f"tradeoff-{number}-", told)  # text and JSON have no such quotes
+    return f'<div class="tradeoff"><h3 dir="auto">{_name(title)}</h3>\n{told}</div>\n'
+
+
+def _flips(row: Facts) -> str:
+    flips = row.get("flips") or ()
+    if not flips:
+        return ""
+    links = "".join(
+        f'<li><a href="{_link(row["b"], flip.get("index", flip["id"]))}">{_text(flip["id"], LABEL)}</a></li>'
+        for flip in flips[:_FLIPS]
+    )
+    shown, total = min(len(flips), _FLIPS), max((row["won"] or 0) + (row["lost"] or 0), len(flips))
+    more = f"<li>and {total - shown:,} more</li>" if total > shown else ""
+    return f"<details><summary>{_plural(total, 'example')} differ</summary><ul>{links}{more}</ul></details>"
+
+
+def _missing(facts: Facts) -> str:
+    lines = []
+    for entry in facts["tasks"]:
+        for reason in entry["missing"]:
+            kind = "failed" if reason["status"] == "failed" else "unscored"
+            link = f'<a href="{_link(entry["task"], reason["first"])}">{reason["first"]}</a>'
+            by = "the task" if reason["scorer"] is None else reason["scorer"]
+            lines.append(
+                f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_name(by)}</td>'
+                f'<td class="text {kind}">{_text(reason["status"])}</td><td>{reason["count"]:,}</td>'
+                f'<td class="text long">{_text(reason["reason"], 3 * _CELL)}</td><td>{link}</td></tr>'
+            )
+    if not lines:
+        return "<p>No row is missing.</p>"
+    heads = _th("Task", "text") + _th("by", "text") + _th("status", "text") + _th("rows")
+    heads += _th("reason", "text") + _th("first at")
+    return _table("Why rows failed or have no score, most frequent first", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _provenance(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    parts = []
+    if facts["commands"]:
+        commands = "".join(
+            f"<dt>{_text(what)}</dt><dd><pre><code>{_text(command)}</code></pre></dd>"
+            for what, command in facts["commands"].items()
+        )
+        where = f'<p class="note">To be run in <code>{_text(facts["folder"])}</code></p>' if facts["folder"] else ""
+        parts.append(f'<h3>Commands</h3>\n{where}<dl class="commands">{commands}</dl>')
+    signatures = "".join(
+        f'<tr><th scope="row">{escape(label)}</th>'
+        f'<td class="text long"><code>{_text(_signature(facts, key))}</code></td></tr>'
+        for key, label in labels.items()
+    )
+    if signatures:
+        heads = _th("Metric", "text") + _th("signature", "text")
+        caption = "Values with different signatures are not to be compared"
+        parts.append(f"<h3>Signatures</h3>\n{_table(caption, heads, f'<tbody>{signatures}</tbody>')}")
+    for entry in facts["tasks"]:
+        pairs = "".join(
+            f'<dt>{_text(name)}</dt><dd class="{kind}">{_text(value, 8 * _CELL)}</dd>'
+            for name, value, kind in _origin(entry)
+            if value
+        )
+        parts.append(f'<h3 dir="auto">{_name(entry["task"])}</h3>\n<dl class="pairs">{pairs}</dl>')
+    return "\n".join(parts)
+
+
+def _origin(entry: Facts) -> Iterator[tuple[str, str, str]]:
+    """(name, value, how it is set) of what is worth knowing about how a task's numbers came about."""
+    run, evaluation, dataset = entry["run"], entry["evaluation"], entry["dataset"]
+    origin, spec = run["provenance"] or {}, run["spec"]
+    for kind, made in (("run", run), ("evaluation", evaluation), ("dataset", dataset)):
+        if made:
+            yield kind, f"{made['id']}  {made['name'] or ''}", "code"
+            yield f"{kind} digest", made["digest"] or "", "code"
+    yield "begun", took(run), ""
+    yield "asked", f"{spec['examples']:,} examples × {spec['replications']:,}, seed {spec['seed']}", ""
+    yield "attempt", str(run["attempt"] + 1) if run["attempt"] else "", ""
+    yield "task", _json_text(spec["task"]), "code"
+    for name, scorer in (evaluation["spec"]["scorers"] if evaluation else {}).items():
+        yield f"scorer {name}", _json_text(scorer), "code"
+    yield "data from", dataset["source"] or "", "code"
+    yield (
+        "roles",
+        _json_text({k: v for k, v in (dataset["roles"] or {}).items() if v}) if dataset["roles"] else "",
+        "code",
+    )
+    source = origin.get("origin") or {}
+    yield "experiment", source.get("experiment") or "", "code"
+    yield "its digest", source.get("digest") or "", "code"
+    policy = origin.get("policy") or {}
+    yield "policy", ", ".join(f"{name} {'none' if v is None else v}" for name, v in policy.items()), ""
+    for made in (run, evaluation):
+        unpinned = ((made or {}).get("provenance") or {}).get("unpinned") or ()
+        yield "unpinned", "; ".join(unpinned), "warn"
+    yield "defaulted", defaulted_text(origin), "warn"
+    versions = {"evaluand": origin.get("evaluand"), "python": origin.get("python")} | (origin.get("packages") or {})
+    yield "versions", ", ".join(f"{name} {v}" for name, v in versions.items() if v), ""
+    yield "platform", origin.get("platform") or "", ""
+    git = origin.get("git") or {}
+    yield "git", f"{git.get('commit')}{', with changes' if git.get('changed') else ''}" if git else "", "code"
+
+
+_BROWSER = """<noscript><p>To look through the examples, allow this page its script.</p></noscript>
+<div id="browser" hidden>
+<form id="filters" role="search" aria-label="Examples">
+<div class="field wide"><label for="query">Search the text</label>
+<input id="query" type="search" autocomplete="off" spellcheck="false"></div>
+<div class="field"><label for="outcome">Outcome</label><select id="outcome"><option value="">all</option></select></div>
+<div class="field"><label for="task">Task</label><select id="task"><option value="">all</option></select></div>
+<div id="more-filters"></div>
+<div class="field"><label for="sort">Sort by</label><select id="sort"></select></div>
+<div class="field"><button type="reset">Clear</button></div>
+</form>
+<div id="search-progress" hidden><progress id="progress" max="1" value="0" aria-label="Search"></progress>
+<button type="button" id="cancel">Stop the search</button></div>
+<p id="count" role="status" aria-live="polite"></p>
+<p id="heads"><span>Outcome</span><span>Example</span><span>Input</span><span>Response</span><span>Scores</span></p>
+<ol id="rows" aria-label="Rows" aria-describedby="heads"></ol>
+<nav id="pages" aria-label="Pages of examples">
+<button type="button" id="first">First</button><button type="button" id="previous">Previous</button>
+<label for="page">Page</label><input id="page" type="number" min="1" inputmode="numeric"><span id="of"></span>
+<button type="button" id="next">Next</button><button type="button" id="last">Last</button></nav>
+</div>"""
+
+
+class _Columns:
+    """What the page filters and sorts by, gathered row by row."""
+
+    def __init__(self, facts: Facts, examples: Examples) -> None:
+        self.n = 0
+        self._facts, self._examples = facts, examples
+        self._kinds = {e["scorer"]: {"unit": e["unit"], "binary": e["binary"]} for e in facts["scores"]}
+        self._plain = {"task": array("H"), "index": array("q"), "replication": array("i"), "outcome": array("B")}
+        self._duration = array("d")
+        self._scorers = [(array("B"), array("d"), _Words(_LABELS)) for _ in examples.scorers]
+        self._attributes = {name: _Words(_ATTRIBUTE_VALUES) for name in examples.attributes}
+
+    def add(self, row: Facts) -> None:
+        self.n += 1
+        for name, column in self._plain.items():
+            column.append(row[name])
+        self._duration.append(math.nan if row["duration"] is None else row["duration"])
+        seen: list[tuple[int, float, str | None]] = [_NO_SCORE] * len(self._scorers)
+        for score in row["scores"]:
+            number, value = score["scorer"], score["value"]
+            status, lowest, label = seen[number]
+            if value is not None and not value >= lowest:  # the first, or lower
+                lowest = value
+            seen[number] = max(status, _STATUSES.index(score["status"])), lowest, label or score.get("label")
+        for (statuses, values, labels), (status, lowest, label) in zip(self._scorers, seen, strict=True):
+            statuses.append(status)
+            values.append(lowest)
+            labels.add(label)
+        for name, words in self._attributes.items():
+            words.add(row["attributes"].get(name))
+
+    def packed(self) -> Iterator[tuple[str, bytes]]:
+        """Name → column, compressed."""
+        yield from ((name, _packed(_little(column))) for name, column in self._plain.items())
+        yield "duration", _packed(_little(self._duration))
+        for number, (statuses, values, labels) in enumerate(self._scorers):
+            yield f"status-{number}", _packed(_little(statuses))
+            yield f"value-{number}", _packed(_little(values))
+            yield f"label-{number}", _packed(_little(labels.codes))
+        for number, words in enumerate(self._attributes.values()):
+            yield f"attribute-{number}", _packed(_little(words.codes))
+
+    def head(self) -> Facts:
+        """What the columns' numbers stand for."""
+        labels = [words.known for _, _, words in self._scorers]
+        aggregates = self._examples.aggregates
+        tasks = self._facts["tasks"]
+        return {
+            "rows": self.n,
+            "total": self._examples.total,
+            "cut": TEXT,
+            "outcomes": OUTCOMES,
+            "statuses": _STATUSES,
+            "tasks": [entry["task"] for entry in tasks],
+            "show": [entry["run"]["id"][:SHORT_ID] for entry in tasks],
+            "repeated": any(entry["run"]["spec"]["replications"] > 1 for entry in tasks),
+            "scorers": [
+                {"name": name, "labels": known, "aggregate": aggregates.get(name)} | self._kinds[name]
+                for name, known in zip(self._examples.scorers, labels, strict=True)
+            ],
+            "attributes": [{"name": name, "values": words.known} for name, words in self._attributes.items()],
+        }
+
+
+class _Words:
+    """A column of words as numbers: 0 is none; given up where there are more than some different ones."""
+
+    def __init__(self, most: int) -> None:
+        self.codes = array("H")
+        self._most = most
+        self._numbers: dict[str, int] = {}
+        self._over = False
+
+    @property
+    def known(self) -> list[str] | None:
+        """The words of the numbers from 1, or None where there are too many to choose from."""
+        return None if self._over else list(self._numbers)
+
+    def add(self, word: str | None) -> None:
+        if word is None or self._over:
+            self.codes.append(0)
+            return
+        if word not in self._numbers and len(self._numbers) == self._most:
+            self._over = True
+        self.codes.append(0 if self._over else self._numbers.setdefault(word, len(self._numbers) + 1))
+
+
+def _pieces(examples: Iterable[Facts], columns: _Columns) -> Iterator[tuple[int, bytes]]:
+    """(number of its first row, compressed rows) of every piece; enters each row into the columns."""
+    held: list[bytes] = []
+    size = start = 0
+    for row in examples:
+        columns.add(row)
+        held.append(orjson.dumps(row | {"index": str(row["index"])}, option=orjson.OPT_NON_STR_KEYS))
+        size += len(held[-1])
+        if len(held) == _CHUNK_ROWS or size >= _CHUNK_BYTES:
+            yield start, _packed(b"[" + b",".join(held) + b"]")
+            start += len(held)
+            held, size = [], 0
+    if held:
+        yield start, _packed(b"[" + b",".join(held) + b"]")
+
+
+def _packed(data: bytes) -> bytes:
+    return b64encode(gzip.compress(data, _LEVEL, mtime=0))
+
+
+def _little(column: array[Any]) -> bytes:
+    if sys.byteorder == "big":
+        column = column[:]
+        column.byteswap()
+    return column.tobytes()
+
+
+def _signature(facts: Facts, key: tuple[str, str]) -> str:
+    """A metric's signature, and what its intervals go by where rows are not independent."""
+    clusters = clusters_text(row for row in _of(facts["metrics"], key) if not row["by"])
+    return f"{key[1]}, by {clusters}" if clusters else key[1]
+
+
+def _form(facts: Facts, key: tuple[str, str]) -> str:
+    return number_format(row[n] for row in _of(facts["metrics"], key) for n in _NUMBERS)
+
+
+def _of(rows: Iterable[Facts], key: tuple[str, str]) -> list[Facts]:
+    """The values of one metric, by its scorer and signature."""
+    return [row for row in rows if (row["scorer"], row["signature"]) == key]
+
+
+def _shown(value: float | None, form: str | None) -> str:
+    return "–" if value is None else format(value, form or "")
+
+
+def _target(row: Facts) -> str:
+    return "" if row["target"] is None else f" · {_name(row['target'])}"
+
+
+def _link(task: str, index: Any) -> str:
+    return escape(f"#example={quote(str(task), safe='')}/{quote(str(index), safe='')}")
+
+
+def _json(value: Any) -> str:
+    """JSON in ASCII that can stand in a script tag: nothing in it can end or open one."""
+    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _json_text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()

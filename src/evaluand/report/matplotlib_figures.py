@@ -1,0 +1,328 @@
+"""Pictures of trade-offs as files: PNG, SVG or PDF, drawn with Matplotlib.
+
+Two objectives are a plane, three a space, more are parallel axes, on which every point is a line. The front is drawn
+over what it dominates. What is better lies at the top and on the right, or at the end of an axis that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.report.text import LABEL, safe
+from evaluand.report.tradeoff_facts import (
+    CONFIDENCE,
+    area_of_front,
+    counts_text,
+    ends_of,
+    has_ends,
+    labels_of,
+    rates_of,
+    thinned,
+    told_of_ends,
+)
+from evaluand.tradeoff import RADAR, Confidences, Objective, Tradeoff, shared_objectives
+from evaluand.tradeoff.front import radar_area
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS: Final = (".png", ".svg", ".pdf")
+_COLOURS: Final = ("#0b62a4", "#c2570c", "#2c7a39", "#8a3ffc", "#b3266e", "#5d5d5d")
+_MANY: Final = 40
+_FEW: Final = 20
+_MARKS: Final = ("o", "s", "^", "D", "v", "P")
+_AXES_NAMES: Final = {
+    "relative_onvg": "ONVG (relative)",
+    "onvgr": "ONVG ratio",
+    "ud": "uniformity",
+    "as": "spread",
+    "hv": "hypervolume",
+}
+
+
+def pareto(systems: Mapping[str, Tradeoff], *, dominated: bool = True) -> Figure:
+    """The points of some systems with their fronts.
+
+    Points with intervals (`with_intervals`) or bands (`with_bands`) are drawn with them: the area that the front of two
+    objectives lies in; of more objectives bars, for points that lie evenly on the front. What they mean is said below.
+
+    Args:
+        systems: of the same objectives, two or more.
+        dominated: draw the points too that are not on a front.
+
+    Raises:
+        SpecError: there is no system or only one objective, a system has no points, the systems have different
+            objectives, or Matplotlib is not installed.
+    """
+    objectives = shared_objectives(systems)
+    if len(objectives) < 2:
+        raise SpecError(f"a trade-off is drawn of two objectives or more, and {objectives[0].name} is the only one")
+    for name, points in systems.items():
+        if np.isnan(points.value).any(axis=1).all():
+            raise SpecError(f"{safe(name)} has no point whose values are all known, so there is no front to draw")
+    draw = {2: _plane, 3: _space}.get(len(objectives), _parallel)
+    figure = draw(systems, objectives, dominated)
+    labels, numbered = labels_of(systems)
+    _name(figure, systems, labels, dominated)
+    if told := " ".join(filter(None, [told_of_ends(systems), numbered])):
+        wide = int(figure.get_size_inches()[0] * 17)
+        figure.supxlabel(fill(told, wide), fontsize=7.5, color="#555555", parse_math=False)
+    return figure
+
+
+def radar(indicators: Mapping[str, Mapping[str, float]], axes: Sequence[str] = RADAR) -> Figure:
+    """A chart with an axis for each indicator, from 0 to 1; the area of each system stands in its name.
+
+    Args:
+        indicators: of each system, see `tradeoff.compared`.
+        axes: which of them, three or more.
+
+    Raises:
+        SpecError: there is no system, one has no points or lacks an indicator, or there are fewer than three axes.
+    """
+    if not indicators:
+        raise SpecError("no system is given; give the indicators of each by its name, as `compared` does")
+    if len(axes) < 3:
+        raise SpecError(f"a radar chart needs three indicators or more as axes, and there are {len(axes)}")
+    for name, found in indicators.items():
+        if lacking := [axis for axis in axes if axis not in found]:
+            told = f"{safe(name)} has no indicator {', '.join(lacking)}"
+            raise SpecError(f"{told}; take the indicators from `compared`, or name others as axes")
+        if unknown := [axis for axis in axes if np.isnan(found[axis])]:
+            raise SpecError(f"{safe(name)} has no points on its front, so {', '.join(unknown)} cannot be drawn")
+    figure = _figure(5.2, 5.2)
+    ax: Any = figure.add_subplot(projection="polar")
+    ax.set_theta_zero_location("N")
+    ax.set_theta_direction(-1)
+    angles = np.linspace(0, 2 * np.pi, len(axes), endpoint=False)
+    handles: dict[str, Any] = {}
+    for number, (name, found) in enumerate(indicators.items()):
+        values = np.array([found[axis] for axis in axes])
+        label = f"{name} (area {radar_area(values.tolist()):.3g})"
+        ring = np.append(values, values[0])
+        handles[label] = ax.plot(np.append(angles, angles[0]), ring, color=_colour(number), marker=_mark(number))[0]
+        ax.fill(np.append(angles, angles[0]), ring, color=_colour(number), alpha=0.12)
+    ax.set_xticks(angles, [_AXES_NAMES.get(axis, axis) for axis in axes])
+    for angle, label in zip(angles, ax.get_xticklabels(), strict=True):
+        label.set_horizontalalignment("left" if 1e-9 < angle < np.pi - 1e-9 else "right" if angle > np.pi else "center")
+    ax.tick_params(axis="y", labelsize=7, labelcolor="#555555")
+    ax.set_rlabel_position(180 / len(axes))
+    ax.set_ylim(0, 1)
+    _legend(figure, handles, always=True)
+    return figure
+
+
+def rates(point: Tradeoff, given: Confidences, confidence: float = CONFIDENCE) -> Figure:
+    """What one point comes to in each group: the rates behind each of its disparities, with intervals and counts.
+
+    Args:
+        point: one point.
+        given: the rows it is looked at on.
+        confidence: of the intervals.
+
+    Raises:
+        SpecError: there is not one point, none of its objectives is about groups, or its model or an attribute is not
+            among what is given.
+    """
+    if len(point) != 1:
+        raise SpecError(f"rates are those of one point, and {len(point):,} are given; take one, such as by pick")
+    shown = list(rates_of(point, given, confidence))
+    widths = [max(2.6, 0.85 * len(each.names)) for each in shown]
+    figure = _figure(1.0 + sum(widths), 3.4)
+    panels = figure.subplots(1, len(shown), squeeze=False, width_ratios=widths)[0]
+    for ax, each in zip(panels, shown, strict=True):
+        value, low, high = (end[0] for end in each.ends)
+        known = ~np.isnan(value)
+        ends = np.nan_to_num(np.stack([value - low, high - value])[:, known]).clip(0)
+        places = np.flatnonzero(known)
+        ax.bar(places, value[known], yerr=ends, color=_colour(0), alpha=0.75, capsize=4, width=0.6)
+        counts = counts_text(None if each.counted is None else each.counted[0].tolist(), each.of[0].tolist())
+        labels = [f"{fill(safe(name, LABEL), 14)}\n{n}" for name, n in zip(each.names, counts, strict=True)]
+        ax.set_xticks(range(len(labels)), labels, fontsize=8, parse_math=False)
+        ax.set_xlim(-0.6, len(labels) - 0.4)
+        ax.set_title(f"{each.title}\n({each.wanted})", fontsize=9, parse_math=False)
+        ax.set_ylim(*each.objective.parts[each.part].range)
+        ax.grid(axis="y", alpha=0.25)
+        ax.set_axisbelow(True)
+    told = f"Bars with {100 * confidence:.4g} % intervals, each by itself; below them how many rows they rest on."
+    figure.supxlabel(told, fontsize=7.5, color="#555555")
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a picture in the format of the path's suffix.
+
+    Raises:
+        SpecError: there is no such format.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise SpecError(f"{path}: the suffix {path.suffix!r} tells no format of pictures: {', '.join(FORMATS)}")
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+    figure.savefig(path, dpi=150, bbox_inches="tight", metadata=metadata)
+
+
+def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dominated: bool) -> Figure:
+    figure = _figure(6.2, 4.6)
+    ax = figure.add_subplot()
+    x, y = 1, 0
+    handles: dict[str, Any] = {}
+    for number, (name, points) in enumerate(systems.items()):
+        if has_ends(points) and (corners := area_of_front(points, x, y)):
+            ax.fill(*zip(*corners, strict=True), color=_colour(number), alpha=0.14, linewidth=0, zorder=1)
+        if dominated:
+            rest = points.dominated().value
+            ax.scatter(rest[:, x], rest[:, y], s=9, color=_colour(number), alpha=0.2, linewidths=0)
+        front = points.front()
+        line = front.value[np.argsort(front.value[:, x], kind="stable")]
+        style: dict[str, Any] = {
+            "color": _colour(number),
+            "marker": _mark(number),
+            "markersize": 5 if len(line) <= _MANY else 2.5,
+        }
+        [handles[name]] = ax.plot(line[:, x], line[:, y], drawstyle=_steps(objectives), **style)
+    _axis(ax, "x", objectives[x])
+    _axis(ax, "y", objectives[y])
+    ax.grid(alpha=0.25)
+    _legend(figure, handles)
+    return figure
+
+
+def _name(figure: Figure, systems: Mapping[str, Tradeoff], labels: Mapping[str, np.ndarray], dominated: bool) -> None:
+    """Writes beside each variant what it is called: once for those in one place."""
+    ax: Any = figure.axes[0]
+    held: dict[tuple[float, ...], list[str]] = {}
+    for system, names in labels.items():
+        points = systems[system]
+        for place in np.flatnonzero(~np.isnan(points.loss).any(axis=1) & (points.on_front | dominated)):
+            value = points.value[place]
+            many = [len(value) - 1, 1 - points.loss[place, -1]]
+            at = {2: value[::-1], 3: value}.get(len(value), many)
+            held.setdefault(tuple(np.round(at, 9).tolist()), []).append(str(names[place]))
+    level = -1.0
+    for number, (spot, called) in enumerate(sorted(held.items(), key=lambda each: each[0][::-1])):
+        text = ", ".join(called)
+        if len(spot) == 3:
+            ax.text(*spot, f" {text}", fontsize=7, parse_math=False)
+        elif len(next(iter(systems.values())).objectives) == 2:
+            right = ax.transData.transform(spot)[0] > ax.transAxes.transform((0.6, 0))[0]
+            beside, side = (-5 if right else 5, 4 if number % 2 else -9), "right" if right else "left"
+            ax.annotate(text, spot, beside, textcoords="offset points", ha=side, fontsize=7, parse_math=False)
+        else:
+            level = max(spot[1], level + 0.035)
+            ax.text(ax.get_xlim()[1] + 0.04, level, text, va="center", fontsize=7, parse_math=False)
+
+
+def _steps(objectives: Sequence[Objective]) -> Any:
+    """How a front goes from point to point: nothing between two of them is offered but what one of them offers."""
+    return "steps-post" if objectives[1].direction == "lower" else "steps-pre"
+
+
+def _space(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dominated: bool) -> Figure:
+    figure = _figure(6.6, 5.6)
+    from matplotlib.ticker import MaxNLocator
+
+    ax: Any = figure.add_subplot(projection="3d")
+    handles: dict[str, Any] = {}
+    for number, (name, points) in enumerate(systems.items()):
+        if dominated:
+            ax.scatter(*points.dominated().value.T, s=8, color=_colour(number), alpha=0.12, linewidths=0)
+        front = points.front()
+        handles[name] = ax.scatter(*front.value.T, s=24, color=_colour(number), marker=_mark(number), depthshade=False)
+        if has_ends(points):
+            some = front.taken(thinned(len(front), _FEW))
+            for at, low, high in zip(some.value, *ends_of(some), strict=True):
+                for place in range(3):
+                    ends = np.stack([at, at])
+                    ends[:, place] = low[place], high[place]
+                    ax.plot(*ends.T, color=_colour(number), alpha=0.35, linewidth=0.9)
+    for axis, objective in zip("xyz", objectives, strict=True):
+        _axis(ax, axis, objective, "\n")
+        getattr(ax, f"{axis}axis").labelpad = 18
+        getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(5))
+    ax.set_box_aspect(None, zoom=0.82)
+    _legend(figure, handles)
+    return figure
+
+
+def _parallel(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dominated: bool) -> Figure:
+    figure = _figure(max(6.0, 1.7 * len(objectives)) + 1, 4.4)
+    ax = figure.add_subplot()
+    places = np.arange(len(objectives))
+    handles: dict[str, Any] = {}
+    for number, (name, points) in enumerate(systems.items()):
+        front = points.front()
+        if has_ends(points):
+            some = front.taken(thinned(len(front), _FEW))
+            ends = np.sort([1 - replace(some, value=end).loss for end in ends_of(some)], axis=0)
+            rank = np.argsort(np.argsort(some.loss, axis=0, kind="stable"), axis=0, kind="stable")
+            beside = places + 0.04 + 0.2 * (number + (rank + 0.5) / len(some)) / len(systems)
+            ax.vlines(beside, *ends, color=_colour(number), alpha=0.6, linewidth=1.2)
+        if dominated:
+            beaten = 1 - points.dominated().loss
+            pale = min(0.5, max(0.06, 5 / max(len(beaten), 1)))
+            ax.plot(places, beaten.T, color=_colour(number), alpha=pale, linewidth=0.8, linestyle="--")
+        alpha = min(0.7, max(0.15, 20 / len(front)))
+        ax.plot(places, (1 - front.loss).T, color=_colour(number), alpha=alpha, linewidth=1.1)
+        [handles[name]] = ax.plot([], [], color=_colour(number))
+    ax.set_xticks(
+        places, [f"{fill(one.name, 20)}\n({_better(one)})" for one in objectives], fontsize=8, parse_math=False
+    )
+    ax.set_ylabel("from the worst (0) to the ideal (1)")
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlim(-0.15, len(objectives) - 0.7)
+    ax.grid(axis="x", alpha=0.6)
+    _legend(figure, handles)
+    return figure
+
+
+def _axis(ax: Axes, axis: str, objective: Objective, joint: str = " ") -> None:
+    label = f"{fill(objective.name, 44)}{joint}({_better(objective)})"
+    getattr(ax, f"set_{axis}label")(label, parse_math=False)
+    if objective.direction == "lower":
+        getattr(ax, f"invert_{axis}axis")()
+
+
+def _better(objective: Objective) -> str:
+    return f"{objective.direction} is better"
+
+
+def _legend(figure: Figure, handles: Mapping[str, Any], always: bool = False) -> None:
+    """Names are set as they are: no formulas are read in them, and none is left out for how it begins."""
+    if len(handles) < 2 and not (handles and always):
+        return
+    numbered = [str(number) for number in range(len(handles))]
+    legend = figure.legend(
+        list(handles.values()),
+        numbered,
+        loc="outside upper center",
+        ncols=min(len(handles), 3),
+        frameon=False,
+        fontsize=8,
+    )
+    for text, name in zip(legend.get_texts(), handles, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
+
+
+def _figure(width: float, height: float) -> Figure:
+    try:
+        from matplotlib.figure import Figure as Made
+    except ImportError:
+        raise SpecError("pictures of trade-offs need Matplotlib: pip install 'evaluand[plots]'") from None
+    return Made(figsize=(width, height), layout="constrained")
+
+
+def _colour(number: int) -> str:
+    return _COLOURS[number % len(_COLOURS)]
+
+
+def _mark(number: int) -> str:
+    return _MARKS[number % len(_MARKS)]

@@ -1,0 +1,90 @@
+"""The pieces that tables for the terminal are made of."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from orjson import Fragment
+from rich.table import Table
+from rich.text import Text
+
+from evaluand.core import identity
+from evaluand.report.text import safe
+
+CELL = 60
+LINES = 12
+_TEXT = 600
+
+
+def plain_table(*columns: str) -> Table:
+    """A table without lines."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in columns:
+        table.add_column(Text(name), no_wrap=True)
+    return table
+
+
+def name_values(pairs: Iterable[tuple[str, str | Text]], indent: str = "") -> Table:
+    """Names beside their values; a name that comes again is not repeated."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    before = None
+    for name, value in pairs:
+        told = "" if name == before else f"{indent}{safe(name, CELL)}"
+        grid.add_row(Text(told), value if isinstance(value, Text) else Text(value))
+        before = name
+    return grid
+
+
+def example_name(index: int, id: str | None) -> str:
+    """An example by its `_index_`, and by its own id where it has one."""
+    return f"_index_ {index}" if id in (None, str(index)) else f"_index_ {index} {safe(id, CELL)}"
+
+
+def count_text(n: int, style: str = "") -> Text:
+    """A count, in a style unless it is 0."""
+    return Text(f"{n:,}", style if n else "")
+
+
+def long_text(value: Any) -> str:
+    """A value on several lines, cut where it is long; see `legible`."""
+    text = legible(value)
+    lines = (text if len(text) <= _TEXT else text[: _TEXT - 1] + "…").split("\n")
+    if len(lines) > LINES:
+        lines = [*lines[:LINES], "…"]
+    return "\n".join(safe(line.rstrip("\r")) for line in lines)
+
+
+def legible(value: Any) -> str:
+    """Plain data as people write them: text as it is, all else as JSON, in which NaN, a date or bytes stand bare.
+
+    Example:
+        >>> legible({"scores": [{"$float": "NaN"}, 1.5], "on": {"$date": "2026-11-21"}})
+        '{"scores":[NaN,1.5],"on":"2026-11-21"}'
+        >>> legible({"$bytes": "eHg="}), legible({"$float": "-Infinity"}), legible({"$decimal": "0.10"})
+        ('base64:eHg=', '-Infinity', '0.10')
+    """
+    if not isinstance(value, str | float):
+        value = identity.decode(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS))
+    value = _bare(value)
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_bare(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _bare(item) for key, item in value.items()}
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return Fragment("NaN" if value != value else "Infinity" if value > 0 else "-Infinity")
+    if isinstance(value, int | float | Decimal):
+        return Fragment(str(value))
+    return f"base64:{base64.b64encode(value).decode()}" if isinstance(value, bytes) else str(value)

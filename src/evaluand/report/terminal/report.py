@@ -1,0 +1,644 @@
+"""Tables for the terminal, made from facts alone, so that they and `--json` always say the same."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+import orjson
+from orjson import Fragment
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from evaluand.report.facts import CALLS, Facts, feedback_calls, matrix_of
+from evaluand.report.terminal.cells import (
+    CELL,
+    LINES,
+    count_text,
+    example_name,
+    long_text,
+    name_values,
+    plain_table,
+)
+from evaluand.report.terminal.comparison import comparison_parts
+from evaluand.report.text import (
+    SHORT_ID,
+    bounds_text,
+    clusters_text,
+    defaulted_text,
+    group_name,
+    listed,
+    metric_labels,
+    minute,
+    number_format,
+    numbers,
+    safe,
+    seconds,
+    took,
+)
+from evaluand.store.store import Manifest
+from evaluand.trace import STATUSES, Trace
+from evaluand.trace.record import CALL
+
+_WIDE = 104
+_REASONS = 3
+_MATRIX = 60
+_CLASS = 12
+_NOTES = 20
+_POINTS = 20
+_CURVES = {
+    "roc": "the ROC curve",
+    "precision_recall": "the curve of precision and recall",
+    "calibration": "the calibration",
+    "residuals": "the errors",
+}
+_NUMBERS = ("value", "low", "high", "worst", "best")
+_ORDER = (
+    "completed",
+    "scored",
+    "failed",
+    "abstained",
+    "skipped",
+    "metrics",
+    "disparities",
+    "curves",
+    "pairs",
+    "ranking",
+    "flips",
+)
+_COUNTED = {  # rows of tables, one and several of them
+    "examples": ("example", "examples"),
+    "metrics": ("value", "values"),
+    "disparities": ("disparity", "disparities"),
+    "curves": ("point of curves", "points of curves"),
+    "pairs": ("pair compared", "pairs compared"),
+    "ranking": ("place ranked", "places ranked"),
+    "flips": ("example listed", "examples listed"),
+}
+
+
+def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
+    """What an experiment came to."""
+    parts: list[RenderableType] = []
+    if not quiet:
+        parts += [_steps_table(facts["tasks"]), ""]
+    parts.append(metrics_table(facts["metrics"]))
+    if facts["disparities"]:
+        parts += ["", disparities_table(facts["disparities"])]
+    for table in curves_tables(facts):
+        parts += ["", table]
+    missing = [(entry["task"], reason) for entry in facts["tasks"] for reason in entry["missing"]]
+    if missing:
+        parts += ["", missing_table(missing)]
+    return Group(*parts)
+
+
+def metrics_table(rows: Sequence[Facts]) -> RenderableType:
+    """Values with interval, bounds and counts: a line per task, metric and group, and the metrics' signatures."""
+    labels = metric_labels(rows)
+    signatures = Table.grid(padding=(0, 2, 0, 0))
+    signatures.add_column(overflow="fold")
+    signatures.add_column(overflow="fold", style="dim")
+    for key, label in labels.items():
+        clusters = clusters_text(row for row in rows if not row["by"] and (row["scorer"], row["signature"]) == key)
+        signatures.add_row(Text(label), Text(f"{safe(key[1])}{f', by {clusters}' if clusters else ''}"))
+    return Group(_Metrics(rows, labels), "", signatures)
+
+
+def disparities_table(rows: Sequence[Facts]) -> RenderableType:
+    """How far groups lie apart: a line per task, metric, grouping and disparity, and the groups it lies between."""
+    table = plain_table("disparity", "task", "value", "interval", "lowest", "highest")
+    for row in rows:
+        value, low, high = numbers(row["value"], row["low"], row["high"])
+        over = safe(", ".join(row["over"]), CELL)
+        what = f"{safe(row['metric'], CELL)}: {row['disparity'].replace('_', ' ')} by {over}"
+        if row["decided_by"]:
+            what += f"\n  of {safe(row['decided_by'], CELL)}"
+        ends = ["" if row[name] is None else group_name(row[name]) or "all rows" for name in ("lowest", "highest")]
+        between = "" if row["low"] is None else f"{low} – {high}"
+        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between, *ends)))
+    notes = [f"{safe(row['metric'], CELL)}: {row['reason']}" for row in rows if row["reason"]]
+    small = {group_name(group) for row in rows for group in row["small"]}
+    left = {group_name(group) for row in rows for group in row["undefined"]}
+    if small:
+        notes.append(f"values that rest on few rows: {listed(sorted(small))}")
+    if left:
+        notes.append(f"no value, so left out: {listed(sorted(left))}")
+    return Group(table, *(Text(note, "dim") for note in dict.fromkeys(notes)))
+
+
+def curves_tables(facts: Facts) -> Iterator[RenderableType]:
+    """Confusion matrices that fit a narrow terminal; what else there is to draw is named, for the report shows it."""
+    labels, rest = metric_labels(facts["metrics"]), dict[str, None]()
+    matrices: dict[tuple[Any, ...], list[Facts]] = {}
+    for row in facts["curves"]:
+        label = labels[row["scorer"], row["signature"]]
+        if row["by"]:
+            continue
+        if row["curve"] == "confusion":
+            matrices.setdefault((row["task"], label, row["target"]), []).append(row)
+        else:
+            rest[f"{_CURVES[row['curve']]} of {label}"] = None
+    for (task, label, target), rows in matrices.items():
+        matrix = _matrix(*matrix_of(rows))
+        if matrix is None:
+            rest[f"the matrix of {label}"] = None
+            continue
+        name = " · ".join([safe(task, CELL), label, *([] if target is None else [safe(target, CELL)])])
+        yield Group(Text(name, "bold"), matrix)
+    if rest:
+        yield Text(f"see the report for {', '.join(rest)}", "dim")
+
+
+def _matrix(classes: Sequence[str | None], cells: Sequence[Sequence[float]]) -> Table | None:
+    """Truths by line, predictions by column; what is right is bold. None where there is too much of it."""
+    names = ["all others" if label is None else safe(label, _CLASS) for label in classes]
+    form = number_format(n for line in cells for n in line)
+    figures = max((len(format(n, form)) for line in cells for n in line), default=0)
+    if sum(max(cell_len(name), figures) + 2 for name in names) > _MATRIX:
+        return None
+    table = plain_table("truth \\ predicted")
+    for name in names:
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    for own, (name, line) in enumerate(zip(names, cells, strict=True)):
+        table.add_row(
+            Text(name), *(Text(format(n, form), "bold" if own == i else "" if n else "dim") for i, n in enumerate(line))
+        )
+    return table
+
+
+def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
+    """Why rows have no score: by task and scorer the most frequent reasons."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(overflow="fold")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for (task, scorer), group in itertools.groupby(missing, lambda pair: (pair[0], pair[1]["scorer"])):
+        reasons = [reason for _, reason in group]
+        label = " · ".join(safe(part, CELL) for part in (task, scorer) if part)
+        for reason in reasons[:_REASONS]:
+            why = Text(f"{safe(reason['reason'], 3 * CELL)} (first: _index_ {reason['first']})")
+            grid.add_row(Text(label), count_text(reason["count"]), _status(reason["status"]), why)
+            label = ""
+        rest = reasons[_REASONS:]
+        if rest:
+            others = f"for {len(rest):,} other reason{'s'[: len(rest) > 1]} (--json lists all)"
+            grid.add_row("", count_text(sum(r["count"] for r in rest)), Text("more", "dim"), Text(others, "dim"))
+    return grid
+
+
+def artifact_table(facts: Facts) -> RenderableType:
+    """One artifact: what it is, where it comes from, and the first of what it holds."""
+    head = Text.assemble(
+        (f"{facts['kind'][:-1]} ", "bold"), (facts["id"], "bold"), "  ", safe(", ".join(facts["names"]), 2 * CELL)
+    )
+    parts: list[RenderableType] = [head, name_values(_about(facts))]
+    for table in _BODIES[facts["kind"]](facts) if facts["status"] == "sealed" else ():
+        parts += ["", table]
+    return Group(*parts)
+
+
+def listing_table(entries: Sequence[Facts]) -> RenderableType:
+    """Artifacts, one line each."""
+    return _Listing(entries)
+
+
+class _Listing:
+    """The list of artifacts, set by hand: there may be thousands, and rich measures and wraps every cell of a table.
+
+    Where there is little room, the counts give way to the names.
+    """
+
+    _COLUMNS = ("kind", "id", "created", "name", "counts")
+    _LEAST = 14
+
+    def __init__(self, entries: Sequence[Facts]) -> None:
+        self._rows = [self._COLUMNS, *(_listed(entry) for entry in entries)]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        kind, id, created, name = (max(cell_len(row[i]) for row in self._rows) for i in range(4))
+        head = kind + id + created + 6
+        name = min(name, max(options.max_width - head - 2 - self._LEAST, self._LEAST))
+        room = max(options.max_width - head - name - 2, self._LEAST)
+        style = "dim"
+        for row in self._rows:
+            names, counts = chop_cells(row[3], name), wrap(row[4], room)
+            first = f"{row[0]:{kind}}  {row[1]:{id}}  {row[2]:{created}}  "
+            for start, part, count in itertools.zip_longest([first], names, counts, fillvalue=""):
+                line = f"{start or ' ' * head}{set_cell_size(part, name)}  {count}"
+                yield Text(line.rstrip(), style, no_wrap=True, overflow="ignore")
+            style = ""
+
+
+def _listed(entry: Facts) -> tuple[str, str, str, str, str]:
+    names = safe(", ".join(entry["names"]), 2 * CELL)
+    if not entry["names"] and entry["name"]:
+        names = f"({safe(entry['name'], 2 * CELL)})"  # it has gone to a later one
+    counts = _counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
+    return safe(entry["kind"]), safe(entry["id"])[:SHORT_ID], minute(entry["created"]), names, counts
+
+
+class _Metrics:
+    """The table of values; bounds get a column where there is room, else a line."""
+
+    def __init__(self, rows: Sequence[Facts], labels: Mapping[tuple[str, str], str]) -> None:
+        self._rows, self._labels = _each_once(rows), labels
+        self._formats = {
+            key: number_format(row[n] for row in rows for n in _NUMBERS if (row["scorer"], row["signature"]) == key)
+            for key in labels
+        }
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        bounded = any(row["worst"] != row["best"] for row in self._rows)
+        wide = bounded and options.max_width >= _WIDE
+        yield self._table(wide, any(row["n_skipped"] for row in self._rows))
+
+    def _table(self, wide: bool, skipped: bool) -> Table:
+        table = plain_table("")
+        table.columns[0].overflow, table.columns[0].no_wrap = "fold", False
+        counts = ["n", "scored", "failed", "abstained", *["skipped"] * skipped]
+        for name in ["value", "interval", *["worst … best"] * wide, *counts]:
+            table.add_column(name, justify="right", no_wrap=True)
+        task = None
+        for row in self._rows:
+            if row["task"] != task:
+                task = row["task"]
+                table.add_row(Text(safe(task, CELL), "bold"))
+            form = self._formats[row["scorer"], row["signature"]]
+            value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
+            interval = "" if row["low"] is None else f"[{low} – {high}]"
+            bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
+            table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
+            indent = " " * (4 if row["by"] else 2)
+            if bounds and not wide:
+                table.add_row(Text(f"{indent}worst … best", "dim"), "", Text(bounds, "dim"))
+            if row["reason"]:
+                why = Text(safe(row["reason"], 2 * CELL), "dim")
+                table.add_row(Padding(why, (0, 0, 0, len(indent))))
+        return table
+
+    def _label(self, row: Facts) -> Text:
+        target = "" if row["target"] is None else safe(row["target"], CELL)
+        if not row["by"]:
+            label = self._labels[row["scorer"], row["signature"]]
+            return Text(f"  {label}" + (f" · {target}" if target else ""))
+        return Text("    " + ", ".join([*([target] if target else []), group_name(row["by"])]))
+
+
+def _each_once(rows: Sequence[Facts]) -> list[Facts]:
+    """Values metric by metric, each once: two criteria of fairness may share a rate."""
+    blocks: dict[tuple[Any, ...], dict[tuple[Any, ...], Facts]] = {}
+    for row in rows:
+        block = blocks.setdefault((row["task"], row["scorer"], row["signature"]), {})
+        block.setdefault((row["target"], *row["by"].items()), row)
+    return [row for block in blocks.values() for row in block.values()]
+
+
+def _row_counts(row: Facts, skipped: bool) -> list[Text]:
+    return [
+        count_text(row["n"]),
+        count_text(row["n_scored"]),
+        count_text(row["n_failed"], "red"),
+        count_text(row["n_abstained"], "yellow"),
+        *[count_text(row["n_skipped"])] * skipped,
+    ]
+
+
+def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
+    """What each step had to do: a line each."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(overflow="fold", style="bold")
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(overflow="fold")
+    for entry in tasks:
+        label = safe(entry["task"], CELL)
+        for step in ("run", "evaluation"):
+            reasons = (m for m in entry["missing"] if (m["scorer"] is None) == (step == "run"))
+            failed = sum(reason["count"] for reason in reasons if reason["status"] == "failed")
+            grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _did(entry[step], failed))
+            label = ""
+    return grid
+
+
+def _did(step: Facts, failed: int) -> Text:
+    """What one step had to do, in words, and how many of all its calls or grades failed."""
+    receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
+    told = [f"{receipt['called']:,} done now"] if receipt["called"] else []
+    told += [f"{receipt[name]:,} {name}" for name in ("reused", "kept", "skipped") if receipt[name]]
+    why = safe(receipt["why"], 6 * CELL)
+    if not receipt["called"] and not receipt["reused"]:
+        told, why = [why or "nothing to do"], ""
+    text = Text(", ".join(told))
+    if failed:
+        text.append(f"; {failed:,} failed", "red")
+    return text.append(f" ({why})" if why else "")
+
+
+def _about(facts: Facts) -> Iterator[tuple[str, str | Text]]:
+    """Name → value of what is worth knowing about an artifact."""
+    manifest: Manifest = facts["manifest"]
+    origin = manifest.get("provenance") or {}
+    if facts["status"] == "sealed":
+        yield "counts", _counts(manifest.get("counts", {}))
+    else:
+        yield "status", Text("open: not everything is done yet", "yellow")
+        for step in facts["progress"]:
+            yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
+        yield "continue", safe(facts["resume"])
+    yield from _specified(facts["kind"], manifest)
+    made = "made into" if facts["kind"] == "recordings" else "made from"
+    for name, key in ((made, "made_from"), ("used by", "used_by")):
+        for other in facts.get(key) or ():
+            yield name, f"{other['kind'][:-1]} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', CELL)}"
+    yield "created", took(manifest)
+    if origin.get("unpinned"):
+        yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])
+    if told := defaulted_text(origin):
+        yield "defaulted", safe(told, 4 * CELL)
+    yield from _origin(origin)
+    if "digest" in manifest:
+        yield "digest", safe(manifest["digest"], CELL)
+
+
+def _specified(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    spec = manifest["spec"]
+    if kind == "runs":
+        yield "task", _json(spec["task"])
+        yield "asked", f"{spec['examples']:,} examples × {spec['replications']:,}, seed {spec['seed']}"
+    elif kind == "evaluations":
+        for name, scorer in spec["scorers"].items():
+            yield "scorer", f"{safe(name, CELL)}: {_json(scorer)}"
+    elif kind == "recordings":
+        yield "app", _json({name: spec["app"].get(name) for name in ("name", "version")})
+        yield "mode", safe(spec["mode"], CELL)
+        for name, feedback in spec["feedbacks"].items():
+            yield "feedback", f"{safe(name, CELL)}: {_json(feedback)}"
+    if manifest.get("attempt"):
+        yield "attempt", f"{manifest['attempt'] + 1}"
+
+
+def _origin(origin: Facts) -> Iterator[tuple[str, str]]:
+    source = origin.get("origin") or {}
+    if "experiment" in source:
+        task = f", task {safe(source['task'], CELL)}" if source.get("task") else ""
+        limit = f", limit {source['limit']:,}" if source.get("limit") else ""
+        yield "experiment", f"{safe(source['experiment'], 4 * CELL)}{task}{limit}"
+    if "source" in origin:
+        yield "source", safe(origin["source"], 4 * CELL)
+    if "evaluand" in origin:
+        packages = {"evaluand": origin["evaluand"], "python": origin.get("python")} | (origin.get("packages") or {})
+        yield "versions", ", ".join(f"{name} {safe(v, CELL)}" for name, v in packages.items() if v)
+    if origin.get("platform"):
+        yield "platform", safe(origin["platform"], 2 * CELL)
+    if origin.get("git"):
+        commit = safe(origin["git"].get("commit"), CELL)
+        yield "git", f"{commit}{', with changes' if origin['git'].get('changed') else ''}"
+
+
+def _run_body(facts: Facts) -> Iterator[RenderableType]:
+    if facts["missing"]:
+        yield missing_table([("", reason) for reason in facts["missing"]])
+    manifest = facts["manifest"]
+    repeated, task = manifest["spec"]["replications"] > 1, manifest["provenance"].get("task", "task")
+    for row in facts["rows"]:
+        yield _response(row, repeated, task, whole="grades" in facts)
+    for grade, rows in facts.get("grades", {}).items():
+        yield from _scores(grade, rows, repeated) if rows else ()
+
+
+def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> RenderableType:
+    """One call: what was asked and answered, and its spans; as a whole with what each of these holds."""
+    replication = f", replication {row['replication']}" if repeated else ""
+    attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
+    head = Text.assemble(
+        (example_name(row["_index_"], row.get("id")), "bold"), f"{replication}: ", _status(row["status"])
+    )
+    head.append(f"{attempts}, {seconds(row['duration'])}")
+    pairs: list[tuple[str, str | Text]] = [
+        (n, long_text(row[n])) for n in ("input", "asked", "expected") if row.get(n) is not None
+    ]
+    if row["error"]:
+        code = f" [{row['error']['code']}]" if row["error"]["code"] is not None else ""
+        pairs.append(("error", Text(long_text(f"{row['error']['type']}: {row['error']['message']}{code}"), "red")))
+        if row["error"]["place"]:
+            pairs.append(("at", safe(row["error"]["place"], 2 * CELL)))
+    elif row["responses"] is None:
+        pairs.append(("response", Text("no answer", "yellow")))
+    pairs += [("response", long_text(response)) for response in row["responses"] or ()]
+    if row["spans"]:
+        pairs += _exchanged(row["spans"][0])
+        pairs.append(("trace", _tree(row, task)))
+    return Group(head, name_values(pairs, "  "), *(_within(row["spans"]) if whole else ()))
+
+
+def _within(spans: Sequence[Facts]) -> Iterator[RenderableType]:
+    """What each span holds, where that is anything."""
+    told = ((span, list(_held(span))) for span in spans)
+    full = [(span, pairs) for span, pairs in told if pairs]
+    for span, pairs in full[: 2 * LINES]:
+        kind = "" if span["kind"] in ("span", "task") else f" ({safe(span['kind'], CELL)})"
+        yield Group(Text(f"  {safe(span['name'], CELL)}{kind}", "bold"), name_values(pairs, "    "))
+    if (more := len(full) - 2 * LINES) > 0:
+        yield Text(f"  and {more:,} more spans (--json tells all)", "dim")
+
+
+def _held(span: Facts) -> Iterator[tuple[str, str]]:
+    for name in ("input", "output"):
+        if span[name] is not None and span["span"] != 0:  # those of the call itself are told already
+            yield name, long_text(orjson.loads(span[name]))
+    for name, value in orjson.loads(span["attributes"] or "{}").items():
+        if name != CALL:
+            yield name, long_text(value)
+        elif isinstance(value, dict) and value.get("arguments"):
+            yield "with", long_text(value["arguments"])  # beside its input
+    for name, _, body in orjson.loads(span["events"] or "[]"):
+        yield name, long_text(body)
+
+
+def _exchanged(span: Facts) -> Iterator[tuple[str, str]]:
+    """How the request that a service was sent begins, and its answer where that was none."""
+    for name, _, body in orjson.loads(span["events"] or "[]") if span["span"] == 0 else ():
+        if name in ("request", "answer") and isinstance(body, str):
+            yield name, safe(body, 2 * CELL)
+
+
+def _tree(row: Facts, task: str) -> str:
+    spans = [
+        [s["span"], s["parent"], s["name"], s["kind"], s["start"], s["duration"], STATUSES.index(s["status"])]
+        + [None if s[name] is None else Fragment(s[name]) for name in ("input", "output", "attributes", "events")]
+        for s in row["spans"]
+    ]
+    status = "error" if row["error"] else "ok"
+    end = None if row["duration"] is None else round(row["duration"] * 1e9)
+    trace = Trace.from_rows(spans, name=task, end_ns=end, status=status)
+    lines = trace.tree().splitlines()
+    more = [f"… {len(lines) - 2 * LINES:,} more spans"] if len(lines) > 2 * LINES else []
+    return "\n".join([safe(line, 2 * CELL) for line in lines[: 2 * LINES]] + more)
+
+
+def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
+    counts = {scorer: facts["manifest"]["counts"][scorer] for scorer in facts["rows"]}
+    table = plain_table("scorer")
+    statuses = ("scored", "failed", "abstained", "skipped")
+    for status in ("rows", *statuses):
+        table.add_column(status, justify="right", no_wrap=True)
+    for scorer, found in counts.items():
+        styled = zip((found.get(s, 0) for s in statuses), ("", "red", "yellow", ""), strict=True)
+        table.add_row(Text(safe(scorer, CELL)), count_text(sum(found.values())), *(count_text(n, s) for n, s in styled))
+    yield table
+    if facts["missing"]:
+        yield missing_table([("", reason) for reason in facts["missing"]])
+    for row in facts.get("calls", ()):
+        yield _response(row, facts["replications"] != 1, facts["task"], whole=True)
+    for scorer, rows in facts["rows"].items():
+        yield from _scores(scorer, rows, facts["replications"] != 1) if rows else ()
+    if "against" in facts:
+        alike = [safe(scorer, CELL) for scorer, rows in facts["rows"].items() if not rows]
+        other = safe(facts["against"]["name"] or facts["against"]["id"][:SHORT_ID], CELL)
+        yield from [Text(f"{', '.join(alike)}: graded alike by {other}", "dim")] if alike else []
+
+
+def _scores(scorer: str, rows: Sequence[Facts], repeated: bool) -> Iterator[RenderableType]:
+    yield Text(safe(scorer, CELL), "bold")
+    for row in rows:
+        yield _score(row, repeated)
+
+
+def _score(row: Facts, repeated: bool) -> RenderableType:
+    """One graded row: its key and grade, what was asked and answered, and what the scorer says."""
+    key = [f"replication {row['replication']}"] if repeated else []
+    key += [f"_response_index_ {row['_response_index_']}"] if row["_response_index_"] else []
+    key += [f"target {safe(row['target'], CELL)}"] if row["target"] is not None else []
+    name = example_name(row["_index_"], row.get("id"))
+    key += [f"in {safe(row['evaluation'], CELL)}"] if "evaluation" in row else []
+    head = Text.assemble((name, "bold"), "".join(f", {part}" for part in key), ": ")
+    head.append(_status(row["status"])).append("" if row["value"] is None else f" {numbers(row['value'])[0]}")
+    pairs: list[tuple[str, str | Text]] = [
+        (n, long_text(row[n])) for n in ("input", "asked", "expected") if row.get(n) is not None
+    ]
+    pairs += [("response", long_text(response)) for response in row.get("responses") or ()]
+    calls = feedback_calls(row.get(CALLS)) or []
+    told = (n for n in row if n not in _NOT_TOLD and row[n] is not None and not (calls and n == CALLS))
+    pairs += [(n, long_text(row[n])) for n in told]
+    for number, call in enumerate(calls[:LINES], 1):
+        pairs += [(f"call {number}", _said(call)), *((f"  {n}", long_text(v)) for n, v in _beside(call))]
+    if len(calls) > LINES:
+        pairs.append(("", f"and {len(calls) - LINES:,} more calls (--json tells all)"))
+    return Group(head, name_values(pairs, "  "))
+
+
+def _said(call: Facts) -> Text:
+    """What a feedback said when it was asked once."""
+    if call["error"] is not None:
+        return Text(long_text(call["error"]), "red")
+    return Text("no value", "yellow") if call["ret"] is None else Text(long_text(call["ret"]))
+
+
+def _beside(call: Facts) -> Iterator[tuple[str, Any]]:
+    yield from call["args"].items()
+    yield from call["meta"].items()
+
+
+_KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
+_NOT_TOLD = frozenset((*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses"))
+
+
+def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
+    if "rows" in facts:
+        for value, rows in facts["rows"].items():
+            yield from (
+                _scores(value, rows, any(row["replication"] for row in rows))
+                if rows
+                else [Text(f"{safe(value, CELL)}: no such rows")]
+            )
+        return
+    yield metrics_table(facts["metrics"])
+    if facts["disparities"]:
+        yield disparities_table(facts["disparities"])
+    yield from curves_tables(facts)
+    for trade in facts["tradeoffs"]:
+        yield Text(f"trade-off: {safe(trade['name'], 2 * CELL)}", "bold")
+        yield Text(safe(trade["reason"])) if trade["reason"] else points_table(trade["points"])
+        yield from (Text(f"note: {safe(note)}") for note in trade.get("notes", ())[:_NOTES])
+        if (more := len(trade.get("notes", ())) - _NOTES) > 0:
+            yield Text(f"note: and {more:,} more", "dim")
+
+
+def points_table(points: Sequence[Facts]) -> RenderableType:
+    """The points of a trade-off: a line for each objective."""
+    table = plain_table("point", "from", "objective", "value", "interval", "front")
+    for column in (table.columns[0], table.columns[2]):
+        column.no_wrap, column.overflow = False, "fold"
+    for point in points[:_POINTS]:
+        threshold = "" if point["threshold"] is None else f"{point['threshold']:.6g}"
+        head = (safe(point["model"], CELL), threshold, "yes" if point["front"] else "")
+        for objective, come in point["values"].items():
+            value, low, high = ("–" if come.get(n) is None else numbers(come[n])[0] for n in ("value", "low", "high"))
+            interval = "" if low == "–" else f"{low} – {high}"
+            table.add_row(*map(Text, (*head[:2], safe(objective, CELL), value, interval, head[2])))
+            head = ("", "", "")
+    if len(points) > _POINTS:
+        table.add_row(Text(f"and {len(points) - _POINTS:,} more", "dim"))
+    return table
+
+
+def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
+    roles = [(name, columns) for name, columns in facts["roles"].items() if columns not in (None, [], {})]
+    yield name_values([(name, columns if isinstance(columns, str) else _json(columns)) for name, columns in roles])
+    table = plain_table("column", "type")
+    for name, kind in facts["columns"].items():
+        table.add_row(Text(safe(name, CELL)), Text(safe(kind, 2 * CELL)))
+    yield table
+    for row in facts["rows"]:
+        shown = [(n, long_text(v)) for n, v in row.items() if n != "_index_" and v not in (None, {})]
+        yield Group(Text(f"_index_ {row['_index_']}", "bold"), name_values(shown, "  "))
+
+
+def _recording_body(facts: Facts) -> Iterator[RenderableType]:
+    yield name_values([(safe(name, CELL), _counts(counts)) for name, counts in facts["feedbacks"].items()])
+
+
+_BODIES = {
+    "recordings": _recording_body,
+    "runs": _run_body,
+    "evaluations": _evaluation_body,
+    "aggregations": _aggregation_body,
+    "comparisons": lambda facts: comparison_parts(facts["comparison"]),
+    "datasets": _dataset_body,
+}
+
+
+def _status(status: str) -> Text:
+    return Text(status, {"failed": "red", "abstained": "yellow", "skipped": "yellow"}.get(status, "green"))
+
+
+def _counts(counts: Mapping[str, Any]) -> str:
+    """`7 scored, 3 failed`, by scorer where there are several statuses for each; or how many rows of which table."""
+    told = []
+    for name, count in sorted(counts.items(), key=lambda item: _place(item[0])):
+        if isinstance(count, Mapping):
+            told.append(f"{safe(name, CELL)}: {_counts(count)}")
+        elif count or name not in ("ranking", "flips"):
+            one, several = _COUNTED.get(name, (name, name))
+            told.append(f"{count:,} {safe(one if count == 1 else several, CELL)}")
+    return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(told)
+
+
+def _place(status: str) -> int:
+    return _ORDER.index(status) if status in _ORDER else len(_ORDER)
+
+
+def _json(value: Any) -> str:
+    """JSON with blanks to wrap at, cut at one of them."""
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > 4 * CELL:
+        text = f"{text[: 4 * CELL].rpartition(' ')[0] or text[: 4 * CELL]} …"
+    return safe(text)

@@ -1,0 +1,144 @@
+"""Verification: whether an artifact still is what it says, from its bytes to its id."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+from evaluand.aggregation.aggregator import Aggregation, table_digest
+from evaluand.apps.recording.stored import Recorded, counts_of, digest_of
+from evaluand.comparison.comparing import stored_digest
+from evaluand.core import identity
+from evaluand.core.errors import EvaluandError, Fault, NotFound
+from evaluand.core.provenance import origins
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.evaluator import row_digest as score_digest
+from evaluand.run.responses import row_digest as response_digest
+from evaluand.run.runner import Run
+from evaluand.store.store import FORMAT, Manifest, Store, with_seal
+
+
+def verify(store: Store, kind: str, id: str) -> list[Fault]:
+    """What is wrong with an artifact; nothing if it is whole.
+
+    Checks that the files hold the bytes that were written, that nothing in the manifest was changed, that the id stands
+    for the spec, that digest and counts are those of the rows, and that what it was made from is there. An open
+    artifact has only its id to check.
+
+    Raises:
+        NotFound: there is no such artifact.
+
+    Example:
+        >>> from evaluand.store.store import MemoryStore
+        >>> store = MemoryStore()
+        >>> data = Dataset.from_rows([{"input": "a"}]).save(store)
+        >>> verify(store, "datasets", data.id)
+        []
+    """
+    manifest = store.manifest(kind, id)
+    where = f"{kind} {id}"
+    faults = list(_identity(manifest, kind, id, where))
+    if not store.is_sealed(kind, id):
+        return faults
+    if manifest != with_seal(manifest):
+        faults.append(Fault(where, "the manifest was changed: its seal is not that of what stands in it"))
+    damage = store.damage(kind, id)
+    if damage:
+        return faults + damage
+    try:
+        faults += _content(store, manifest, where)
+        faults += _upstream(store, manifest, where)
+    except (EvaluandError, KeyError, ValueError, TypeError) as error:
+        faults.append(Fault(where, f"cannot be read: {type(error).__name__}: {error}"))
+    return faults
+
+
+def _identity(manifest: Manifest, kind: str, id: str, where: str) -> Iterator[Fault]:
+    if manifest.get("format") != FORMAT:
+        yield Fault(where, f"its format is {manifest.get('format')!r}; this version reads format {FORMAT}")
+    spec, attempt = manifest.get("spec", {}), manifest.get("attempt", 0)
+    if (manifest.get("kind"), manifest.get("id")) != (kind, id) or identity.artifact_id(kind, spec, attempt) != id:
+        yield Fault(where, "the manifest was changed: its spec is not what the id stands for")
+
+
+def _content(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
+    digest, counts = _RECOUNTED[manifest["kind"]](store, manifest["id"])
+    if digest != manifest["digest"]:
+        yield Fault(where, f"its rows have the digest {digest}, but the manifest says {manifest['digest']}")
+    if counts != manifest["counts"]:
+        yield Fault(where, f"its rows count {counts}, but the manifest says {manifest['counts']}")
+
+
+def _dataset(store: Store, id: str) -> tuple[str, object]:
+    dataset = Dataset.stored(store, id)
+    return dataset.recomputed_digest(), {"examples": len(dataset)}
+
+
+def _run(store: Store, id: str) -> tuple[str, object]:
+    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+    counts: dict[str, int] = {}
+    for row in Run(store, id):
+        state.update(response_digest(row.index, row.replication, row.fold, row.content))
+        counts[row.status] = counts.get(row.status, 0) + 1
+    return state.hexdigest(), counts
+
+
+def _evaluation(store: Store, id: str) -> tuple[str, object]:
+    evaluation = Evaluation(store, id)
+    counts: dict[str, dict[str, int]] = {}
+    digests = []
+    for scorer in evaluation.scorers:
+        state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+        tally = counts.setdefault(scorer, {})
+        for batch in evaluation.batches(scorer):
+            told = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"}
+            for status, *row in zip(told["status"], *told.values(), strict=True):
+                state.update(score_digest(row))
+                tally[status] = tally.get(status, 0) + 1
+        digests.append(state.digest())
+    return identity.digest_of_digests(digests).hex(), counts
+
+
+def _aggregation(store: Store, id: str) -> tuple[str, object]:
+    held = Aggregation(store, id).tables()
+    batches = [batch for table in held.values() for batch in table.combine_chunks().to_batches()]
+    counts = {name: table.num_rows for name, table in held.items()}
+    return (table_digest(*batches) if batches else "no rows"), counts
+
+
+def _recording(store: Store, id: str) -> tuple[str, object]:
+    recording = Recorded(store, id)
+    run, evaluation = recording.run, recording.evaluation
+    return digest_of(run, evaluation), counts_of(run)
+
+
+_RECOUNTED: dict[str, Callable[[Store, str], tuple[str, object]]] = {
+    "datasets": _dataset,
+    "runs": _run,
+    "evaluations": _evaluation,
+    "aggregations": _aggregation,
+    "comparisons": stored_digest,
+    "recordings": _recording,
+}
+
+
+def _upstream(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
+    spec, origin = manifest["spec"], manifest["provenance"]
+    needed = [("datasets", spec["dataset"], None)] if "dataset" in spec else []
+    if manifest["kind"] == "evaluations":
+        needed.append(("runs", origin["run"], spec["run"]))
+    if manifest["kind"] in ("aggregations", "comparisons"):
+        needed += [
+            ("evaluations", id, digest) for id, digest in zip(origin["evaluations"], spec["evaluations"], strict=True)
+        ]
+    if manifest["kind"] == "recordings":
+        needed += [(kind, id, None) for kind, id in origins(manifest)]
+    for kind, id, digest in needed:
+        try:
+            found = store.manifest(kind, id).get("digest")
+        except NotFound:
+            yield Fault(where, f"was made from {kind} {id}, which is not in this store")
+            continue
+        if digest is not None and found != digest:
+            yield Fault(where, f"was made from {kind} {id} with the digest {digest}, which now has {found}")

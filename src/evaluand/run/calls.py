@@ -1,0 +1,181 @@
+"""The calls that a run is made of: which there are, what each is asked, and what stands for it.
+
+Every call has a slot, example by example and in each of these repeat by repeat. What an earlier run was answered is
+found by a call's key: all that the task can see of the example, and which repeat it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from evaluand.core import identity as ids
+from evaluand.core.errors import SpecError, with_article
+from evaluand.core.fingerprint import Identity
+from evaluand.data.dataset import Dataset, Example, ExampleStream
+from evaluand.engine.engine import Policy
+from evaluand.engine.reuse import Wanted
+from evaluand.run.responses import key_of
+from evaluand.run.task import Request, Runnable, Task, as_task
+from evaluand.trace import TaskSpan, Trace
+
+MAX_CALLS = 1 << 28  # 14 bytes of memory each
+
+
+@dataclass(slots=True)
+class Call:
+    """One call to make."""
+
+    slot: int
+    example: Example
+    replication: int
+    digest: bytes
+    trace: Trace | None = None
+    size: int = 1
+
+    def __str__(self) -> str:
+        return f"_index_ {self.example.index}, replication {self.replication}"
+
+    def request(self, span: TaskSpan, seed: int, policy: Policy) -> Request:
+        """What the task is asked; its input may be changed without any other call seeing it."""
+        example = self.example
+        own = deepcopy(example.input) if isinstance(example.input, list | dict) else example.input
+        limits = (policy.timeout, policy.pace)
+        return Request(own, span, example.index, example.id, self.replication, self.digest, seed, *limits)
+
+
+def packed(call: Call) -> bytes:
+    """What a process that makes the call needs of it."""
+    e = call.example
+    return ids.encode([call.slot, e.index, e.position, e.id, e.input, call.replication, call.digest])
+
+
+def unpacked(packed: bytes) -> Call:
+    """The inverse of `packed`."""
+    slot, index, position, id, input, replication, digest = ids.decode(packed)
+    return Call(slot, Example(index, position, id, input, None, {}, None, None, {}, b""), replication, digest)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """All calls of a task over the first examples of a dataset.
+
+    Attributes:
+        identity: of the task.
+        examples: how many of the dataset.
+        replications: how often each.
+        seed: what the examples' seeds are made from.
+    """
+
+    task: Task[Any, Any]
+    identity: Identity
+    dataset: Dataset
+    examples: int
+    replications: int
+    seed: int
+
+    @classmethod
+    def asked(cls, task: Runnable, dataset: Dataset, limit: int | None, replications: int | None, seed: int) -> Calls:
+        """The calls as they are asked for; see `Runner.run`.
+
+        Raises:
+            SpecError: they cannot be made.
+        """
+        task = as_task(task)
+        if not isinstance(dataset, Dataset):
+            raise SpecError(
+                f"give a Dataset, not {with_article(type(dataset).__name__)}; see Dataset.from_rows and from_file"
+            )
+        if dataset.view_spec is not None and "dataset" in task.reads:
+            raise SpecError(
+                f"task {task.name!r} reads the dataset's columns, which a view does not change; run it without"
+            )
+        times = _replications(task, replications)
+        if limit is not None and limit < 1:
+            raise SpecError("limit must be at least 1")
+        calls = cls(task, task.identify(), dataset, min(limit or len(dataset), len(dataset)), times, seed)
+        if calls.total > MAX_CALLS:
+            told = f"{calls.examples:,} examples × {times:,} replications"
+            raise SpecError(f"{told} are more than the {MAX_CALLS:,} calls that a run can hold; make several runs")
+        return calls
+
+    @property
+    def total(self) -> int:
+        return self.examples * self.replications
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What identifies the run."""
+        asked = {"dataset": self.dataset.id, "examples": self.examples, "replications": self.replications}
+        view = self.dataset.view_spec
+        return self._core | asked | ({} if view is None else {"view": view})
+
+    @property
+    def work(self) -> str | None:
+        """What identifies the work apart from its data; None where nothing may be reused."""
+        return ids.digest(self._core).hex() if self.identity.pinned else None
+
+    @property
+    def _core(self) -> dict[str, Any]:
+        return {"task": self.identity.spec, "seed": self.seed}
+
+    @property
+    def may_skip(self) -> bool:
+        """Whether there may be calls that are not to be made."""
+        return type(self.task).skips is not Task.skips
+
+    def between(self, stream: ExampleStream, start: int, stop: int) -> Iterator[Call]:
+        """The calls of the slots start … stop."""
+        times = self.replications
+        for example in stream.take(start // times, -(-stop // times)):
+            digest = self._seen(example)
+            for replication in range(times):
+                slot = example.position * times + replication
+                if start <= slot < stop:
+                    yield Call(slot, example, replication, digest)
+
+    def wanted(self, is_done: Callable[[int], bool]) -> Wanted:
+        """The calls that are to be made, but for those of the slots that are done."""
+        return Wanted(self._missing(is_done))
+
+    def _missing(self, is_done: Callable[[int], bool]) -> Iterator[tuple[int, bytes]]:
+        for example in self.dataset.examples(0, self.examples):
+            first = example.position * self.replications
+            open_ = (r for r in range(self.replications) if not is_done(first + r))
+            missing = [r for r in open_ if not self.skips(example, r)]
+            if missing:
+                digest = self._seen(example)
+                yield from ((first + r, key_of(digest, r)) for r in missing)
+
+    def skips(self, example: Example, replication: int) -> bool:
+        """Whether a call is not to be made."""
+        return self.task.skips(example.index, example.id, replication)
+
+    def fold(self, call: Call) -> int | None:
+        """Which fold of a cross-validation a call belongs to."""
+        return self.task.fold(call.example.index, call.example.id, call.replication)
+
+    def _seen(self, example: Example) -> bytes:
+        """16 bytes that stand for all the task can see of an example of the dataset."""
+        if not self.task.reads:
+            return example.input_digest
+        more = (self.dataset.id if name == "dataset" else getattr(example, name) for name in self.task.reads)
+        return ids.digest([example.input, *more])
+
+
+def _replications(task: Task[Any, Any], asked: int | None) -> int:
+    """How often each example is run.
+
+    Raises:
+        SpecError: it cannot be run so often, or not by this task.
+    """
+    own = task.replications
+    if asked is None:
+        return own or 1
+    if asked < 1:
+        raise SpecError("replications must be at least 1")
+    if own is not None and asked != own:
+        raise SpecError(f"task {task.name!r} repeats each example {own} times; give replications: {own}, not {asked}")
+    return asked

@@ -1,0 +1,364 @@
+"""Responses as they are written: lines of a run's journal, rows of its tables, and the digests of both.
+
+A record of the journal is a list: slot, digest of what the task saw, fold, status, error (type, message, code, place),
+pairs of response index and value, number of responses, attempts, started, duration, usage, spans.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import traceback
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from orjson import Fragment
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, Skipped, message_of, with_article
+from evaluand.core.fingerprint.homes import is_first_party
+from evaluand.engine.engine import Outcome
+from evaluand.run.task import Alternatives
+from evaluand.store import tables
+from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, Rows
+from evaluand.trace import Trace
+
+LANE = "responses"
+
+
+@dataclass(slots=True)
+class Response:
+    """One row of a run.
+
+    Attributes:
+        index: the example's `_index_`.
+        replication: which repeat.
+        fold: which fold of a cross-validation, or None.
+        status: completed, failed or skipped.
+        error: `{type, message, code, place}` of what was raised, by which a row may also be skipped, or None.
+        responses: the answers, best first: a value each, or a list of items where the task declares items; None is
+            no answer.
+        digest: of the example's input.
+        content: 16 bytes that stand for what came out.
+    """
+
+    index: int
+    replication: int
+    fold: int | None
+    status: str
+    error: dict[str, Any] | None
+    responses: list[Any] | None
+    digest: bytes
+    content: bytes
+
+
+def line_of(
+    slot: int, digest: bytes, fold: int | None, outcome: Outcome, trace: Trace | None, items: bool
+) -> tuple[bytes, bool]:
+    """The journal's line of a call that was made, and whether it failed."""
+    error, texts, n = outcome.error, None, 0
+    if error is None:
+        try:
+            texts, n = _texts(outcome.value, items)
+        except DataError as refused:
+            error = refused
+    status = COMPLETED if error is None else SKIPPED if isinstance(error, Skipped) else FAILED
+    record = [
+        slot,
+        digest.hex(),
+        fold,
+        status,
+        None if error is None else _error(error),
+        texts,
+        n,
+        outcome.attempts,
+        _microseconds(outcome.started),
+        _microseconds(outcome.duration),
+        _usage(trace),
+        (trace.rows() or None) if trace else None,
+    ]
+    return orjson.dumps(record) + b"\n", status == FAILED
+
+
+def _microseconds(nanoseconds: int | None) -> int | None:
+    return None if nanoseconds is None else nanoseconds // 1000
+
+
+def skipped_line(slot: int, digest: bytes, fold: int | None) -> bytes:
+    """The journal's line of a call that is not to be made."""
+    started = time.time_ns() // 1000
+    return orjson.dumps([slot, digest.hex(), fold, SKIPPED, None, None, 0, 0, started, 0, None, None]) + b"\n"
+
+
+def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, int]:
+    """A task's output as response items in canonical text, and the number of responses."""
+    if value is None:
+        return None, 0
+    answers = value.values if isinstance(value, Alternatives) else (value,)
+    if not isinstance(answers, list | tuple):
+        raise DataError(f"Alternatives takes a list of answers, best first, not {with_article(type(answers).__name__)}")
+    if not items:
+        return [(i, _text(answer)) for i, answer in enumerate(answers)], len(answers)
+    wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
+    if wrong is not None:
+        raise DataError(
+            f"the task declares items, so it must return a list of items, not {with_article(type(wrong).__name__)}"
+        )
+    return [(i, Fragment(identity.encode(item))) for i, answer in enumerate(answers) for item in answer], len(answers)
+
+
+def _text(answer: Any) -> Fragment:
+    """The canonical text of an answer, which may be that already."""
+    return answer if type(answer) is Fragment else Fragment(identity.encode(answer))
+
+
+def _error(error: BaseException) -> list[Any]:
+    try:
+        code = getattr(error, "code", None)
+    except Exception:
+        code = None
+    known = isinstance(code, str | int) and not isinstance(code, bool)
+    return [type(error).__name__, message_of(error), message_of(code) if known else None, place_of(error)]
+
+
+def place_of(error: BaseException) -> str | None:
+    """Where in first-party code an error arose: `app.py:11 in lookup`; None where it arose nowhere there."""
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith("<frozen") and is_first_party(file):
+            found = f"{os.path.basename(file)}:{line} in {frame.f_code.co_name}"
+    return found
+
+
+_USAGE: dict[str, type] = {"input_tokens": int, "output_tokens": int, "cost": float, "currency": str, "model": str}
+
+
+def _usage(trace: Trace | None) -> dict[str, Any] | None:
+    """What a call used: what the attribute `usage` of its span tells, else the tokens of its spans of models."""
+    if trace is None:
+        return None
+    told = trace.root.attribute("usage")
+    if told is None:
+        told = _used_by_models(trace)
+    return usage_of(told) if isinstance(told, dict) else None
+
+
+def usage_of(told: dict[str, Any]) -> dict[str, Any] | None:
+    """What can be stored of a usage that was told; None where nothing can."""
+    if type(told.get("cost")) is int and abs(told["cost"]) < 2**53:
+        told["cost"] = float(told["cost"])
+    known = {name: told[name] for name, kind in _USAGE.items() if type(told.get(name)) is kind}
+    return {name: value for name, value in known.items() if type(value) is not int or abs(value) < 2**63} or None
+
+
+def _used_by_models(trace: Trace) -> dict[str, Any]:
+    """The tokens that the spans of a trace tell, and the model where it is one; of nested spans, the innermost."""
+    asked = {span.number: span for span in trace.spans if span.kind == "llm"}
+    for span in list(asked.values()):
+        if span.parent is not None and _TOKENS & span.attributes.keys():
+            asked.pop(span.parent, None)
+    told = [span.attributes for span in asked.values()]
+    used: dict[str, Any] = {}
+    for name in _TOKENS:
+        counts = [each[name] for each in told if type(each.get(name)) is int]
+        if counts:
+            used[name] = sum(counts)
+    models = {each["model"] for each in told if "model" in each}
+    return used | ({"model": models.pop()} if used and len(models) == 1 else {})
+
+
+_TOKENS = frozenset(("input_tokens", "output_tokens"))
+
+
+def responses_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[Response]:
+    """The rows of a run, from batches that have the columns `READ`."""
+    for batch in batches:
+        values = (batch.column(name).to_pylist() for name in READ[:-1])
+        texts = _item_texts(batch.column("responses"))
+        for index, replication, fold, status, error, n, digest in zip(*values, strict=True):
+            found = next(texts)
+            answers = None if found is None else _answers(found, n, items)
+            content = _content(status, error, found, n, items)
+            yield Response(index, replication, fold, status, error, answers, digest, content)
+
+
+def response_of(record: Sequence[Any], items: bool = False) -> Response:
+    """The row of a run that a journal record becomes, as `responses_of` reads it; its slot is its `_index_`."""
+    slot, digest, fold, status, error, values, count = record[:7]
+    failure = error and dict(zip(tables.ERROR.names, error, strict=True))
+    texts = None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
+    answers = None if texts is None else _answers(texts, count, items)
+    content = _content(status, failure, texts, count, items)
+    return Response(slot, 0, fold, status, failure, answers, bytes.fromhex(digest), content)
+
+
+READ = (INDEX, "replication", "fold", "status", "error", "n_responses", "digest", "responses")
+
+
+def _item_texts(column: pa.Array) -> Iterator[list[tuple[int, str]] | None]:
+    """The (response index, text) pairs of each row, without an object per struct."""
+    items = column.flatten()
+    pairs = zip(items.field(0).to_pylist(), items.field(1).to_pylist(), strict=True)
+    for length in column.value_lengths().to_pylist():
+        yield None if length is None else list(islice(pairs, length))
+
+
+def _answers(texts: list[tuple[int, str]], n: int, items: bool) -> list[Any]:
+    if not items:
+        return [identity.decode(text) for _, text in texts]
+    answers: list[Any] = [[] for _ in range(n)]
+    for number, text in texts:
+        answers[number].append(identity.decode(text))
+    return answers
+
+
+def key_of(digest: bytes, replication: int) -> bytes:
+    """16 bytes that stand for one call: what the task sees, and which repeat it is."""
+    return hashlib.blake2b(digest + replication.to_bytes(4, "little"), digest_size=identity.DIGEST_SIZE).digest()
+
+
+def completed(store: Store, id: str) -> Iterator[tuple[bytes, list[Any]]]:
+    """(key, journal record without its slot) of every completed call of a run, sealed or open."""
+    manifest = store.manifest("runs", id)
+    if store.is_sealed("runs", id):
+        yield from _sealed_records(store, manifest)
+        return
+    times = manifest["spec"]["replications"]
+    with closing(store.lane("runs", id, LANE, manifest["spec"]["examples"] * times)) as lane:
+        lane.refresh()
+        for slot, *record in lane.records():
+            if record[2] == COMPLETED:
+                yield key_of(bytes.fromhex(record[0]), slot % times), record
+
+
+def _sealed_records(store: Store, manifest: Manifest) -> Iterator[tuple[bytes, list[Any]]]:
+    spans = SpanStream(spans_of(store, manifest))
+    for batch in store.read("runs", manifest["id"], "responses"):
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns["started"] = columns["started"].cast(pa.int64())
+        columns["duration"] = columns["duration"].cast(pa.int64())
+        for row in pa.RecordBatch.from_arrays(list(columns.values()), list(columns)).to_pylist():
+            traced = spans.of(row[INDEX], row["replication"])
+            if row["status"] == COMPLETED:
+                yield key_of(row["digest"], row["replication"]), _record(row, traced)
+
+
+def _record(row: dict[str, Any], traced: list[list[Any]]) -> list[Any]:
+    """The journal record, without its slot, that became a completed row."""
+    texts = row["responses"] and [[r["_response_index_"], Fragment(r["value"])] for r in row["responses"]]
+    told = [row[name] for name in ("n_responses", "attempts", "started", "duration", "usage")]
+    return [row["digest"].hex(), row["fold"], COMPLETED, None, texts, *told, traced or None]
+
+
+def spans_of(store: Store, manifest: Manifest) -> Iterator[pa.RecordBatch]:
+    """The spans of a sealed run; none where the task opened none."""
+    return store.read("runs", manifest["id"], "spans") if "spans" in manifest["tables"] else iter(())
+
+
+class SpanStream:
+    """The spans of a run, row by row beside its responses."""
+
+    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._rows = (row for batch in batches for row in _span_rows(batch))
+        self._next = next(self._rows, None)
+
+    def of(self, index: int, replication: int) -> list[list[Any]]:
+        found = []
+        while self._next is not None and self._next[:2] == (index, replication):
+            found.append(self._next[2])
+            self._next = next(self._rows, None)
+        return found
+
+
+def _span_rows(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[Any]]]:
+    columns = [batch.column(i) for i in range(batch.num_columns)]
+    plain = [c.cast(pa.int64()) if pa.types.is_duration(c.type) else c for c in columns]
+    for row in zip(*(c.to_pylist() for c in plain), strict=True):
+        index, replication, number, parent, name, kind, start, duration, status, *texts = row
+        code = _SPAN_STATUSES.index(status)
+        written = [None if text is None else Fragment(text) for text in texts]
+        yield index, replication, [number, parent, name, kind, start, duration, code, *written]
+
+
+_SPAN_STATUSES = ("unset", "ok", "error")
+
+
+def seal(
+    store: Store, manifest: Manifest, records: Iterable[list[Any]], indices: array[int], replications: int
+) -> None:
+    """Turns the journal records of a run into tables, in the order of the keys, as a stream."""
+    of_items = bool(manifest["spec"]["task"].get("items"))
+    counts: dict[str, int] = {}
+    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+    with drafted(store, "runs", manifest["id"]) as draft, journalled("runs", manifest["id"]):
+        draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
+        responses, spans = Rows(tables.RESPONSES, {"responses": _item_column}), Rows(tables.SPANS)
+        for record in records:
+            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record
+            index, replication = indices[slot // replications], slot % replications
+            failure = error and dict(zip(tables.ERROR.names, error, strict=True))
+            texts = None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
+            content = _content(status, failure, texts, count, of_items)
+            state.update(row_digest(index, replication, fold, content))
+            counts[status] = counts.get(status, 0) + 1
+            head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
+            responses.add((*head, attempts, usage, started, duration), sum(len(text) for _, text in texts or ()))
+            for span in traced or ():
+                spans.add(_span(index, replication, span))
+            if responses.is_full or len(spans) >= BATCH_ROWS * 4:
+                _flush(draft, responses, spans)
+        _flush(draft, responses, spans)
+        draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
+
+
+def _flush(draft: Draft, responses: Rows, spans: Rows) -> None:
+    responses.flush(draft, "responses")
+    spans.flush(draft, "spans")
+
+
+def row_digest(index: int, replication: int, fold: int | None, content: bytes) -> bytes:
+    """What one row adds to the digest of its run."""
+    return orjson.dumps([index, replication, fold]) + content
+
+
+def _item_column(texts: Sequence[list[tuple[int, str]] | None]) -> pa.Array:
+    """The inverse of `_item_texts`."""
+    pairs = [pair for items in texts if items for pair in items]
+    numbers, values = zip(*pairs, strict=True) if pairs else ((), ())
+    struct = pa.StructArray.from_arrays(
+        [pa.array(numbers, pa.int64()), pa.array(values, pa.string())], fields=list(tables.RESPONSE_ITEM)
+    )
+    lengths = np.array([len(items) if items else 0 for items in texts])
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    missing = pa.array([items is None for items in texts])
+    return pa.ListArray.from_arrays(pa.array(offsets), struct, mask=missing).cast(
+        tables.RESPONSES.field("responses").type
+    )
+
+
+def _content(
+    status: str, error: dict[str, Any] | None, texts: list[tuple[int, str]] | None, n: int, items: bool
+) -> bytes:
+    """16 bytes that stand for what came out of one call: not when, not how long, not in which words it failed."""
+    kind = (error["type"], error["code"]) if error else None
+    return hashlib.blake2b(orjson.dumps([status, kind, texts, n, items]), digest_size=identity.DIGEST_SIZE).digest()
+
+
+_NOTHING = [None] * 4  # input, output, attributes and events of a plain span
+
+
+def _span(index: int, replication: int, span: list[Any]) -> tuple[Any, ...]:
+    """The inverse of `_span_rows`, for one span."""
+    number, parent, name, kind, start, duration, status, *values = span
+    texts = values if values == _NOTHING else [None if v is None else identity.canonical_text(v) for v in values]
+    return (index, replication, number, parent, name, kind, start, duration, _SPAN_STATUSES[status], *texts)

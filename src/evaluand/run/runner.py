@@ -1,0 +1,320 @@
+"""Runs: a task's responses to the examples of a dataset.
+
+A `Runner` makes every call once, whatever stops it: finished calls are journalled at once, calls that an earlier run
+made with the same key (task, seed, example's input, replication) are taken over, and the whole is sealed into tables
+when nothing is missing. A call that fails is a row, never the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from evaluand.core.fingerprint import Identity, explain
+from evaluand.core.provenance import provenance
+from evaluand.data.dataset import Dataset, ExampleStream
+from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, Wire
+from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
+from evaluand.run.calls import Call, Calls, packed, unpacked
+from evaluand.run.responses import LANE, READ, Response, completed, line_of, responses_of, seal, skipped_line, spans_of
+from evaluand.run.task import Runnable, prepare
+from evaluand.store.journal import Lane
+from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
+from evaluand.store.tables import FAILED
+from evaluand.trace import TaskSpan, Trace
+from evaluand.trace.values import text_of
+
+
+class Run(Artifact):
+    """A run in a store.
+
+    Attributes:
+        receipt: what had to be done for it, when it was just made.
+    """
+
+    kind = "runs"
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {word}" for word, n in self.counts.items())
+        return f"Run({self.id[:12]}, {self.name or 'unnamed'}: {counts})"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows by status."""
+        return self.manifest["counts"]  # type: ignore[no-any-return]
+
+    @property
+    def items(self) -> bool:
+        """Whether each response is a list of items."""
+        return bool(self.manifest["spec"]["task"].get("items"))
+
+    @property
+    def dataset(self) -> Dataset:
+        return Dataset.stored(self.store, self.manifest["spec"]["dataset"])
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The table of responses as a stream."""
+        return self.store.read("runs", self.id, "responses", columns)
+
+    def table(self) -> pa.Table:
+        """The table of responses."""
+        return pa.Table.from_batches(self.batches())
+
+    def __iter__(self) -> Iterator[Response]:
+        return responses_of(self.batches(list(READ)), self.items)
+
+    def spans(self) -> Iterator[pa.RecordBatch]:
+        """The table of spans as a stream; empty where the task opened none."""
+        return spans_of(self.store, self.manifest)
+
+
+@dataclass
+class Runner:
+    """Runs tasks over datasets.
+
+    Args:
+        store: where runs are kept; in memory if not given.
+        policy: concurrency, timeout, retries, what stops the run.
+        progress: shows how far it is.
+
+    Example:
+        >>> from evaluand.data.dataset import Dataset
+        >>> data = Dataset.from_rows([{"input": "a"}, {"input": "b"}])
+        >>> run = Runner().run(str.upper, data)
+        >>> [response.responses for response in run]
+        [['A'], ['B']]
+    """
+
+    store: Store = field(default_factory=MemoryStore)
+    policy: Policy = field(default_factory=Policy)
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress | None = None
+
+    def run(
+        self,
+        task: Runnable,
+        dataset: Dataset,
+        *,
+        name: str | None = None,
+        limit: int | None = None,
+        replications: int | None = None,
+        seed: int = 0,
+        fresh: bool = False,
+        retry_failed: bool = False,
+        resume: str | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> Run:
+        """The run of a task over a dataset; found, continued or made.
+
+        Args:
+            task: a task, a function or an object with `do_run`.
+            dataset: the examples.
+            name: a name for the run, for people and for finding it again.
+            limit: only the first examples.
+            replications: how often each example is run; if not given, as often as the task tells, or once.
+            seed: what the examples' seeds are made from.
+            fresh: make all calls anew, as a further attempt.
+            retry_failed: make the calls anew that failed, as a further attempt.
+            resume: the id of an open run that this must continue.
+            origin: where the request came from, for provenance.
+
+        Raises:
+            SpecError: the request cannot work; nothing was called.
+            Aborted: a call failed and the policy stops at the first failure; the run stays open.
+            KeyboardInterrupt: stopped by the user; the run stays open.
+        """
+        check_store(self.store)
+        if name is not None:
+            check_name(name)
+        calls = Calls.asked(task, dataset, limit, replications, seed)
+        calls = replace(calls, dataset=dataset.save(self.store))
+        before = next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
+        manifest = begin(
+            self.store,
+            "runs",
+            calls.spec,
+            name=name,
+            again=lambda last: self._wants_another(last, fresh, calls.identity.pinned, retry_failed),
+            resume=resume,
+            about=lambda: self._about(calls, fresh, origin),
+        )
+        if "digest" in manifest:
+            why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
+            return Run(self.store, manifest["id"], Receipt(calls.total, kept=calls.total, why=why))
+        receipt = _Job(self, calls, manifest).perform()
+        why = self._why(calls.identity, manifest, before, retry_failed)
+        return Run(self.store, manifest["id"], replace(receipt, why=why))
+
+    def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:
+        """What a run would have to do now: `called` are the calls that are new. Calls nothing and stores nothing."""
+        calls = Calls.asked(task, dataset, None, replications, seed)
+        prepare(calls.task, dataset)
+        last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
+        if last and not self.store.is_sealed("runs", last):
+            with closing(self.store.lane("runs", last, LANE, calls.total)) as lane:
+                lane.refresh()
+                return self._planned(calls, last, lane)
+        if last and calls.work:
+            return Receipt(calls.total, kept=calls.total)
+        return self._planned(calls, last, None)
+
+    def _wants_another(self, last: str, fresh: bool, pinned: bool, retry_failed: bool) -> bool:
+        """Whether there is to be a further attempt after the last."""
+        if fresh or not pinned:
+            return True
+        return retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
+
+    def _about(self, calls: Calls, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
+        """What the manifest says beside the spec, once the task has agreed to the dataset."""
+        prepare(calls.task, calls.dataset)
+        identity = calls.identity
+        unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
+        told = {
+            "task": text_of(calls.task.name),
+            "parts": dict(identity.parts),
+            "unpinned": unpinned,
+            "policy": _policy(self.policy),
+        }
+        return {
+            "work": [calls.work] if calls.work else [],
+            "pinned": identity.pinned,
+            "fresh": fresh,
+            "provenance": provenance(origin) | told | _defaulted(calls.dataset),
+        }
+
+    def _why(self, identity: Identity, manifest: Manifest, before: str | None, retry_failed: bool) -> str:
+        """Why there was something to do, in words."""
+        if not identity.pinned:
+            return _unpinned(manifest["provenance"]["unpinned"])
+        if retry_failed and manifest["attempt"]:
+            return "failures tried again"
+        return self._changes(before, identity, manifest["id"])
+
+    def _changes(self, before: str | None, identity: Identity, id: str) -> str:
+        """What changed since the run that had the name before, in words."""
+        if before is None or before == id or not exists(self.store, "runs", before):
+            return ""
+        earlier = self.store.manifest("runs", before)
+        changes = explain(earlier["provenance"].get("parts", {}), identity.parts)
+        return "; ".join(changes[:5])
+
+    def _planned(self, calls: Calls, last: str | None, lane: Lane | None) -> Receipt:
+        """What is to be done beside what stands in the lane of the last attempt."""
+        kept = lane.n_done if lane else 0
+        wanted = calls.wanted(lane.is_done if lane else lambda slot: False)
+        missing = wanted.left
+        reused = sum(
+            1 for _ in wanted.filled(completed(self.store, source) for source in _earlier(self.store, calls, last))
+        )
+        why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
+        return Receipt(calls.total, missing - reused, reused, kept, why, skipped=calls.total - kept - missing)
+
+
+def _earlier(store: Store, calls: Calls, id: str | None) -> list[str]:
+    """The runs of the same work, all but that of the id."""
+    found = store.find("runs", calls.work) if calls.work else ()
+    return [source for source in found if source != id]
+
+
+def _unpinned(reasons: Iterable[str]) -> str:
+    return f"unpinned, so never reused: {'; '.join(reasons)}"
+
+
+class _Job:
+    """One run in the making."""
+
+    def __init__(self, runner: Runner, calls: Calls, manifest: Manifest) -> None:
+        self.runner, self.calls, self.task, self.manifest = runner, calls, calls.task, manifest
+        self.store, self.id = runner.store, manifest["id"]
+        self.stream = ExampleStream(calls.dataset)
+        self.lane = self.store.lane("runs", self.id, LANE, calls.total)
+        self.tally = Tally(manifest["name"] or calls.task.name, calls.total)
+
+    def perform(self) -> Receipt:
+        try:
+            self.lane.refresh()
+            self.tally.kept = self.lane.n_done
+            if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
+                self._reuse()
+            with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
+                self._work().perform()
+            if not self.is_sealed():
+                seal(
+                    self.store, self.manifest, self.lane.records(), self.calls.dataset.indices, self.calls.replications
+                )
+        finally:
+            self.task.close()
+            self.lane.close()
+        tally = self.tally
+        return Receipt(tally.total, tally.called, tally.reused, tally.kept, skipped=tally.skipped, failed=tally.failed)
+
+    def _reuse(self) -> None:
+        """Takes over the calls that earlier runs of the same work have completed, each for one row."""
+        earlier = _earlier(self.store, self.calls, self.id)
+        if not earlier:
+            return
+        wanted = self.calls.wanted(self.lane.is_done)
+        for line in wanted.filled(completed(self.store, source) for source in earlier):
+            self.lane.append(line)
+            self.tally.reused += 1
+        self.lane.refresh()
+
+    def _work(self) -> KeyedWork[Call]:
+        policy, transient = self.runner.policy, self.task.transient
+        policy = replace(policy, transient=(*policy.transient, *transient)) if transient else policy
+        return KeyedWork(
+            self.lane,
+            lambda start, stop: self.calls.between(self.stream, start, stop),
+            self._call_async if self.task.is_async else self._call,
+            self._line,
+            policy,
+            self.runner.engine,
+            self.tally,
+            sealed=self.is_sealed,
+            settled=self._skipped_line if self.calls.may_skip else None,
+            wire=Wire(packed, unpacked, self.task.close) if policy.processes else None,
+        )
+
+    def is_sealed(self) -> bool:
+        return self.store.is_sealed("runs", self.id)
+
+    def _call(self, call: Call) -> Any:
+        with self._traced(call) as task_span:
+            return self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
+
+    async def _call_async(self, call: Call) -> Any:
+        with self._traced(call) as task_span:
+            return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
+
+    def _traced(self, call: Call) -> TaskSpan:
+        """The root span of a new trace, which stays with the call whatever becomes of it."""
+        call.trace = Trace.start(self.task.name, call.example.input)
+        return call.trace.root
+
+    def _line(self, call: Call, outcome: Outcome) -> tuple[bytes, bool]:
+        return line_of(call.slot, call.digest, self.calls.fold(call), outcome, call.trace, self.task.items)
+
+    def _skipped_line(self, call: Call) -> bytes | None:
+        """The line of a call that is not to be made; None where it is."""
+        if not self.calls.skips(call.example, call.replication):
+            return None
+        return skipped_line(call.slot, call.digest, self.calls.fold(call))
+
+
+def _defaulted(dataset: Dataset) -> dict[str, Any]:
+    """How many rows of the dataset the view's default took the place of, and why."""
+    counts = dataset.view_counts
+    if counts is None or not counts.defaulted:
+        return {}
+    return {"defaulted": {"rows": counts.defaulted, "of": counts.read, "reasons": dict(counts.reasons)}}
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    told = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+    return (
+        told | ({"rate": str(policy.pace)} if policy.pace else {}) | ({"processes": True} if policy.processes else {})
+    )

@@ -1,0 +1,69 @@
+"""Which language a text is in, offline: the extra `language`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from evaluand.core.errors import ParameterError
+from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.text.language import known_languages, language_of, require_language
+from evaluand.run.task import Task
+from evaluand.trace import TaskSpan
+
+
+@dataclass(frozen=True)
+class DetectLanguage(Task[str, str | None]):
+    """The code of ISO 639 of a text's language, such as `en`; no answer where it cannot be told.
+
+    Args:
+        languages: codes of those that the text may be in, a text in another has no answer; all that can be told, if not
+            given.
+        threshold: the probability that a language must reach, among all that can be told.
+
+    Raises:
+        ParameterError: a parameter cannot be as it is.
+
+    Example:
+        >>> from evaluand.trace.tracers.no_op import NoOpTracer
+        >>> DetectLanguage(["de", "en"]).run("Das ist ein deutscher Satz über das Wetter.", NoOpTracer())
+        'de'
+    """
+
+    languages: Sequence[str] | None = None
+    threshold: float = 0.5
+
+    kind = "detect_language"
+    behaviour: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise ParameterError([(("threshold",), f"is {self.threshold:g}, not a probability")])
+        if self.languages is None:
+            return
+        object.__setattr__(self, "languages", tuple(self.languages))
+        require_language(self.kind)
+        unknown = sorted(set(self.languages) - known_languages())
+        if unknown or not self.languages:
+            told = f"{unknown[0]!r} cannot be told; give codes of ISO 639, such as 'en'" if unknown else "is empty"
+            raise ParameterError([(("languages",), told)])
+
+    def do_run(self, input: str, task_span: TaskSpan) -> str | None:
+        found = language_of(input)
+        if found is None:
+            return None
+        task_span.log(found.code, found.probability)
+        possible = self.languages is None or found.code in self.languages
+        return found.code if possible and found.probability >= self.threshold else None
+
+    def identify(self) -> Identity:
+        if type(self) is not DetectLanguage:
+            return code_identity("task", self, self.name)
+        languages = None if self.languages is None else sorted(self.languages)
+        told = {"behaviour": self.behaviour, "languages": languages, "threshold": self.threshold}
+        return Identity({"kind": self.kind, **told}, parts={name: str(value) for name, value in told.items()})
+
+    def prepare(self, dataset: Any) -> None:
+        """Raises a SpecError where languages cannot be told here."""
+        require_language(self.kind)

@@ -1,0 +1,532 @@
+"""Estimators: anything with fit and predict, as scikit-learn has it, cross-validated or used as it is.
+
+A row is asked one by one, but an estimator learns from many and predicts best in one go. So the first row of a fold
+fits the estimator on all that the fold may learn from and predicts all that it tests; every row is then answered from
+that. What an answer depends on is the dataset as a whole, so answers are reused within one dataset only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import threading
+import warnings
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+
+from evaluand.core import identity, registry
+from evaluand.core.errors import DataError, Doubt, SpecError, TaskError
+from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.data.dataset import Dataset
+from evaluand.data.split import NOT_TESTED, Folds, Split
+from evaluand.run.task import Request, Task
+from evaluand.store import tables
+from evaluand.trace import TaskSpan
+
+Array = np.ndarray[Any, Any]
+
+
+class PartedClusters(Doubt):
+    """A split parts rows that the dataset says belong together."""
+
+
+class _AsData:
+    """What experiment files can say of a split: no folds, which are no data of theirs."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return handler.generate_schema(Split | None)
+
+
+@dataclass(eq=False)
+class EstimatorTask(Task[Any, Any]):
+    """Gives each example the prediction of an estimator that has not learnt from it.
+
+    With a split, the estimator is fitted once for each fold of each repeat, on a fresh copy; the repeats of the split
+    are the replications of the run. Examples that a hold-out only learns from are skipped. A fit that fails makes the
+    rows of its fold failed, and is not tried again for each of them. Without a split the estimator is used as it is.
+    A split keeps together what its `groups` name; where it parts a cluster of the dataset, a `PartedClusters` warning
+    says so.
+
+    The features are the dataset's input:
+
+    - several columns of numbers or booleans: a matrix of float64, in the order of the role; a missing number is NaN;
+    - several columns otherwise, or with `frame`: a pandas DataFrame, or without pandas an array of objects;
+    - one column (named alone, not in a list): of numbers a matrix of one column, of lists of numbers their matrix, of
+      text a one-dimensional array of text, as vectorisers take it.
+
+    An estimator that was fitted on a DataFrame gets one, with the columns it knows. What it learns is the expected
+    value, or nothing where the dataset has none; with several targets it must give an output for each.
+
+    The response is the prediction. Where the estimator has `predict_proba`, it is an object of `prediction`,
+    `probabilities` (class → probability; a class that is no text by its JSON text) and `confidence`: the probability of
+    the predicted class, or of the class `positive` where that is given, which then stands beside it as `confidence_of`.
+    With several targets, the response is an object target → such a response.
+
+    A parameter `random_state` that is None, of the estimator or within it, is set to a number made from the run's seed,
+    the repeat and the fold, so that a run can be repeated. A task object serves one run at a time. A limit on the time
+    of calls includes the wait for the fit.
+
+    Attributes:
+        model: an estimator, or a function or class that makes one when called without arguments.
+        split: how examples are divided into those it learns from and those it is tested on; or the folds themselves,
+            where a file lists them.
+        weighted: whether the dataset's weights are given to `fit` as `sample_weight`.
+        positive: the class whose probability is the confidence.
+        frame: whether columns of numbers too are given as a DataFrame, for estimators that choose columns by name.
+        version: pins the model by its name and this version instead of by its fingerprint.
+        files: files it depends on beyond those its code names.
+
+    Raises:
+        SpecError: the model is none, or cannot be used like this.
+
+    Example:
+        >>> from sklearn.dummy import DummyClassifier
+        >>> from evaluand.run.runner import Runner
+        >>> data = Dataset.from_rows([{"input": i, "expected": "yes" if i % 3 else "no"} for i in range(6)])
+        >>> run = Runner().run(EstimatorTask(DummyClassifier(), Split(folds=2, stratified=True)), data)
+        >>> [response.responses[0]["prediction"] for response in run]
+        ['yes', 'yes', 'yes', 'yes', 'yes', 'yes']
+    """
+
+    model: Any
+    split: Annotated[Split | Folds | None, _AsData] = None
+    _: KW_ONLY
+    weighted: bool = False
+    positive: str | int | float | bool | None = None
+    frame: bool = False
+    version: str | None = None
+    files: Sequence[str | os.PathLike[str]] = ()
+
+    kind = "estimator"
+    behaviour = 2
+
+    def __post_init__(self) -> None:
+        self._work: _Work | None = None
+        if not self._is_factory and not hasattr(self.model, "predict"):
+            raise SpecError(
+                f"estimator: a {type(self.model).__name__} is no model: give an estimator with predict, or a function"
+                " that makes one"
+            )
+        if self.weighted and self.split is None:
+            raise SpecError("estimator: weighted is for fitting, and without a split nothing is fitted")
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.model, "__name__", type(self.model).__name__))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return ("dataset", "index")
+
+    @property
+    def replications(self) -> int | None:
+        if isinstance(self.split, Folds):
+            return len(self.split.numbers)
+        return self.split.repeats if self.split else None
+
+    def identify(self) -> Identity:
+        code = self._unfitted() if self.split and not self._is_factory else self.model
+        if type(self) is not EstimatorTask:
+            code = [type(self), code]
+        how = {
+            "behaviour": self.behaviour,
+            "split": _told_split(self.split),
+            "weighted": self.weighted,
+            "positive": self.positive,
+            "frame": self.frame,
+        }
+        return code_identity(self.kind, code, self.name, version=self.version, files=self.files, **how)
+
+    def prepare(self, dataset: Dataset) -> None:
+        """Divides the dataset.
+
+        Raises:
+            SpecError: the model, the split and the dataset do not fit together; says how.
+        """
+        model = self._unfitted() if self.split else self._fitted()
+        self._work = _Work(self, model, dataset)
+        if self._work.folds is not None and dataset.roles.cluster is not None:
+            _tell_parted(self._work.folds, dataset, dataset.roles.cluster)
+
+    def skips(self, index: int, id: str, replication: int) -> bool:
+        return self._prepared.number(index, replication) == NOT_TESTED
+
+    def fold(self, index: int, id: str, replication: int) -> int | None:
+        number = self._prepared.number(index, replication)
+        return None if self.split is None or number == NOT_TESTED else number
+
+    def call(self, request: Request) -> Any:
+        return self._prepared.answer(request.index, request.replication, request.run_seed)
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        raise TaskError("an estimator answers for the examples of a dataset; it cannot be asked for an input alone")
+
+    @property
+    def _prepared(self) -> _Work:
+        if self._work is None:
+            raise SpecError("the estimator was given no dataset; run it with a Runner")
+        return self._work
+
+    @property
+    def _is_factory(self) -> bool:
+        return isinstance(self.model, type) or (callable(self.model) and not hasattr(self.model, "predict"))
+
+    def _unfitted(self) -> Any:
+        """A fresh estimator.
+
+        Raises:
+            SpecError: none can be made.
+        """
+        made = self._made() if self._is_factory else _clone(self.model)
+        if not hasattr(made, "fit") or not hasattr(made, "predict"):
+            raise SpecError(f"estimator: {self.name} is a {type(made).__name__}, which lacks fit or predict")
+        return made
+
+    def _fitted(self) -> Any:
+        """The estimator to be used as it is."""
+        model = self._made() if self._is_factory else self.model
+        if not hasattr(model, "predict"):
+            raise SpecError(f"estimator: {self.name} is a {type(model).__name__}, which lacks predict")
+        if not _is_fitted(model):
+            raise SpecError(f"estimator: {self.name} is not fitted; fit it first, or give a split to fit it by")
+        return model
+
+    def _made(self) -> Any:
+        try:
+            return self.model()
+        except Exception as error:
+            raise SpecError(f"estimator: {self.name}() cannot be made: {type(error).__name__}: {error}") from error
+
+
+def _told_split(split: Split | Folds | None) -> Any:
+    """A split as part of an identity."""
+    if isinstance(split, Folds):
+        numbers = hashlib.blake2b(split.numbers.astype("<i4").tobytes(), digest_size=16).hexdigest()
+        return {"folds": split.count, "repeats": len(split.numbers), "numbers": numbers}
+    return asdict(split) if split else None
+
+
+def _assigned(split: Split | Folds | None, dataset: Dataset) -> Folds | None:
+    if not isinstance(split, Folds):
+        return split.assign(dataset) if split else None
+    if split.numbers.shape[1] != len(dataset):
+        told = f"the folds are of {split.numbers.shape[1]:,} examples, the dataset of {len(dataset):,}"
+        raise SpecError(f"estimator: {told}; give those of this dataset")
+    return split
+
+
+class _Work:
+    """A task on one dataset: its features, what is to be learnt, and the answers of the folds fitted so far."""
+
+    def __init__(self, task: EstimatorTask, model: Any, dataset: Dataset) -> None:
+        self.task, self.indices = task, dataset.indices
+        self.folds = _assigned(task.split, dataset)
+        self.features = _features(dataset, task.frame, getattr(model, "feature_names_in_", None))
+        self.targets = list(dataset.roles.expected) if isinstance(dataset.roles.expected, Mapping) else None
+        self.truth = _truth(dataset, self.folds) if self.folds else None
+        self.weights = _weights(dataset, model) if task.weighted else None
+        self.model = model
+        _check_positive(task, model, self.truth)
+        self._answers: dict[tuple[int, int, int], dict[int, Any] | TaskError] = {}
+        self._lock = threading.Lock()
+
+    def number(self, index: int, repeat: int) -> int:
+        """The fold in which an example is tested; 0 where there is no split."""
+        return int(self.folds.numbers[repeat, self._position(index)]) if self.folds else 0
+
+    def answer(self, index: int, repeat: int, seed: int) -> Any:
+        """The response to an example.
+
+        Raises:
+            TaskError: its fold could not be fitted or predicted.
+        """
+        key = (repeat, self.number(index, repeat), seed) if self.folds else (0, 0, 0)
+        found = self._answers.get(key)
+        if found is None:
+            with self._lock:
+                found = self._answers.get(key)
+                if found is None:
+                    found = self._answers[key] = self._tested(*key)
+        if isinstance(found, TaskError):
+            raise TaskError(str(found), code=found.code)
+        return found[self._position(index)]
+
+    def _position(self, index: int) -> int:
+        return bisect_left(self.indices, index)
+
+    def _tested(self, repeat: int, fold: int, seed: int) -> dict[int, Any] | TaskError:
+        """The response to each example of a fold, by position; or why there are none."""
+        model, what = self.model, "the dataset"
+        tested: Array = np.arange(len(self.indices))
+        if self.folds:
+            tested, what = self.folds.test(repeat, fold), f"repeat {repeat}, fold {fold}"
+            try:
+                model = self._fitted(self.folds.train(repeat, fold), b"%d/%d/%d/" % (seed, repeat, fold))
+            except Exception as error:
+                return TaskError(f"the fit of {what} failed: {_told(error)}", code="fit_failed")
+        try:
+            answers = _answers(model, _taken(self.features, tested), self.targets, self.task.positive)
+        except Exception as error:
+            return TaskError(f"the prediction of {what} failed: {_told(error)}", code="predict_failed")
+        return dict(zip(tested.tolist(), answers, strict=True))
+
+    def _fitted(self, train: Array, seed: bytes) -> Any:
+        model = self.task._unfitted()
+        _set_random_states(model, seed)
+        learnt = () if self.truth is None else (self.truth[train],)
+        weights = {} if self.weights is None else {"sample_weight": self.weights[train]}
+        model.fit(_taken(self.features, train), *learnt, **weights)
+        return model
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _tell_parted(folds: Folds, dataset: Dataset, cluster: str) -> None:
+    column = pa.chunked_array([batch.column(0) for batch in dataset.columns([cluster])]).combine_chunks()
+    if pa.types.is_nested(column.type):  # a metric that heeds clusters refuses these
+        return
+    codes = column.dictionary_encode()
+    parted = len(folds.parts(np.asarray(codes.indices.fill_null(-1))))
+    if parted:
+        told = f"rows of one {cluster!r} lie in training and in test rows, for {parted:,} of {len(codes.dictionary):,}"
+        why = "values are optimistic; say groups: true in the split to keep them together"
+        warnings.warn(f"{told}: {why}", PartedClusters, stacklevel=1)
+
+
+# -- the estimator
+
+
+def _clone(model: Any) -> Any:
+    try:
+        from sklearn.base import clone
+    except ImportError:
+        raise SpecError(
+            "estimator: a fresh copy for each fold needs scikit-learn: pip install evaluand[sklearn]; or give a"
+            " function that makes the estimator"
+        ) from None
+    try:
+        return clone(model)
+    except (TypeError, RuntimeError) as error:
+        name = type(model).__name__
+        raise SpecError(
+            f"estimator: {name} cannot be copied unfitted; give a function that makes it: {error}"
+        ) from None
+
+
+def _is_fitted(model: Any) -> bool:
+    """Whether a model has been fitted, as far as that can be told: of others than scikit-learn's, predict tells."""
+    if not type(model).__module__.startswith("sklearn."):
+        return True
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _set_random_states(model: Any, seed: bytes) -> None:
+    """Sets what would be drawn from the system's randomness, each from a number of its own."""
+    if not (hasattr(model, "get_params") and hasattr(model, "set_params")):
+        return
+    for name, value in sorted(model.get_params(deep=True).items()):
+        if value is None and (name == "random_state" or name.endswith("__random_state")):
+            drawn = hashlib.blake2b(seed + name.encode(), digest_size=4).digest()
+            model.set_params(**{name: int.from_bytes(drawn, "little")})
+
+
+def _check_positive(task: EstimatorTask, model: Any, truth: Array | None) -> None:
+    """Refuses a positive class that there is not, as far as the classes are known."""
+    if task.positive is None:
+        return
+    known = truth if task.split else getattr(model, "classes_", None)
+    if isinstance(known, np.ndarray) and task.positive not in known.ravel().tolist():
+        raise SpecError(f"estimator: positive is {task.positive!r}, which is no class; there are {_listed(known)}")
+
+
+def _listed(values: Array) -> str:
+    distinct = sorted(set(values.ravel().tolist()))
+    return ", ".join(map(repr, distinct[:10])) + (", …" if len(distinct) > 10 else "")
+
+
+# -- what goes in
+
+
+def _features(dataset: Dataset, frame: bool, known: Sequence[str] | None) -> Any:
+    """The inputs as an estimator takes them, one row for each example."""
+    role = dataset.roles.input
+    names = [role] if isinstance(role, str) else list(role)
+    if known is not None:
+        missing = [name for name in known if name not in names]
+        if missing:
+            hint = registry.nearest(missing[0], names)
+            raise SpecError(f"estimator: it was fitted on {', '.join(missing)}, which the input has not{hint}")
+        return _frame(_table(dataset, list(known)))
+    table = _table(dataset, names)
+    if frame:
+        return _frame(table)
+    if isinstance(role, str) and not _is_number(table.schema.field(0)):
+        return _one_column(table, dataset)
+    if all(map(_is_number, table.schema)):
+        return np.column_stack([_floats(table.column(i)) for i in range(len(names))])
+    try:
+        return _frame(table)
+    except SpecError:  # no pandas
+        return np.column_stack([_objects(list(_values(table, i))) for i in range(len(names))])
+
+
+def _one_column(table: pa.Table, dataset: Dataset) -> Array:
+    """A column of text as it is, one of lists of numbers as a matrix."""
+    name, values = table.schema.names[0], list(_values(table, 0))
+    if all(isinstance(value, str) for value in values):
+        return _objects(values)
+    width = len(values[0]) if isinstance(values[0], list) else -1
+    for index, value in zip(dataset.indices, values, strict=True):
+        if not (isinstance(value, list) and len(value) == width and all(map(_is_missing_or_number, value))):
+            wanted = f"a list of {width} numbers, as the first" if width >= 0 else "a number, a list of numbers or text"
+            raise SpecError(
+                f"estimator: {name!r} of _index_ {index} is not {wanted}; name the columns in a list, or mend it"
+            )
+    return np.array(values, np.float64)
+
+
+def _frame(table: pa.Table) -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise SpecError("estimator: inputs by name need pandas: pip install evaluand[pandas]") from None
+    plain = {
+        field.name: pd.Series(list(_values(table, i)), dtype=object)
+        if tables.is_json(field)
+        else table.column(i).to_pandas()
+        for i, field in enumerate(table.schema)
+    }
+    return pd.DataFrame(plain)
+
+
+def _taken(features: Any, positions: Array) -> Any:
+    return features.iloc[positions] if hasattr(features, "iloc") else features[positions]
+
+
+def _truth(dataset: Dataset, folds: Folds) -> Array | None:
+    """What is to be learnt, one value or one row of values for each example."""
+    expected = dataset.roles.expected
+    if expected is None:
+        return None
+    columns = [expected] if isinstance(expected, str) else list(expected.values())
+    table = _table(dataset, columns)
+    found = [_labels(name, list(_values(table, i)), dataset, folds) for i, name in enumerate(columns)]
+    if len({array.dtype.kind for array in found}) > 1:
+        raise SpecError(f"estimator: the targets {', '.join(columns)} are of several types; give them one type")
+    return found[0] if len(found) == 1 else np.column_stack(found)
+
+
+_KINDS_OF_LABELS = ({str}, {bool}, {int}, {float}, {int, float})
+
+
+def _labels(name: str, values: list[Any], dataset: Dataset, folds: Folds) -> Array:
+    learnt = (folds.numbers == NOT_TESTED).any(axis=0) | (folds.count > 1)
+    for position, value in enumerate(values):
+        if value is None and learnt[position]:
+            index = dataset.indices[position]
+            raise DataError(
+                f"{name!r} of _index_ {index} is missing, and an estimator is to learn from it; leave it out"
+            )
+    kinds = {type(value) for value in values if value is not None}
+    if kinds not in _KINDS_OF_LABELS:
+        shown = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise SpecError(f"estimator: {name!r} holds {shown}; estimators learn numbers, text or booleans, of one type")
+    nothing = next(iter(kinds))()  # in place of what is never learnt
+    whole = [nothing if value is None else value for value in values]
+    return _objects(whole) if kinds == {str} else np.array(whole)
+
+
+def _objects(values: list[Any]) -> Array:
+    found = np.empty(len(values), object)
+    found[:] = values
+    return found
+
+
+def _weights(dataset: Dataset, model: Any) -> Array:
+    if dataset.roles.weight is None:
+        raise SpecError("estimator: weighted, but the dataset has no weight; give the role weight a column")
+    if "sample_weight" not in inspect.signature(model.fit).parameters:
+        raise SpecError(f"estimator: weighted, but fit of {type(model).__name__} takes no sample_weight")
+    return _floats(_table(dataset, [dataset.roles.weight]).column(0))
+
+
+def _table(dataset: Dataset, names: list[str]) -> pa.Table:
+    schema = pa.schema([dataset.schema.field(name) for name in names])
+    return pa.Table.from_batches(dataset.columns(names), schema)
+
+
+def _values(table: pa.Table, column: int) -> Iterator[Any]:
+    values = table.column(column).to_pylist()
+    if not tables.is_json(table.schema.field(column)):
+        return iter(values)
+    return (None if text is None else identity.decode(text) for text in values)
+
+
+def _is_number(field: pa.Field) -> bool:
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(is_kind(field.type) for is_kind in kinds)
+
+
+def _is_missing_or_number(value: Any) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+def _floats(column: pa.ChunkedArray) -> Array:
+    return column.cast(pa.float64(), safe=False).to_numpy()  # type: ignore[no-any-return]
+
+
+# -- what comes out
+
+
+def _answers(model: Any, features: Any, targets: list[str] | None, positive: Any) -> list[Any]:
+    """The response to each row of features."""
+    predicted = np.asarray(model.predict(features)).reshape(features.shape[0], -1)
+    wanted = 1 if targets is None else len(targets)
+    if predicted.shape[1] != wanted:
+        raise ValueError(f"predict gave {predicted.shape[1]} values a row; expected are {wanted}")
+    probabilities: list[Any] = [None] * wanted
+    classes: Any = probabilities
+    if hasattr(model, "predict_proba") and hasattr(model, "classes_"):
+        given = model.predict_proba(features)
+        if wanted == 1:
+            probabilities, classes = [given], [model.classes_]
+        elif isinstance(given, list):
+            probabilities, classes = given, model.classes_
+    found = [_of_target(predicted[:, i], probabilities[i], classes[i], positive) for i in range(wanted)]
+    return found[0] if targets is None else [dict(zip(targets, row, strict=True)) for row in zip(*found, strict=True)]
+
+
+def _of_target(predicted: Array, probabilities: Any, classes: Any, positive: Any) -> list[Any]:
+    if probabilities is None:
+        return predicted.tolist()  # type: ignore[no-any-return]
+    labels = np.asarray(classes).tolist()
+    if positive is not None and positive not in labels:
+        raise ValueError(f"it has learnt no class {positive!r}, which is to be the positive one; stratify the split")
+    place = {label: i for i, label in enumerate(labels)}
+    of = {} if positive is None else {"confidence_of": labels[place[positive]]}
+    texts = [label if isinstance(label, str) else identity.encode(label).decode() for label in labels]
+    return [
+        {
+            "prediction": label,
+            "confidence": row[place[label if positive is None else positive]],
+            **of,
+            "probabilities": dict(zip(texts, row, strict=True)),
+        }
+        for label, row in zip(predicted.tolist(), np.asarray(probabilities).tolist(), strict=True)
+    ]

@@ -1,0 +1,72 @@
+"""Does what an instruction says, with what stands beside it."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from evaluand.core.errors import TaskError
+from evaluand.run.tasks.chat import AskingTask, ChatModel
+from evaluand.trace import TaskSpan
+
+
+class Instruction(BaseModel):
+    """What a model is to do.
+
+    Attributes:
+        instruction: what to do.
+        context: what to do it with; None where the instruction says all.
+    """
+
+    instruction: str
+    context: str | None = None
+
+
+@dataclass(frozen=True)
+class Instruct(AskingTask[Instruction | str, str]):
+    """A model's reply to an instruction.
+
+    The input is an `Instruction`, or a text: the context where the task has an instruction, else the instruction.
+
+    Args:
+        model: what replies.
+        instruction: what to do with each input.
+
+    Example:
+        >>> task = Instruct(ChatModel("http://127.0.0.1:8080/v1", "smollm2", version="1"), instruction="Translate.")
+        >>> task.identify().pinned
+        True
+    """
+
+    model: ChatModel
+    _: KW_ONLY
+    instruction: str | None = None
+
+    kind = "instruct"
+
+    def do_run(self, input: Instruction | str, task_span: TaskSpan) -> str:
+        return self.model.complete(self.messages(input), task_span).text
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        return {"behaviour": self.behaviour, "instruction": self.instruction}
+
+    def messages(self, input: Instruction | str) -> list[dict[str, str]]:
+        """What the model is told.
+
+        Raises:
+            TaskError: both the task and the input have an instruction.
+        """
+        if isinstance(input, Instruction):
+            if self.instruction is not None:
+                raise TaskError("there are two instructions: the task's and the input's; give one", code="input")
+            instruction, context = input.instruction, input.context
+        elif self.instruction is not None:
+            instruction, context = self.instruction, input
+        else:
+            instruction, context = input, None
+        if context is None:
+            return [{"role": "user", "content": instruction}]
+        return [{"role": "system", "content": instruction}, {"role": "user", "content": context}]

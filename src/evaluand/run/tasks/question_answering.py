@@ -1,0 +1,263 @@
+"""Answers to questions about documents: one that is given, or those that a retriever finds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, ParameterError, SpecError
+from evaluand.core.fingerprint import Identity, fingerprint
+from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex, require_embeddings
+from evaluand.data.sources import open_file
+from evaluand.run.tasks.chat import AskingTask, ChatModel
+from evaluand.run.tasks.chunk import Chunk, chunks
+from evaluand.run.tasks.instruct import Instruct, Instruction
+from evaluand.trace import TaskSpan
+
+_NO_ANSWER: Final = "NO ANSWER"
+_ASKED: Final = f"Answer the question from the text only, briefly. Reply {_NO_ANSWER} if the text does not answer it."
+_CITED: Final = (
+    "Answer the question from the numbered passages only, briefly, and cite the passages you use by their numbers, such"
+    f" as [1]. Reply {_NO_ANSWER} if they do not answer it."
+)
+_CITATION: Final = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
+_PASSAGES: Final = 4  # of a document that is too long to be read as a whole
+
+
+class DocumentQuestion(BaseModel):
+    """A question about a document."""
+
+    document: str
+    question: str
+
+
+class Source(BaseModel):
+    """A passage that an answer may rest on.
+
+    Attributes:
+        id: what the retriever calls it.
+        text: the passage.
+        score: how well it fits the question, as the retriever has it.
+        cited: whether the answer cites it.
+    """
+
+    id: str
+    text: str
+    score: float
+    cited: bool
+
+
+class CitedAnswer(BaseModel):
+    """An answer and the passages that were found for it.
+
+    Attributes:
+        answer: None where the passages do not answer the question, as the model says, or none was found.
+        sources: best first; the numbers in the answer count from 1 along them.
+    """
+
+    answer: str | None
+    sources: list[Source]
+
+
+@dataclass(frozen=True)
+class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
+    """A model's answer to a question about a document; None where it says that the document has none.
+
+    Of a document that is longer than `max_length`, the model is given those of its passages that have most words in
+    common with the question.
+
+    Args:
+        model: what answers.
+        max_length: how many characters of a document the model is given.
+    """
+
+    model: ChatModel
+    _: KW_ONLY
+    max_length: int = 6000
+
+    kind = "question_answering"
+
+    def __post_init__(self) -> None:
+        _ = self._chunk  # refuses what is no length
+
+    def do_run(self, input: DocumentQuestion, task_span: TaskSpan) -> str | None:
+        text = input.document
+        if len(text) > self.max_length:
+            found = _search(WordIndex(self._chunk.run(text, task_span)), input.question, _PASSAGES, task_span)
+            if not found:
+                return None
+            text = "\n…\n".join(passage.text for passage in sorted(found, key=lambda passage: int(passage.id)))
+        return _answer(self.model, _ASKED, text, input.question, task_span)
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        return {"behaviour": self.behaviour, "chunk": Chunk.behaviour, "max_length": self.max_length}
+
+    @cached_property
+    def _chunk(self) -> Chunk:
+        return Chunk(max(self.max_length // _PASSAGES, min(self.max_length, 1)))
+
+
+@dataclass(frozen=True)
+class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
+    """A model's answer to a question from the passages that a retriever finds for it, with those that it cites.
+
+    Args:
+        model: what answers.
+        retriever: what finds passages: anything with `search(query, limit)`. In an experiment file: `search.py:index`.
+        path: instead of a retriever, a file of documents, one per row.
+        text: the column of the file with the documents.
+        id: the column with their ids; the places of the documents, from 0, if not given.
+        index: how the documents are searched: by `words`, or by `embeddings` (the extra `embeddings`).
+        max_length: how many characters a passage of a document may have. Of a longer document, the id of a passage
+            is that of the document, `#`, and the passage's place in it, from 0.
+        limit: how many passages the model is given.
+
+    Raises:
+        ParameterError: a parameter cannot be as it is; all of them at once.
+    """
+
+    model: ChatModel
+    retriever: Any = None
+    _: KW_ONLY
+    path: str | None = None
+    text: str = "text"
+    id: str | None = None
+    index: Literal["words", "embeddings"] = "words"
+    max_length: int = 1000
+    limit: int = 4
+
+    kind = "retriever_question_answering"
+
+    def __post_init__(self) -> None:
+        faults: list[tuple[tuple[str | int, ...], str]] = []
+        if (self.retriever is None) == (self.path is None):
+            faults.append((("path",), "give either the path of a file of documents, or a retriever"))
+        elif self.retriever is not None and not isinstance(self.retriever, Retriever):
+            faults.append((("retriever",), "has no search(query, limit)"))
+        faults += [
+            ((name,), f"is {value!r}; give a whole number of at least 1")
+            for name, value in (("limit", self.limit), ("max_length", self.max_length))
+            if type(value) is not int or value < 1
+        ]
+        if faults:
+            raise ParameterError(faults)
+
+    def prepare(self, dataset: Any) -> None:
+        """Raises a SpecError where the model cannot be asked, a DataError where there are no documents."""
+        super().prepare(dataset)
+        _ = self._retriever
+
+    def do_run(self, input: str, task_span: TaskSpan) -> CitedAnswer:
+        found = _search(self._retriever, input, self.limit, task_span)
+        if not found:
+            return CitedAnswer(answer=None, sources=[])
+        numbered = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(found, 1))
+        answer = _answer(self.model, _CITED, numbered, input, task_span)
+        cited = _cited(answer or "", len(found), task_span)
+        sources = [
+            Source(id=passage.id, text=passage.text, score=passage.score, cited=number in cited)
+            for number, passage in enumerate(found, 1)
+        ]
+        return CitedAnswer(answer=answer, sources=sources)
+
+    def identify(self) -> Identity:
+        told = super().identify()
+        if self.retriever is None or "chat" not in told.spec:
+            return told
+        code = fingerprint(self.retriever)
+        spec = {**told.spec, "retriever": code.digest}
+        parts = {**told.parts, **code.parts, **code.files}
+        return Identity(spec, told.pinned and code.pinned, told.unpinned + code.unpinned, parts)
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"behaviour": self.behaviour, "limit": self.limit}
+        if self.path is None:
+            return told
+        how = {"text": self.text, "id": self.id, "index": self.index, "max_length": self.max_length}
+        return {**told, **how, "chunk": Chunk.behaviour, "file": identity.digest_of_file(self._file)}
+
+    @property
+    def _file(self) -> Path:
+        path = Path(self.path or "")
+        if not path.is_file():
+            raise DataError(f"{path}: no such file")
+        return path
+
+    @cached_property
+    def _retriever(self) -> Retriever:
+        if self.path is None:
+            return self.retriever  # type: ignore[no-any-return]
+        if self.index == "embeddings":
+            require_embeddings(self.kind)
+        passages = dict(_passages(self.path, self.text, self.id, self.max_length))
+        return WordIndex(passages) if self.index == "words" else EmbeddingIndex(passages)
+
+
+def _search(retriever: Retriever, query: str, limit: int, task_span: TaskSpan) -> list[Passage]:
+    with task_span.span("search", kind="retriever", input=query, limit=limit) as span:
+        found = [Passage(*each) for each in retriever.search(query, limit)]
+        span.output = [passage._asdict() for passage in found]
+    return found
+
+
+def _answer(model: ChatModel, instruction: str, text: str, question: str, task_span: TaskSpan) -> str | None:
+    asked = Instruction(instruction=instruction, context=f"{text}\n\nQuestion: {question}")
+    reply = Instruct(model).run(asked, task_span).strip()
+    return None if reply.strip(" .!*\"'").upper() == _NO_ANSWER else reply
+
+
+def _cited(answer: str, n: int, task_span: TaskSpan) -> set[int]:
+    """The numbers of the passages that an answer cites; those that there are not are logged."""
+    numbers = {int(number) for found in _CITATION.findall(answer) for number in found.split(",")}
+    unknown = sorted(number for number in numbers if not 1 <= number <= n)
+    if unknown:
+        task_span.log("cites passages that it was not given", unknown)
+    return numbers.difference(unknown)
+
+
+def _passages(path: str, text: str, id: str | None, max_length: int) -> list[tuple[str, str]]:
+    """The passages of the documents of a file, by their ids.
+
+    Raises:
+        SpecError: the file has no such column.
+        DataError: a document is no text, or two have one id.
+    """
+    source = open_file(path)
+    columns = source.schema.names
+    for name in (text, *([] if id is None else [id])):
+        if name not in columns:
+            raise SpecError(f"{path}: there is no column {name!r}; there are {', '.join(columns)}")
+    made: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    row = 0
+    for batch in source.batches():
+        texts = batch.column(text).to_pylist()
+        names = [None] * len(texts) if id is None else batch.column(id).to_pylist()
+        for document, name in zip(texts, names, strict=True):
+            called = str(row if name is None else name)
+            if not isinstance(document, str) or (id is not None and name is None):
+                needed = f"{text!r}, a text" + ("" if id is None else f", and {id!r}")
+                raise DataError(f"{source.where(row)}: a document needs {needed}")
+            if called in seen:
+                raise DataError(f"{source.where(row)}: {id} {called!r} occurs twice; give each document its own")
+            seen.add(called)
+            made += _named(called, list(chunks(document, max_length)))
+            row += 1
+    if not made:
+        raise DataError(f"{path}: the file holds no documents")
+    return made
+
+
+def _named(document: str, passages: Sequence[str]) -> list[tuple[str, str]]:
+    if len(passages) == 1:
+        return [(document, passages[0])]
+    return [(f"{document}#{place}", passage) for place, passage in enumerate(passages)]

@@ -1,0 +1,324 @@
+"""Recorded outputs: a file of predictions or responses made elsewhere, as a task."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from array import array
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, Doubt, SpecError, TaskError
+from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.selector import Selector
+from evaluand.data.dataset import Dataset
+from evaluand.data.sources import Faults, Source, missing_column, open_file
+from evaluand.run.task import Request, Task
+from evaluand.store import tables as rows
+from evaluand.trace import TaskSpan
+
+
+class DoubtfulJoin(Doubt):
+    """A file may not be joined to the examples as it was meant to be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedTask(Task[Any, Any]):
+    """Gives each example the output that a file has for it.
+
+    The rows of the file are joined to the examples by the example's id or by its `_index_`. A file without an `_index_`
+    column is joined by the number of its row. An example without a row fails, as it would if the system had crashed;
+    a row whose response is null gave no answer. Rows that no example of the dataset has are told by a `DoubtfulJoin`
+    warning.
+
+    Args:
+        path: a CSV, JSON lines, JSON, Parquet or Arrow file.
+        response: where in a row the output stands (`prediction`, `model_a.text`), or a mapping name → place for
+            several parts, such as prediction and confidence.
+        by: `index` or `id`: what a row is joined by.
+        key: where in a row that stands; `_index_` or `id` if not given.
+        replication: where in a row the number of the repeat stands, if the file has several.
+        fold_key: where in a row the number of the fold stands, if the outputs come from a cross-validation.
+        items: the output is a list of items that together are the response.
+        format: the file's format, if its suffix does not tell.
+        delimiter: what parts the cells of a CSV file, if not a comma.
+    """
+
+    path: str
+    response: str | Mapping[str, str]
+    by: str = "index"
+    key: str | None = None
+    replication: str | None = None
+    fold_key: str | None = None
+    items: bool = False
+    format: str | None = None
+    delimiter: str | None = None
+
+    kind = "recorded"
+    behaviour = 1
+
+    def __post_init__(self) -> None:
+        if self.by not in ("index", "id"):
+            raise SpecError(f"recorded: by must be index or id, not {self.by!r}")
+        if not self.response:
+            raise SpecError("recorded: response is empty; say where in a row the output stands")
+        for _, place in self._places:
+            _selector(place)
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).stem
+
+    @property
+    def repeats(self) -> int:
+        """How many repeats the file has: one more than the largest number of one.
+
+        Raises:
+            SpecError: places are not in the file.
+            DataError: rows break their rules.
+        """
+        return 1 + max((key[1] for key in self._outputs.rows if isinstance(key, tuple)), default=0)
+
+    @property
+    def is_async(self) -> bool:
+        """Looking up waits for nothing, so the event loop does it quicker than threads would."""
+        return True
+
+    def identify(self) -> Identity:
+        if type(self) is not RecordedTask:
+            return code_identity("task", self, self.name, files=[self.path])
+        spec: dict[str, Any] = {
+            "kind": self.kind,
+            "version": self.behaviour,
+            "file": identity.digest_of_file(self._file),
+            "response": self.response,
+            "by": self.by,
+            "key": self.key,
+            "replication": self.replication,
+            "fold_key": self.fold_key,
+            "items": self.items,
+        }
+        if self.delimiter is not None:
+            spec["delimiter"] = self.delimiter
+        return Identity(spec, parts={os.path.basename(self.path): spec["file"]})
+
+    def fold(self, index: int, id: str, replication: int) -> int | None:
+        return self._outputs.folds.get(_key(id if self.by == "id" else index, replication))
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        raise TaskError("recorded outputs belong to examples; they cannot be asked for an input alone")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.by,)
+
+    def prepare(self, dataset: Dataset) -> None:
+        self._forget_what_changed()
+        outputs = self._outputs
+        numbered = list(dataset.indices[-1:]) == [len(dataset) - 1] and dataset.indices[0] == 0
+        if outputs.by_place and numbered and len(outputs) != len(dataset):
+            raise DataError(
+                f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and nothing tells which is whose;"
+                f" give both an {rows.INDEX} column, or join by: id"
+            )
+        columns = [name for name in outputs.source.schema.names if name not in dict(self._places).values()]
+        named = next((name for name in columns if name.lower().endswith("id")), None)
+        if outputs.by_place and dataset.roles.id in columns:
+            raise SpecError(
+                f"{self.path} has the ids of the examples in {dataset.roles.id!r}; say by: id, key: {dataset.roles.id}"
+            )
+        if outputs.by_place and named is not None:
+            told = f"{self.path} is joined by the number of its rows; if {named!r} names the examples, say"
+            warnings.warn(f"{told} by: id, key: {named}", DoubtfulJoin, stacklevel=1)
+        if self.by == "id" and dataset.roles.id is None and not {*map(_bare, outputs.rows)} & {*dataset.ids()}:
+            raise SpecError(f"{self.path} is joined by: id, but the dataset has no ids; name their column as its id")
+        self._tell_unused(dataset)
+
+    def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
+        row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
+        output = None if row is None or row in self._outputs.lacking else identity.decode(self._outputs.text(row))
+        return () if output is None else (output,)
+
+    async def call(self, request: Request) -> Any:
+        key = request.id if self.by == "id" else request.index
+        row = self._outputs.rows.get(_key(key, request.replication))
+        if row is None:
+            what = f"{self.by} {key!r}" + (f", replication {request.replication}" if request.replication else "")
+            raise TaskError(f"{self.path} has no row for {what}", code="not_recorded")
+        if row in self._outputs.lacking:
+            raise TaskError(self._outputs.reason(row), code="not_recorded")
+        return identity.decode(self._outputs.text(row))
+
+    def _forget_what_changed(self) -> None:
+        held: _Outputs | None = vars(self).get("_outputs")
+        try:
+            if held is not None:
+                held.source.check()
+        except DataError:  # the file is another since an earlier run
+            del vars(self)["_outputs"]
+
+    @property
+    def _file(self) -> Path:
+        path = Path(self.path)
+        if not path.is_file():
+            raise DataError(f"{path}: no such file")
+        return path
+
+    @property
+    def _places(self) -> list[tuple[str, str]]:
+        """(parameter, place in a row) of all that is read of a row."""
+        responses = [self.response] if isinstance(self.response, str) else self.response.values()
+        others = ((name, getattr(self, name)) for name in ("key", "replication", "fold_key"))
+        return [
+            *(("response", place) for place in responses),
+            *((n, place) for n, place in others if place is not None),
+        ]
+
+    @cached_property
+    def _outputs(self) -> _Outputs:
+        source = open_file(self._file, self.format, self.delimiter)
+        if not any(batch.num_rows for batch in source.batches()):
+            raise DataError(f"{self.path}: the file holds no rows")
+        self._check_columns(source.schema.names)
+        outputs = _Outputs(source, by_place=self._column not in source.schema.names and self.key is None)
+        faults = Faults()
+        for number, row in enumerate(_rows(source)):
+            try:
+                key = self._key(number if outputs.by_place else None, row)
+                if self.fold_key:
+                    outputs.folds[key] = _number(self.fold_key, _selector(self.fold_key).get(row))
+            except DataError as error:
+                faults.add(source.where(number), str(error))
+                continue
+            if key in outputs.rows:
+                first = source.where(outputs.rows[key])
+                told = f"{self.by} {_bare(key)!r} occurs twice (first at {first}); keep one row for each"
+                faults.add(source.where(number), told)
+            outputs.rows.setdefault(key, number)
+            try:
+                outputs.add(identity.encode(self._output(row)))
+            except DataError as error:
+                outputs.add(b"")
+                outputs.lacking[number] = str(error)
+        faults.check()
+        if len(outputs.lacking) == len(outputs):
+            raise DataError(f"no row has a response: {outputs.reason(0)}")
+        return outputs
+
+    @property
+    def _column(self) -> str:
+        return rows.INDEX if self.by == "index" else "id"
+
+    def _check_columns(self, columns: Sequence[str]) -> None:
+        faults = []
+        for name, place in self._places:
+            column = next(iter(_selector(place).steps), None)
+            if isinstance(column, str) and column not in columns:
+                faults.append(f"{self.path}: {name}: {missing_column(column, columns)}")
+        if self.by == "id" and self.key is None and "id" not in columns:
+            there = ", ".join(columns)
+            faults.append(f"{self.path}: by: id needs a column 'id'; name the one that holds the ids as key: {there}")
+        if faults:
+            raise SpecError("\n".join(faults))
+
+    def _key(self, number: int | None, row: Mapping[str, Any]) -> Hashable:
+        column = self.key or self._column
+        replication = _number(self.replication, _selector(self.replication).get(row)) if self.replication else 0
+        if number is not None:
+            return _key(number, replication)
+        value = _selector(column).get(row)
+        if self.by == "index":
+            return _key(_whole(column, value), replication)
+        if value is None or value == "":
+            raise DataError(f"{column} is empty; give the row the id of its example")
+        return _key(str(value), replication)
+
+    def _output(self, row: Mapping[str, Any]) -> Any:
+        if isinstance(self.response, str):
+            return _selector(self.response).get(row)
+        return {name: _selector(place).get(row) for name, place in self.response.items()}
+
+    def _tell_unused(self, dataset: Dataset) -> None:
+        known: set[Hashable] = set(dataset.ids() if self.by == "id" else dataset.indices)
+        unused = [key for key in map(_bare, self._outputs.rows) if key not in known]
+        if unused:
+            several = "ids" if self.by == "id" else "indices"
+            told = f"{len(unused):,} rows for {several} that no example has, such as {unused[0]!r}"
+            if len(unused) == 1:
+                told = f"a row for {self.by} {unused[0]!r}, which no example has"
+            warnings.warn(f"{self.path} holds {told}", DoubtfulJoin, stacklevel=1)
+
+
+@dataclass
+class _Outputs:
+    """The outputs of a file, as one text: as Python objects they would take many times the file's size.
+
+    Attributes:
+        source: the file.
+        by_place: whether rows are joined by nothing but their number.
+        rows: key → number of the row.
+        folds: key → fold.
+        lacking: number of the row → why it has no output.
+    """
+
+    source: Source
+    by_place: bool
+    rows: dict[Hashable, int] = field(default_factory=dict)
+    folds: dict[Hashable, int] = field(default_factory=dict)
+    lacking: dict[int, str] = field(default_factory=dict)
+    _texts: bytearray = field(default_factory=bytearray)
+    _ends: array[int] = field(default_factory=lambda: array("q", [0]))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def add(self, text: bytes) -> None:
+        self._texts += text
+        self._ends.append(len(self._texts))
+
+    def text(self, row: int) -> bytes:
+        return bytes(self._texts[self._ends[row] : self._ends[row + 1]])
+
+    def reason(self, row: int) -> str:
+        return f"{self.source.where(row)}: {self.lacking[row]}"
+
+
+_selector = cache(Selector)
+
+
+def _key(example: Hashable, replication: int) -> Hashable:
+    """What a row is found by; the first repeat's is the example's alone, which takes less memory."""
+    return (example, replication) if replication else example
+
+
+def _bare(key: Hashable) -> Hashable:
+    return key[0] if isinstance(key, tuple) else key
+
+
+def _whole(column: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():  # a column that some other row made one of fractions
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DataError(f"{column} is {value!r}, not a whole number; to join by names say by: id")
+    return value
+
+
+def _number(column: str, value: Any) -> int:
+    """The number of a repeat or fold."""
+    number = _whole(column, value)
+    if not 0 <= number < 2**31:
+        raise DataError(f"{column} is {value}; repeats and folds are numbered from 0")
+    return number
+
+
+def _rows(source: Source) -> Iterator[dict[str, Any]]:
+    for batch in source.batches():
+        texts = [f.name for f in batch.schema if rows.is_json(f)]
+        for row in batch.to_pylist():
+            for name in texts:
+                row[name] = None if row[name] is None else identity.decode(row[name])
+            yield row

@@ -1,0 +1,516 @@
+"""Inference services: a model behind an HTTP endpoint, with the adapters that lead to it and from it.
+
+    example's input ─ client_pipeline ─ input_pipeline ─▶ service ─ output_pipeline ─ output_schema ─▶ responses
+
+A service is a view of a model: one model may be behind several that differ in their pipelines. These are part of what
+is evaluated, so they are part of the identity; where and how the service is reached is not. What answers cannot be
+seen from here, so a service is pinned by nothing but the declared `model` and `version`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+import uuid
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from evaluand.core import identity
+from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
+from evaluand.core.fingerprint import Identity, fingerprint
+from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create
+from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
+from evaluand.data.dataset import Dataset
+from evaluand.data.schema import Schema
+from evaluand.data.schema.kinds import Array, Map, Record, Type
+from evaluand.engine.http import BadAnswer, BadRequest, Exchange
+from evaluand.run.task import Alternatives, Request, Task, is_coroutine_function
+from evaluand.run.tasks.batches import Asked, Batches
+from evaluand.store.tables import RESPONSE_INDEX
+from evaluand.trace import TaskSpan
+
+Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
+
+INPUT = "input"  # the field for an input that is no object
+_LOGGED = 2000  # characters of a request or an answer that a trace keeps
+_PIPELINES = ("client_pipeline", "input_pipeline", "output_pipeline")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Service(Task[Any, Any]):
+    """What a service is, wherever it answers: how examples become requests, and answers responses."""
+
+    model: str | None = None
+    version: str | None = None
+    client_pipeline: Steps = ()
+    input_pipeline: Steps = ()
+    output_pipeline: Steps = ()
+    output_schema: Any = None
+    items: bool = False
+
+    kind = "service"
+    behaviour = 1
+
+    def __post_init__(self) -> None:
+        faults = list(self._faults())
+        if faults:
+            raise ParameterError(faults)
+        for name, pipeline in self._pipelines.items():  # what is called later is what was given now
+            object.__setattr__(self, name, pipeline.spec)
+
+    @property
+    def name(self) -> str:
+        return self.model or self._address
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return ("index",) if self._sends_index else ()
+
+    def identify(self) -> Identity:
+        spec: dict[str, Any] = {"kind": self.kind, "behaviour": self.behaviour, "model": self.model}
+        spec |= {name: pipeline.spec for name, pipeline in self._pipelines.items()}
+        spec |= {"items": self.items, **self._handling}
+        if self.output_schema is not None:
+            spec["output_schema"] = Schema(_bare(self._schema.record)).json
+        parts = {name: identity.digest(spec[name]).hex() for name in (*_PIPELINES, "output_schema") if name in spec}
+        parts |= {"address": self._address, "model": str(self.model), "version": str(self.version)}
+        if self.version is not None:
+            return Identity(spec | {"version": self.version}, parts=parts)
+        return self._unversioned(spec, parts)
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        return self.call(Request(input, task_span, 0, "0", 0, identity.digest(input), 0))
+
+    @property
+    @abstractmethod
+    def _address(self) -> str:
+        """What is asked, for people."""
+
+    @abstractmethod
+    def _unversioned(self, spec: dict[str, Any], parts: Mapping[str, str]) -> Identity:
+        """The identity where no version is declared."""
+
+    @property
+    def _handling(self) -> Mapping[str, Any]:
+        """What of the handling of odd answers changes the responses."""
+        return {}
+
+    @property
+    def _sends_index(self) -> bool:
+        return self._names_index
+
+    def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        for name, hint in get_type_hints(type(self)).items():
+            if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
+                yield (name,), f"is {getattr(self, name)!r}; give {' or '.join(map(repr, get_args(hint)))}"
+        for name in _PIPELINES:
+            yield from _faults_of(name, getattr(self, name))
+        if self.version is not None and self.model is None:
+            yield ("version",), "is the version of no model; name what answers as its model"
+        if self.output_schema is not None:
+            try:
+                _ = self._schema
+            except SpecError as error:
+                yield ("output_schema",), str(error)
+
+    @cached_property
+    def _schema(self) -> Schema:
+        """The schema of an item, as that of a row whose only field is the item."""
+        given = self.output_schema
+        item = dict(given if isinstance(given, Mapping) else Schema.of(given).json)
+        shared = {word: item.pop(word) for word in ("$defs", "definitions") if word in item}  # named from the whole
+        return Schema.of({"type": "object", "properties": {"item": item}, "required": ["item"]} | shared)
+
+    @cached_property
+    def _pipelines(self) -> dict[str, Pipeline]:
+        return {name: Pipeline.of(getattr(self, name)) for name in _PIPELINES}
+
+    @cached_property
+    def _names_index(self) -> bool:
+        """Whether what leads to the service asks for the example's `_index_`; then it is given, else never sent."""
+        return any(_names_index(self._pipelines[name].spec) for name in ("client_pipeline", "input_pipeline"))
+
+    def _asked(self, request: Request) -> dict[str, Any]:
+        """What the service is asked: one object.
+
+        Raises:
+            TaskError: the pipelines do not make one of the input.
+        """
+        row = dict(request.input) if isinstance(request.input, Mapping) else {INPUT: request.input}
+        if self._names_index:
+            row[INDEX] = request.index
+        for name in ("client_pipeline", "input_pipeline"):
+            try:
+                made = self._pipelines[name].through(row)
+            except AdapterError as error:
+                raise TaskError(f"{name}: {error}", code=name) from None
+            if len(made) != 1 or not isinstance(made[0], Mapping):
+                what = f"{len(made)} rows" if len(made) != 1 else kind_of(made[0])
+                raise TaskError(f"{name}: made {what} of the input; a request is one object", code=name)
+            row = dict(made[0])
+        if self.client_pipeline or self.input_pipeline:  # else the input tells it
+            self._log(request, "request", row)
+        return row
+
+    def _output(self, answer: Any, request: Request) -> Any:
+        """The responses that an answer holds: None, one or alternatives, of items where the task declares them.
+
+        Raises:
+            BadAnswer: it holds what is none; says why, and the trace how it begins.
+        """
+        try:
+            return self._read(answer, request)
+        except BadAnswer:
+            self._log(request, "answer", answer)
+            raise
+
+    def _log(self, request: Request, name: str, value: Any) -> None:
+        """Keeps how a request or an answer begins, without secrets."""
+        try:
+            text = self._hidden(json.dumps(value, ensure_ascii=False, default=_brief))
+        except (TypeError, ValueError, RecursionError):
+            return  # what is no JSON is told when it is sent
+        request.task_span.log(name, text if len(text) <= _LOGGED else f"{text[:_LOGGED]}…")
+
+    def _hidden(self, text: str) -> str:
+        """A text without what must not be stored."""
+        return text
+
+    def _read(self, answer: Any, request: Request) -> Any:
+        if answer is None:
+            return None
+        rows = answer if isinstance(answer, list) else [answer]
+        wrong = [row for row in rows if not isinstance(row, dict)]
+        if wrong:
+            told = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
+            raise BadAnswer(f"the answer {told}; it must be a JSON object, or a list of objects", code="form")
+        try:
+            items = [item for row in rows for item in self._pipelines["output_pipeline"].through(row)]
+        except AdapterError as error:
+            raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
+        numbered = [self._numbered(place, item, request.index) for place, item in enumerate(items)]
+        self._check_fit([item for _, item in numbered])
+        return self._responses(numbered, request.task_span)
+
+    def _numbered(self, place: int, item: Any, index: int) -> tuple[int | None, Any]:
+        """The number of the response that an item belongs to, where it says so, and the rest of it."""
+        if not isinstance(item, Mapping):
+            return None, item
+        item = dict(item)
+        told = item.pop(INDEX, index)
+        if type(told) is not int or told != index:
+            raise BadAnswer(f"answered {INDEX} {told!r}, but {index} was asked", code="foreign")
+        number = item.pop(RESPONSE_INDEX, None)
+        if number is not None and (type(number) is not int or number < 0):
+            raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not a whole number", code="form")
+        return number, item
+
+    def _check_fit(self, items: list[Any]) -> None:
+        if self.output_schema is None:
+            return
+        for fault in self._schema.faults([{"item": item} for item in items], json=True):
+            told = f"{fault.path} {fault.message}".replace("item", f"item {fault.row}", 1)
+            raise BadAnswer(f"{told}: it does not fit the output schema", code="schema")
+
+    def _responses(self, items: list[tuple[int | None, Any]], task_span: TaskSpan) -> Any:
+        numbered = [number for number, _ in items if number is not None]
+        if numbered and len(numbered) < len(items):
+            raise BadAnswer(f"only {len(numbered)} of {len(items)} items have a {RESPONSE_INDEX}", code="form")
+        if not numbered:
+            values = [value for _, value in items]
+            return values if self.items else Alternatives(values)
+        groups: dict[int, list[Any]] = {number: [] for number in sorted(set(numbered))}
+        for number, value in items:
+            assert number is not None
+            groups[number].append(value)
+        if (given := list(groups)) != list(range(len(given))):
+            task_span.log("given_response_indexes", given)
+        if self.items:
+            return Alternatives(list(groups.values()))
+        several = [number for number, values in groups.items() if len(values) > 1]
+        if several:
+            told = f"{RESPONSE_INDEX} {several[0]} occurs {len(groups[several[0]])} times"
+            raise BadAnswer(f"{told}; say items: true where several items are one response", code="form")
+        return Alternatives([value for (value,) in groups.values()])
+
+
+@dataclass(frozen=True)
+class ServiceTask(_Service):
+    """Asks an inference service over HTTP.
+
+    The request is the example's input as a JSON object, after `client_pipeline` and `input_pipeline`; an input that is
+    no object is sent as `{"input": …}`. Where one of them names `_index_`, the example's is there. A pipeline that ends
+    in `FileUpload` sends `multipart/form-data`.
+
+    The answer is a JSON object or a list of objects, from which `output_pipeline` makes items. Each item is a response,
+    best first, or with `items` they are one response together; `_response_index_`, where an adapter gives it, says
+    which response an item belongs to, and in which order they come; they are numbered anew from 0, and where that
+    changes a number, those given are logged as `given_response_indexes`. `null` is no answer, and so is `[]` without
+    `items`, with which it is a response that has none. An item that does not fit `output_schema` makes a failed row.
+
+    Failures: what may pass (no connection, a connection that breaks off, a timeout, 408, 425, 429, 5xx) is tried again
+    as the run's `retries` and `backoff` say, after `Retry-After` at the soonest. Other 4xx are bad requests.
+
+    A run's `timeout` and `total_timeout` hold for requests. They cannot interrupt an adapter: a pattern with a repeat
+    in a repeat, such as `^(a+)+$`, can take for ever on an answer made for it, and keeps all other calls waiting.
+
+    Args:
+        url: the endpoint. It may change without the results being others: see `version`. A secret in its path or query
+            is written as `${NAME}` of an environment variable, as in headers.
+        model: what answers there.
+        version: stands for the model's weights, settings and whatever else changes its answers; raise it when one does.
+            Without, the results are never reused by themselves.
+        method: of the request.
+        headers: of the request. A secret is written as `${NAME}` of an environment variable and stored nowhere.
+        client_pipeline: adapters before those of the service, for what the service must not see.
+        input_pipeline: adapters from the dataset to what the service takes.
+        output_pipeline: adapters from what the service gives to responses.
+        output_schema: what an item must be: a JSON Schema or the name of a schema such as `text.Text`; from Python any
+            form that `Schema.of` takes. An item may have no other fields than those.
+        items: the items of an answer are one response, such as a tagger's entities.
+        on_bad_request: what a bad request does: `fail` its row, `skip` its row, or `abort` the run.
+        batch: ask for up to so many examples in one request: a list of objects with `_index_`, answered by such a list
+            in any order. An element of it may hold several answers as `responses`; what stands beside is left out.
+        on_duplicate: what a second output for an `_index_` does: `deduplicate` (the first counts) or `fail` its row.
+        on_missing: what a missing output does: `fail` its row, or `ignore`, which is no answer.
+        on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the rows of its batch, or
+            `ignore`.
+
+    Raises:
+        ParameterError: a parameter cannot be as it is; all of them at once.
+
+    Example:
+        >>> rename = {"kind": "Rename", "configuration": {"text": "prompt"}}
+        >>> bot = ServiceTask("https://models.example/answer", model="bot", version="3", input_pipeline=[rename])
+        >>> bot.identify().pinned
+        True
+    """
+
+    url: str = field(repr=False)
+    _: KW_ONLY
+    method: Literal["POST", "PUT", "PATCH"] = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    on_bad_request: Literal["fail", "skip", "abort"] = "fail"
+    batch: int | None = None
+    on_duplicate: Literal["deduplicate", "fail"] = "deduplicate"
+    on_missing: Literal["fail", "ignore"] = "fail"
+    on_foreign: Literal["fail", "ignore"] = "fail"
+
+    transient = ("TaskTimeout",)
+    __pydantic_config__ = {"coerce_numbers_to_str": True}  # noqa: RUF012 - in YAML, `3` is a number
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "headers", dict(self.headers))
+
+    def prepare(self, dataset: Dataset) -> None:
+        """Raises a SpecError where the service cannot be asked: a variable is not set, no HTTP client is installed."""
+        self._exchange.check()
+
+    @property
+    def is_async(self) -> bool:
+        return True
+
+    async def call(self, request: Request) -> Any:
+        row = self._asked(request)
+        try:
+            if self.batch is None:
+                upload = self._pipelines["input_pipeline"].last
+                answer = await self._exchange.ask(**(_form_body(row[UPLOAD]) if upload else _json_body(_written(row))))
+            else:
+                element = _written({**row, INDEX: request.index})
+                asked = Asked(request.index, request.replication, element, request.pace)
+                answer = await self._batches.ask(asked)
+                for name, count in asked.notes.items():
+                    request.task_span.log(name, count)
+        except BadRequest as error:
+            if self.on_bad_request == "skip":
+                raise Skipped(str(error), code=error.code) from None
+            error.stops = self.on_bad_request == "abort"
+            raise
+        self._exchange.check_output(answer)
+        return self._output(answer, request)
+
+    @property
+    def _address(self) -> str:
+        return self.url.partition("?")[0]
+
+    @property
+    def _sends_index(self) -> bool:
+        return self._names_index or self.batch is not None
+
+    @property
+    def _handling(self) -> Mapping[str, Any]:
+        usual = {"on_bad_request": "fail"}
+        if self.batch is not None:
+            usual |= {"on_duplicate": "deduplicate", "on_missing": "fail", "on_foreign": "fail"}
+        chosen = {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
+        return {name: value for name, value in chosen.items() if value != "abort"}
+
+    def _unversioned(self, spec: dict[str, Any], parts: Mapping[str, str]) -> Identity:
+        why = f"{self.name}: what answers at {self._address} cannot be seen from here; declare `model` and `version`"
+        return Identity(spec, False, (f"{why} to pin it",), parts)
+
+    def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        yield from super()._faults()
+        try:
+            _ = self._exchange
+        except ParameterError as error:
+            yield from error.faults
+        if self.batch is None:
+            return
+        if type(self.batch) is not int or self.batch < 1:
+            yield ("batch",), f"is {self.batch!r}; give a whole number of at least 1"
+        with suppress(AdapterSpecError):  # told above
+            if Pipeline.of(self.input_pipeline).last:
+                yield ("batch",), "FileUpload sends one file in a request; leave batch out"
+
+    @cached_property
+    def _exchange(self) -> Exchange:
+        return Exchange(self.url, self.method, self.headers)
+
+    @cached_property
+    def _batches(self) -> Batches:
+        stops = self.on_bad_request == "abort"
+        return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign, stops)
+
+    def _hidden(self, text: str) -> str:
+        return self._exchange.hidden(text)
+
+    async def _answers(self, rows: bytes) -> Any:
+        return await self._exchange.ask(**_json_body(rows))
+
+
+@dataclass(frozen=True)
+class LocalServiceTask(_Service):
+    """A service that is a function in Python: the same pipelines, schema and reading of answers, without a network.
+
+    What goes in and comes out passes through JSON, so a function leaves the same responses as a server that calls it.
+
+    Args:
+        function: takes the request, a dictionary, and gives a dictionary, a list of such, or None; it may be async.
+        model: as of a `ServiceTask`, like all the rest. Without a `version` the function's fingerprint pins it.
+
+    Example:
+        >>> from evaluand.run.runner import Runner
+        >>> shout = LocalServiceTask(lambda asked: {"text": asked["input"].upper()})
+        >>> [r.responses for r in Runner().run(shout, Dataset.from_rows([{"input": "a"}]))]
+        [[{'text': 'A'}]]
+    """
+
+    function: Callable[[dict[str, Any]], Any]
+
+    @property
+    def is_async(self) -> bool:
+        return is_coroutine_function(self.function)
+
+    def call(self, request: Request) -> Any:
+        asked = self._asked(request)
+        row = asked if self._pipelines["input_pipeline"].last else json.loads(_written(asked))
+        if self.is_async:
+            return self._awaited(row, request)
+        return self._output(self._through_json(self.function(row)), request)
+
+    async def _awaited(self, row: dict[str, Any], request: Request) -> Any:
+        return self._output(self._through_json(await self.function(row)), request)
+
+    def _through_json(self, answer: Any) -> Any:
+        try:
+            return json.loads(json.dumps(answer))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise BadAnswer(f"the answer is no JSON: {error}", code="json") from None
+
+    @property
+    def _address(self) -> str:
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def _unversioned(self, spec: dict[str, Any], parts: Mapping[str, str]) -> Identity:
+        code = fingerprint(self.function)
+        return Identity(
+            spec | {"fingerprint": code.digest}, code.pinned, code.unpinned, {**parts, **code.parts, **code.files}
+        )
+
+
+def _bare(record: Record) -> Record:
+    """A record as its rows know it: without titles and documentation, the fields in the order of their names."""
+    fields = (replace(each, type=_bare_type(each.type), doc="") for each in record.fields)
+    return Record(tuple(sorted(fields, key=lambda each: each.name)))
+
+
+def _bare_type(given: Type) -> Type:
+    if isinstance(given, Record):
+        return _bare(given)
+    if isinstance(given, Array):
+        return replace(given, item=_bare_type(given.item))
+    return replace(given, value=_bare_type(given.value)) if isinstance(given, Map) else replace(given, title="")
+
+
+def _names_index(given: Any) -> bool:
+    """Whether `_index_` stands in a configuration as a key, the name of a field or a step of a path."""
+    if isinstance(given, Mapping):
+        return any(_names_index(each) for pair in given.items() for each in pair)
+    if isinstance(given, list | tuple):
+        return any(map(_names_index, given))
+    return isinstance(given, str) and INDEX in re.split(r"[^\w@-]+" if given.startswith("$") else r"[.\[\]'\"]", given)
+
+
+def _form_body(upload: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a request, as the HTTP client takes it."""
+    file = (upload["filename"], upload["content"], upload["contentType"])
+    return {"files": {upload["name"]: file}, "data": upload["formFields"]}
+
+
+def _json_body(content: bytes) -> dict[str, Any]:
+    return {"content": content, "headers": {"Content-Type": "application/json"}}
+
+
+def _written(row: Any) -> bytes:
+    try:
+        return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TaskError(f"the request cannot be written as JSON: {error}", code="request") from None
+
+
+def _brief(value: Any) -> str:
+    return f"{len(value):,} bytes" if isinstance(value, bytes) else _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    raise TypeError(f"{with_article(type(value).__name__)} has no form in it; make text of it in the input pipeline")
+
+
+def _faults_of(name: str, steps: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with a pipeline, step by step."""
+    found: list[tuple[tuple[str | int, ...], str]] = []
+    made: list[Adapter] = []
+    listed = isinstance(steps, list | tuple)
+    for number, step in enumerate(steps if listed else ()):
+        try:
+            made.append(create(step))
+        except AdapterSpecError as error:
+            found += [((name, number), line) for line in str(error).split("\n")]
+    if not found:
+        try:
+            pipeline = Pipeline.of(made if listed else steps)
+        except AdapterSpecError as error:
+            found = [((name,), line) for line in str(error).split("\n")]
+        else:
+            found = [((name,), told) for told in _unfit(name, pipeline)]
+    yield from found
+
+
+def _unfit(name: str, pipeline: Pipeline) -> Iterator[str]:
+    if pipeline.on_error != "abort":
+        yield f"onError is {pipeline.on_error!r}; here a row that cannot be transformed is always a failed row"
+    last = [adapter.kind for adapter in pipeline.adapters if adapter.last]
+    if last and name != "input_pipeline":
+        yield f"{last[0]} stands at the end of input_pipeline only"

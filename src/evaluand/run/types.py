@@ -1,0 +1,201 @@
+"""Types of inputs and outputs: which ones a task declares, which values are of a type, and which dataset fits.
+
+A type is anything pydantic knows: `str`, `list[float]`, a model, a dataclass, `Literal["a", "b"]`. A value is of a type
+when it could have been read from JSON as it, strictly: a number is no text and a text no number, but an object is a
+model with these fields, a list a tuple, and a text the member of an enum.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import inspect
+import json
+import sys
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, TypeVar
+from uuid import UUID
+
+from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+
+from evaluand.core.errors import Fault
+
+Made = TypeVar("Made")
+
+
+class Typed:
+    """A type that values can be read as.
+
+    Example:
+        >>> Typed(tuple[int, str]).read([1, "a"])
+        (1, 'a')
+        >>> Typed(int).fault("1")
+        'input should be a valid integer'
+    """
+
+    def __init__(self, type: Any) -> None:
+        self.type = type
+        self._adapter = adapter_of(type)
+
+    @property
+    def name(self) -> str:
+        """What the type is called in messages."""
+        return self.type.__name__ if inspect.isclass(self.type) else str(self.type).replace("typing.", "")
+
+    def read(self, value: Any) -> Any:
+        """A value as one of the type.
+
+        Raises:
+            ValidationError: it is none.
+        """
+        try:
+            return self._adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            if not isinstance(value, str | list | Mapping):  # a date is no text, though JSON writes it as one
+                raise
+            try:
+                text = json.dumps(value, default=_as_json)
+            except (TypeError, ValueError):
+                raise error from None
+        return self._adapter.validate_json(text, strict=True)
+
+    def fault(self, value: Any) -> str | None:
+        """What keeps a value from being of the type, with its place in the value; None where it is of it."""
+        try:
+            self.read(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            place, message = ".".join(map(str, first["loc"])), first["msg"][:1].lower() + first["msg"][1:]
+            return f"{place}: {message}" if place else message
+        return None
+
+
+def typed(type: Any) -> Typed | None:
+    """The `Typed` of a type; None where it admits anything, or is none that pydantic knows."""
+    return _once(_typed, type)
+
+
+def adapter_of(type: Any) -> TypeAdapter[Any]:
+    """What pydantic reads values of a type by, leniently unless it is told otherwise; of a placeholder, anything."""
+    return _once(_adapter, type)
+
+
+def _once(make: Callable[[Any], Made], type: Any) -> Made:
+    """What is made of a type, kept for the next time."""
+    try:
+        hash(type)
+    except TypeError:  # annotated with something that has no hash
+        return make.__wrapped__(type)  # type: ignore[attr-defined, no-any-return]
+    return make(type)
+
+
+@functools.lru_cache(256)
+def _typed(type: Any) -> Typed | None:
+    if type in (None, Any, object) or isinstance(type, str | TypeVar | typing.ForwardRef):
+        return None
+    try:
+        return Typed(type)
+    except (PydanticSchemaGenerationError, PydanticUserError, NameError):
+        return None
+
+
+@functools.lru_cache(256)
+def _adapter(type: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(Any if isinstance(type, TypeVar) else type)
+
+
+def arguments(cls: type, generic: type) -> tuple[Any, ...]:
+    """The types that a class gives for the parameters of a generic class it derives from.
+
+    Example:
+        >>> T = TypeVar("T")
+        >>> class Box(typing.Generic[T]): ...
+        >>> class Words(Box[list[T]]): ...
+        >>> class Names(Words[str]): ...
+        >>> arguments(Names, Box)
+        (list[str],)
+    """
+    parameters: tuple[Any, ...] = getattr(generic, "__parameters__", ())
+    if cls is generic:
+        return parameters
+    for base in vars(cls).get("__orig_bases__", cls.__bases__):
+        origin = typing.get_origin(base) or base
+        if not (inspect.isclass(origin) and issubclass(origin, generic)):
+            continue
+        given = tuple(_resolved(argument, cls) for argument in typing.get_args(base))
+        bound = dict(zip(getattr(origin, "__parameters__", ()), given, strict=False))
+        return tuple(_bound(argument, bound) for argument in arguments(origin, generic))
+    return parameters
+
+
+def hints(function: Callable[..., Any], owner: type | None = None) -> dict[str, Any]:
+    """The annotations of a function, read also where they are text; those that cannot be read are left out.
+
+    Args:
+        function: whose.
+        owner: the class it was defined in.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if not inspect.isroutine(function) and not inspect.isclass(function):  # an object that is called
+        function = type(function).__call__
+    told = getattr(function, "__annotations__", {})
+    names = getattr(function, "__globals__", {})
+    read: dict[str, Any] = {}
+    for name, annotation in told.items():
+        one = SimpleNamespace(__annotations__={name: annotation})
+        try:
+            read |= typing.get_type_hints(one, names, dict(vars(owner)) if owner else None, include_extras=True)
+        except Exception:  # a name that is only there for type checkers, or an annotation that is no type
+            continue
+    return read
+
+
+def misfits(values: Iterable[tuple[int, Any]], type: Typed, what: str) -> Iterator[Fault]:
+    """What keeps values from being of a type.
+
+    Args:
+        values: the `_index_` of each example, and its value.
+        type: what they are to be.
+        what: what they are called, such as `input`.
+    """
+    for index, value in values:
+        fault = type.fault(value)
+        if fault is not None:
+            yield Fault(f"_index_ {index}, {what}", fault)
+
+
+def _resolved(argument: Any, cls: type) -> Any:
+    if not isinstance(argument, typing.ForwardRef | str):
+        return argument
+    text = argument if isinstance(argument, str) else argument.__forward_arg__
+    names = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+    try:
+        return typing.get_type_hints(SimpleNamespace(__annotations__={"it": text}), dict(names), dict(vars(cls)))["it"]
+    except Exception:  # as for annotations
+        return argument
+
+
+def _bound(argument: Any, bound: Mapping[Any, Any]) -> Any:
+    if isinstance(argument, TypeVar):
+        return bound.get(argument, argument)
+    inner = getattr(argument, "__parameters__", ())
+    if inspect.isclass(argument) and not typing.get_origin(argument):
+        return argument
+    return argument[tuple(bound.get(each, each) for each in inner)] if inner else argument
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal | UUID):
+        return str(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} is not written as JSON")

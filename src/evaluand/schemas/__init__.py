@@ -1,1 +1,0 @@
-"""The schemas that have names; `evaluand.schema.find` finds them."""

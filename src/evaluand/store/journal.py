@@ -1,0 +1,334 @@
+"""Keyed work in progress: what several processes append while an artifact is open, and who works on what.
+
+Runs and evaluations are made of units with a dense slot number (position of the example × replications +
+replication). Every finished unit is one line, appended at once by one `write`, so that it outlives the process; the
+lines of one writer form a segment, and only complete lines count. A slot is done when some segment holds its line:
+the first one found, in the order of the segments' names, is the one that counts.
+
+Units are claimed in shards under a lease, so a second process can help or take over: a lease ends with its heartbeat,
+or at once when its process is known to be dead.
+
+A lane may have no end: what an app does while it is recorded. Then its slots are those that have lines, with gaps
+where a writer left some of its own unused, and single units are taken, each under a lease that counts its takers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import orjson
+
+from evaluand.core.errors import EngineError
+
+SHARD_SLOTS = 1024
+MOST_SLOTS = 1 << 28  # of a lane that grows; 14 bytes of memory each
+CHUNK_BYTES = 1 << 20
+SYNC_SECONDS = 1.0
+
+
+class Log(Protocol):
+    """Append-only segments, one per writer."""
+
+    def append(self, data: bytes) -> None:
+        """Appends whole lines to this writer's segment; they survive the death of the process."""
+
+    def sync(self) -> None:
+        """Makes what was appended survive the death of the machine."""
+
+    def segments(self) -> Sequence[str]:
+        """The names of all segments, sorted."""
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes of a segment."""
+
+    def close(self) -> None:
+        """Ends this writer's segment."""
+
+
+class Leases(Protocol):
+    """Who works on which shard."""
+
+    def claim(self, shards: int) -> tuple[int, int] | None:
+        """Takes the first shard that is neither done nor held.
+
+        Returns:
+            The shard and how many have held it before, or None when nothing is free.
+        """
+
+    def finish(self, shard: int) -> None:
+        """Marks a held shard as done."""
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        """Makes shards free that were marked as done although their lines are missing."""
+
+    def release(self) -> None:
+        """Gives back every shard held."""
+
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        """Takes the first of some units that nobody living holds; for lanes whose units are taken one by one.
+
+        A unit may have been done and dropped since the caller looked: what is taken is to be looked at once more.
+
+        Returns:
+            The unit and how many have died holding it, or None when all are held.
+        """
+
+    def drop(self, unit: int) -> None:
+        """Ends the lease of a unit that was taken; nobody has died holding it."""
+
+    def held(self) -> int:
+        """How many shards or units living workers hold."""
+
+    def busy(self) -> bool:
+        """Whether another living worker holds a shard."""
+
+
+class Lane:
+    """One sequence of keyed work: an index of what is done over a log, and the leases on what is not.
+
+    Args:
+        log: where lines go.
+        leases: who holds what.
+        slots: how many units there are; None where their number grows: then as many as lines were read of, with gaps.
+    """
+
+    def __init__(self, log: Log, leases: Leases, slots: int | None) -> None:
+        self.leases = leases
+        self.slots = 0
+        self.n_done = 0
+        self._grows = slots is None
+        self._log = log
+        self._segments: list[str] = []
+        self._read_to: dict[str, int] = {}
+        self._segment, self._offset, self._size = array("h"), array("q"), array("i")
+        self._grow(slots or 0)
+        self._synced = time.monotonic()
+
+    @property
+    def shards(self) -> int:
+        return -(-self.slots // SHARD_SLOTS)
+
+    def refresh(self) -> None:
+        """Reads what any writer has appended since the last time."""
+        for name in self._log.segments():
+            if name not in self._read_to:
+                self._segments.append(name)
+                self._read_to[name] = 0
+            self._scan(name)
+
+    def is_done(self, slot: int) -> bool:
+        return slot < self.slots and self._segment[slot] >= 0
+
+    def append(self, lines: bytes) -> None:
+        """Appends finished units: whole lines, each `[slot,…]` and a line feed."""
+        self._log.append(lines)
+        now = time.monotonic()
+        if now - self._synced > SYNC_SECONDS:
+            self._synced = now
+            self._log.sync()
+
+    def write(self, lines: bytes) -> None:
+        """As `append`, for those who must not wait for the disk and see to `sync` elsewhere."""
+        self._log.append(lines)
+
+    def sync(self) -> None:
+        """Makes what was appended survive the death of the machine."""
+        self._log.sync()
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines of all done units in the order of their slots."""
+        return (self.line(slot) for slot in range(self.slots) if self._segment[slot] >= 0)
+
+    def line(self, slot: int) -> bytes:
+        """The line of a done unit."""
+        return self._log.read(self._segments[self._segment[slot]], self._offset[slot], self._size[slot])
+
+    def records(self) -> Iterator[list[Any]]:
+        """What these lines hold.
+
+        Raises:
+            EngineError: a line is damaged.
+        """
+        return map(_read, self.lines())
+
+    def read_through(self) -> Iterator[list[Any]]:
+        """What the lines of all units hold that anybody has finished by now, in the order in which they were written.
+
+        In one go and without an index of them, for those who read all of them once.
+
+        Raises:
+            EngineError: a line is damaged.
+        """
+        seen: set[int] = set()
+        for name in self._log.segments():
+            for _, lines in self._whole_lines(name, 0):
+                for record in map(_read, lines.splitlines()):
+                    if record[0] not in seen:
+                        seen.add(record[0])
+                        yield record
+
+    def close(self) -> None:
+        self._log.sync()
+        self._log.close()
+        self.leases.release()
+
+    def _scan(self, name: str) -> None:
+        number = self._segments.index(name)
+        for offset, lines in self._whole_lines(name, self._read_to[name]):
+            self._index(number, offset, lines)
+            self._read_to[name] = offset + len(lines)
+
+    def _whole_lines(self, name: str, offset: int) -> Iterator[tuple[int, bytes]]:
+        """The lines of a segment in pieces, each with its place."""
+        size = CHUNK_BYTES
+        while chunk := self._log.read(name, offset, size):
+            end = chunk.rfind(b"\n") + 1
+            if end:
+                yield offset, chunk[:end]
+                offset, size = offset + end, CHUNK_BYTES
+            elif len(chunk) < size:  # a line that is not finished, or never will be
+                break
+            else:
+                size *= 2
+
+    def _index(self, segment: int, offset: int, chunk: bytes) -> None:
+        for line in chunk.splitlines(keepends=True):
+            try:
+                slot = int(line[1 : line.index(b",")])
+            except ValueError:
+                raise EngineError(f"journal segment {self._segments[segment]} is damaged at byte {offset}") from None
+            if self._grows and self.slots <= slot < MOST_SLOTS:
+                self._grow(slot + 1)
+            if not 0 <= slot < self.slots:
+                raise EngineError(f"journal segment {self._segments[segment]} holds slot {slot} of {self.slots}")
+            if self._segment[slot] < 0:
+                self._segment[slot] = segment
+                self._offset[slot] = offset
+                self._size[slot] = len(line)
+                self.n_done += 1
+            offset += len(line)
+
+    def _grow(self, slots: int) -> None:
+        self.slots = slots
+        more = slots - len(self._segment)
+        if more <= 0:
+            return
+        more = max(more, slots // 8)  # so that not every line makes it grow
+        self._segment += array("h", [-1]) * more
+        self._offset += array("q", [0]) * more
+        self._size += array("i", [0]) * more
+
+
+def _read(line: bytes) -> list[Any]:
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise EngineError(f"the journal's line {line[:80]!r}… is damaged: {error}") from None
+    if type(record) is list and record and type(record[0]) is int and 0 <= record[0] < MOST_SLOTS:
+        return record
+    raise EngineError(f"the journal's line {line[:80]!r}… is damaged: it begins with no slot")
+
+
+class MemoryLog:
+    """A log that lives and dies with its process."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def append(self, data: bytes) -> None:
+        self._data += data
+
+    def sync(self) -> None:
+        """Memory has nothing to sync."""
+
+    def segments(self) -> Sequence[str]:
+        return ["memory"]
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        return bytes(self._data[offset : offset + size])
+
+    def close(self) -> None:
+        """Memory has nothing to close."""
+
+
+class MemoryShards:
+    """The shards of one lane within one process: which are free, which are done."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.next = 0  # never claimed from here on
+        self.free: list[int] = []
+        self.held = 0
+        self.taken: set[int] = set()
+
+
+class MemoryLeases:
+    """One worker's leases within one process.
+
+    Args:
+        shards: shared by all workers of the lane.
+    """
+
+    def __init__(self, shards: MemoryShards | None = None) -> None:
+        self._shards = shards or MemoryShards()
+        self._mine: set[int] = set()
+        self._units: set[int] = set()
+
+    def claim(self, shards: int) -> tuple[int, int] | None:
+        known = self._shards
+        with known.lock:
+            if known.free:
+                claimed = known.free.pop(), 1
+            elif known.next < shards:
+                claimed = known.next, 0
+                known.next += 1
+            else:
+                return None
+            known.held += 1
+            self._mine.add(claimed[0])
+            return claimed
+
+    def finish(self, shard: int) -> None:
+        self._give([shard], free=[])
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        with self._shards.lock:
+            self._shards.free += sorted(set(shards) - self._mine - {*self._shards.free}, reverse=True)
+
+    def release(self) -> None:
+        self._give(self._mine, free=sorted(self._mine, reverse=True))
+        for unit in [*self._units]:
+            self.drop(unit)
+
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        with self._shards.lock:
+            unit = next((unit for unit in units if unit not in self._shards.taken), None)
+            if unit is None:
+                return None
+            self._shards.taken.add(unit)
+            self._units.add(unit)
+            return unit, 0
+
+    def drop(self, unit: int) -> None:
+        with self._shards.lock:
+            self._shards.taken.discard(unit)
+            self._units.discard(unit)
+
+    def held(self) -> int:
+        with self._shards.lock:
+            return self._shards.held + len(self._shards.taken)
+
+    def busy(self) -> bool:
+        with self._shards.lock:
+            return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
+
+    def _give(self, shards: Iterable[int], free: list[int]) -> None:
+        with self._shards.lock:
+            given = self._mine & {*shards}
+            self._mine -= given
+            self._shards.held -= len(given)
+            self._shards.free += free

@@ -1,0 +1,234 @@
+"""The journal's log and leases on a local disk."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evaluand.core.errors import EngineError
+
+T = TypeVar("T")
+
+LEASE_SECONDS = 30.0
+
+
+class FileLog:
+    """Segments as files in a folder; this writer's own is made with its first line."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._own: int | None = None
+        self._lock = threading.Lock()
+        self._readers: dict[str, int] = {}
+
+    def append(self, data: bytes) -> None:
+        if self._own is None:
+            with self._lock:
+                if self._own is None:
+                    self._own = self._create()
+        if self._own is None:
+            return  # another process has sealed the artifact: it had this line already
+        try:
+            written = os.write(self._own, data)  # O_APPEND: one write is one place, whatever the number of threads
+        except OSError as error:
+            self._abandon()
+            raise unwritable(self._folder, error) from error
+        if written != len(data):
+            self._abandon()
+            raise unwritable(self._folder, OSError(f"the disk took {written} of {len(data)} bytes"))
+
+    def sync(self) -> None:
+        if self._own is not None:
+            os.fdatasync(self._own) if hasattr(os, "fdatasync") else os.fsync(self._own)
+
+    def segments(self) -> Sequence[str]:
+        try:
+            return sorted(entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".jsonl"))
+        except FileNotFoundError:  # nothing was written yet, or another process has sealed the artifact meanwhile
+            return sorted(self._readers)
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        handle = self._readers.get(segment)
+        if handle is None:
+            handle = self._readers[segment] = os.open(self._folder / segment, os.O_RDONLY)
+        return os.pread(handle, size, offset)
+
+    def close(self) -> None:
+        handles = [*self._readers.values(), *([] if self._own is None else [self._own])]
+        self._own = None
+        self._readers = {}
+        for handle in handles:
+            os.close(handle)
+
+    def _abandon(self) -> None:
+        """Writes no more to a segment that may end in half a line."""
+        with self._lock:
+            if self._own is not None:
+                os.close(self._own)
+                self._own = None
+
+    def _create(self) -> int | None:
+        name = f"{time.time_ns():020d}-{secrets.token_hex(4)}.jsonl"
+        try:
+            return os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        except FileNotFoundError:
+            return None
+
+
+class SqliteLeases:
+    """Leases in a small SQLite file beside the segments, safe among processes of one machine."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._me = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
+        self._held: set[int] = set()
+        self._low = 0  # every shard below is done
+        self._beating: threading.Event | None = None
+        self._lock = threading.Lock()
+        self._db: sqlite3.Connection | None = None
+
+    def claim(self, shards: int) -> tuple[int, int] | None:
+        claimed = self._transact(lambda db: self._claim(db, shards), None)
+        if claimed:
+            self._held.add(claimed[0])
+            self._beat()
+        return claimed
+
+    def _claim(self, db: sqlite3.Connection, shards: int) -> tuple[int, int] | None:
+        query = "SELECT shard, done, holder, until, takers FROM lease WHERE shard >= ?"
+        known = {row[0]: row for row in db.execute(query, (self._low,))}
+        while known.get(self._low, (0, 0))[1]:
+            self._low += 1
+        for shard in range(self._low, shards):
+            _, done, holder, until, takers = known.get(shard, (shard, 0, None, 0.0, 0))
+            if not done and shard not in self._held and (holder is None or self._is_free(holder, until)):
+                mine = (shard, self._me, time.time() + LEASE_SECONDS, takers + 1)
+                db.execute("INSERT OR REPLACE INTO lease VALUES (?, 0, ?, ?, ?)", mine)
+                return shard, takers
+        return None
+
+    def finish(self, shard: int) -> None:
+        done = "UPDATE lease SET done = 1, holder = NULL WHERE shard = ? AND holder = ?"
+        self._transact(lambda db: db.execute(done, (shard, self._me)), None)
+        self._held.discard(shard)
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        again = [(shard,) for shard in shards]
+        self._transact(lambda db: db.executemany("UPDATE lease SET done = 0 WHERE shard = ?", again), None)
+        self._low = 0
+
+    def release(self) -> None:
+        if self._beating:
+            self._beating.set()
+            self._beating = None
+        if self._held:
+            given = "UPDATE lease SET holder = NULL WHERE holder = ? AND done = 0"
+            self._transact(lambda db: db.execute(given, (self._me,)), None)
+            self._held.clear()
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        taken = self._transact(lambda db: self._take(db, units), None)
+        if taken:
+            self._held.add(taken[0])
+            self._beat()
+        return taken
+
+    def _take(self, db: sqlite3.Connection, units: Iterable[int]) -> tuple[int, int] | None:
+        """Rows are only of units that are held, or were when their holders died: those that are done have none."""
+        known = {row[0]: row[1:] for row in db.execute("SELECT shard, holder, until, takers FROM lease")}
+        for unit in units:
+            holder, until, takers = known.get(unit, (None, 0.0, 0))
+            if unit not in self._held and (holder is None or self._is_free(holder, until)):
+                mine = (unit, self._me, time.time() + LEASE_SECONDS, takers + 1)
+                db.execute("INSERT OR REPLACE INTO lease VALUES (?, 0, ?, ?, ?)", mine)
+                return unit, takers
+        return None
+
+    def drop(self, unit: int) -> None:
+        gone = "DELETE FROM lease WHERE shard = ? AND holder = ?"
+        self._transact(lambda db: db.execute(gone, (unit, self._me)), None)
+        self._held.discard(unit)
+
+    def held(self) -> int:
+        return sum(holder == self._me or not self._is_free(holder, until) for holder, until in self._holders())
+
+    def busy(self) -> bool:
+        return any(holder != self._me and not self._is_free(holder, until) for holder, until in self._holders())
+
+    def _holders(self) -> list[tuple[str, float]]:
+        query = "SELECT holder, until FROM lease WHERE done = 0 AND holder IS NOT NULL"
+        return self._transact(lambda db: db.execute(query).fetchall(), [])
+
+    def _is_free(self, holder: str, until: float) -> bool:
+        if until < time.time():
+            return True
+        host, pid, _ = holder.rsplit("/", 2)
+        return host == socket.gethostname() and int(pid) != os.getpid() and not is_alive(int(pid))
+
+    def _beat(self) -> None:
+        if self._beating is None:
+            self._beating = threading.Event()
+            threading.Thread(target=self._extend, args=(self._beating,), name="leases", daemon=True).start()
+
+    def _extend(self, ended: threading.Event) -> None:
+        longer = "UPDATE lease SET until = ? WHERE holder = ? AND done = 0"
+        while not ended.wait(LEASE_SECONDS / 3):
+            self._transact(lambda db: db.execute(longer, (time.time() + LEASE_SECONDS, self._me)), None)
+
+    def _transact(self, do: Callable[[sqlite3.Connection], T], otherwise: Any) -> T | Any:
+        """Does something at once, or nothing when another process has sealed the artifact and the file is gone."""
+        with self._lock:
+            try:
+                if self._db is None:
+                    self._db = _connect(self._path)
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    result = do(self._db)
+                finally:
+                    self._db.execute("COMMIT")
+            except sqlite3.OperationalError:
+                if self._path.exists():
+                    raise
+                return otherwise
+            return result
+
+
+def unwritable(path: Path, error: OSError) -> EngineError:
+    """What a disk that is full, broken or read-only makes of a write."""
+    return EngineError(f"{path}: cannot be written: {error.strerror or error}; make room or mend the disk, then resume")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Leases need not survive the machine, so nothing waits for the disk."""
+    db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA journal_mode = PERSIST")  # units are taken one by one: no file is made and removed for each
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute("BEGIN IMMEDIATE")  # waits for others; the statements below alone would not
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS lease"
+        " (shard INTEGER PRIMARY KEY, done INTEGER, holder TEXT, until REAL, takers INTEGER)"
+    )
+    db.execute("COMMIT")
+    return db
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine lives."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

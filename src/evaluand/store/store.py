@@ -1,0 +1,347 @@
+"""The store: kinds, ids, manifests and tables, nothing else.
+
+An artifact is open (its work stands in lanes) or sealed (its manifest is there, with its tables); a sealed artifact
+never changes. Names are refs to ids. A store knows no paths as far as its callers can tell, so the same protocol can
+stand on other backends.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import count, takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from evaluand.core.errors import EngineError, Fault, NotFound, SpecError
+from evaluand.core.identity import artifact_id, decode, digest, encode
+from evaluand.store.journal import Lane, MemoryLeases, MemoryLog, MemoryShards
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ("runs", "evaluations", "aggregations", "comparisons", "datasets", "recordings")
+FORMAT = 1
+
+Manifest = dict[str, Any]
+"""Keys: format, kind, id, name, spec, attempt, work, pinned, created, provenance; sealed also digest, counts, tables
+and seal.
+
+`work` lists what identifies the work apart from its data, so that finished rows are found again."""
+
+
+class Ref(NamedTuple):
+    """What a name stands for."""
+
+    name: str
+    kind: str
+    id: str
+
+
+class Draft(Protocol):
+    """An artifact's tables on their way into the store; invisible until sealed."""
+
+    def append(self, table: str, batch: pa.RecordBatch) -> None:
+        """Adds rows to a table, which the first batch creates."""
+
+    def seal(self, manifest: Manifest) -> Manifest:
+        """Makes the artifact whole and immutable; the first to seal wins.
+
+        Returns:
+            The manifest that stands, with its tables.
+        """
+
+    def discard(self) -> None:
+        """Throws the draft away."""
+
+
+class Store(Protocol):
+    """Keeps artifacts."""
+
+    def ids(self, kind: str) -> list[str]:
+        """The ids of all artifacts of a kind, open ones too, sorted."""
+
+    def manifest(self, kind: str, id: str) -> Manifest:
+        """The manifest of an artifact, sealed or open (then without `digest`).
+
+        Raises:
+            NotFound: there is none.
+        """
+
+    def is_sealed(self, kind: str, id: str) -> bool:
+        """Whether the artifact is there and whole."""
+
+    def open(self, manifest: Manifest) -> Manifest:
+        """Opens an artifact for work; one that is open already keeps its first manifest, which is returned."""
+
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> Lane:
+        """A sequence of keyed work of an open artifact; one that grows where `slots` is None."""
+
+    def draft(self, kind: str, id: str) -> Draft:
+        """Begins to write an artifact's tables."""
+
+    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of a sealed artifact's table, in order.
+
+        Raises:
+            NotFound: there is no such artifact or table.
+        """
+
+    def damage(self, kind: str, id: str) -> list[Fault]:
+        """What is wrong with how a sealed artifact's tables are kept: missing, cut or changed files."""
+
+    def find(self, kind: str, work: str) -> list[str]:
+        """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
+
+    def refer(self, name: str, kind: str, id: str) -> None:
+        """Makes a name stand for an artifact; a name has one meaning for each kind."""
+
+    def refs(self) -> list[Ref]:
+        """All names, sorted."""
+
+
+class MemoryStore:
+    """A store that lives and dies with its process."""
+
+    def __init__(self) -> None:
+        self._manifests: dict[tuple[str, str], bytes] = {}  # as text, so that nobody changes what is stored
+        self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
+        self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
+        self._refs: dict[tuple[str, str], Ref] = {}
+
+    def ids(self, kind: str) -> list[str]:
+        return sorted(id for k, id in self._manifests if k == kind)
+
+    def manifest(self, kind: str, id: str) -> Manifest:
+        if (kind, id) not in self._manifests:
+            raise NotFound(f"no {kind} {id} in this store")
+        return decode(self._manifests[kind, id])  # type: ignore[no-any-return]
+
+    def is_sealed(self, kind: str, id: str) -> bool:
+        return (kind, id) in self._manifests and "digest" in self.manifest(kind, id)
+
+    def open(self, manifest: Manifest) -> Manifest:
+        key = manifest["kind"], manifest["id"]
+        self._manifests.setdefault(key, encode(manifest))
+        return self.manifest(*key)
+
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> Lane:
+        log, shards = self._lanes.setdefault((kind, id, name), (MemoryLog(), MemoryShards()))
+        return Lane(log, MemoryLeases(shards), slots)
+
+    def draft(self, kind: str, id: str) -> Draft:
+        return _MemoryDraft(self, kind, id)
+
+    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        if (kind, id, table) not in self._tables:
+            raise NotFound(f"no table {table!r} in {kind} {id}")
+        for batch in self._tables[kind, id, table]:
+            yield batch.select(columns) if columns else batch
+
+    def damage(self, kind: str, id: str) -> list[Fault]:
+        return []
+
+    def find(self, kind: str, work: str) -> list[str]:
+        manifests = (self.manifest(kind, id) for id in self.ids(kind))
+        found = [m for m in manifests if work in m.get("work", ())]
+        return [m["id"] for m in sorted(found, key=lambda m: m["created"], reverse=True)]
+
+    def refer(self, name: str, kind: str, id: str) -> None:
+        self._refs[kind, check_name(name)] = Ref(name, kind, id)
+
+    def refs(self) -> list[Ref]:
+        return sorted(self._refs.values())
+
+
+class _MemoryDraft:
+    def __init__(self, store: MemoryStore, kind: str, id: str) -> None:
+        self._store, self._kind, self._id = store, kind, id
+        self._tables: dict[str, list[pa.RecordBatch]] = {}
+
+    def append(self, table: str, batch: pa.RecordBatch) -> None:
+        self._tables.setdefault(table, []).append(batch)
+
+    def seal(self, manifest: Manifest) -> Manifest:
+        key = self._kind, self._id
+        if not self._store.is_sealed(*key):
+            tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
+            self._store._manifests[key] = encode(with_seal(manifest | {"tables": tables}))
+            self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
+            self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
+        return self._store.manifest(*key)
+
+    def discard(self) -> None:
+        self._tables.clear()
+
+
+def with_seal(manifest: Manifest) -> Manifest:
+    """A manifest with the digest of all else in it, so that no part of it is changed unseen."""
+    rest = {name: value for name, value in manifest.items() if name != "seal"}
+    return rest | {"seal": digest(rest).hex()}
+
+
+def check_store(store: Any) -> None:
+    """Refuses what is no store.
+
+    Raises:
+        SpecError: such as for the path of one.
+    """
+    if not hasattr(store, "manifest") or not hasattr(store, "draft"):
+        raise SpecError(f"{store!r} is no store; give MemoryStore(), or DirectoryStore(path) for a folder")
+
+
+def check_name(name: str) -> str:
+    """A name as it is, if it can be one.
+
+    Raises:
+        SpecError: it is empty, blank or holds control characters.
+    """
+    if not name.strip():
+        raise SpecError(f"a name may not be empty or blank: {name!r}")
+    if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in name):
+        raise SpecError(f"a name may not hold control characters: {name!r}")
+    return name
+
+
+def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]:
+    """The (kind, id) that a name, an id or the beginning of one (four digits at least) stands for.
+
+    A name of several kinds stands for the first of `KINDS`. A dataset's name, which is in its manifest alone, stands
+    for it where nothing else is called or begins so.
+
+    Raises:
+        NotFound: nothing does, or several do; the message lists them.
+    """
+    kinds = (kind,) if kind else KINDS
+    named = [(ref.kind, ref.id) for ref in store.refs() if ref.name == text and ref.kind in kinds]
+    if named:
+        return min(named, key=lambda found: kinds.index(found[0]))
+    found = [(k, id) for k in kinds for id in store.ids(k) if len(text) >= 4 and id.startswith(text.lower())]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFound(f"{text!r} stands for several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
+    datasets = list(_datasets_named(store, text)) if "datasets" in kinds else []
+    if len(datasets) == 1:
+        return "datasets", datasets[0]
+    if datasets:
+        raise NotFound(f"{text!r} stands for several datasets: {', '.join(datasets)}; give the first digits of one")
+    others = [ref.kind[:-1] for ref in store.refs() if ref.name == text]
+    if kind and others:
+        raise NotFound(f"no {kind[:-1]} is called {text!r}, but {' and '.join(others)}; see `evaluand list`")
+    raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids (four digits at least)")
+
+
+def _datasets_named(store: Store, name: str) -> Iterator[str]:
+    for id in store.ids("datasets"):
+        with suppress(EngineError):  # one that is damaged has no name
+            if store.manifest("datasets", id).get("name") == name:
+                yield id
+
+
+def exists(store: Store, kind: str, id: str) -> bool:
+    """Whether the store has the artifact, open or sealed."""
+    try:
+        store.manifest(kind, id)
+    except NotFound:
+        return False
+    return True
+
+
+def begin(
+    store: Store,
+    kind: str,
+    spec: Mapping[str, Any],
+    *,
+    name: str | None,
+    again: Callable[[str], bool],
+    resume: str | None,
+    about: Callable[[], Manifest],
+) -> Manifest:
+    """The manifest of the attempt at a spec that is to be worked on: sealed already, open, or opened now.
+
+    Args:
+        name: what shall stand for it.
+        again: whether a further attempt is wanted, given the id of the last.
+        resume: the id of the one attempt that must be continued.
+        about: the rest of the manifest, asked for only where there is work to do.
+
+    Raises:
+        SpecError: `resume` is no attempt at this spec.
+    """
+    id, attempt = _attempt(store, kind, spec, again, resume)
+    if store.is_sealed(kind, id):
+        manifest = store.manifest(kind, id)
+    else:
+        head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
+        manifest = store.open(head | about() | {"created": now()})
+    if name is not None:
+        store.refer(name, kind, id)
+    return manifest
+
+
+def at_once(
+    kind: str,
+    id: str,
+    spec: Mapping[str, Any],
+    name: str | None,
+    *,
+    digest: str,
+    counts: Mapping[str, int],
+    provenance: Mapping[str, Any],
+) -> Manifest:
+    """The manifest of an artifact that is made in one go and never open."""
+    head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": 0, "created": now()}
+    return head | {"digest": digest, "counts": counts, "provenance": provenance}
+
+
+@contextmanager
+def drafted(store: Store, kind: str, id: str) -> Iterator[Draft]:
+    """A draft that is thrown away where making it fails."""
+    draft = store.draft(kind, id)
+    try:
+        yield draft
+    except BaseException:
+        draft.discard()
+        raise
+
+
+@contextmanager
+def journalled(kind: str, id: str) -> Iterator[None]:
+    """Around the reading of journal records: what does not fit them is damage of the journal.
+
+    Raises:
+        EngineError: the journal holds what was never written there.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise EngineError(f"the journal of {kind[:-1]} {id} holds what was never written there: {error}") from error
+
+
+def _attempt(
+    store: Store, kind: str, spec: Mapping[str, Any], again: Callable[[str], bool], resume: str | None
+) -> tuple[str, int]:
+    """The id and number of the attempt."""
+    made = attempts(store, kind, spec)
+    if resume:
+        if resume not in made:
+            raise SpecError(
+                f"{kind} {resume} cannot be resumed: its code, data or settings are not what they were when it began;"
+                " start it again with `evaluand run`"
+            )
+        return resume, made.index(resume)
+    if made and not again(made[-1]):
+        return made[-1], len(made) - 1
+    return artifact_id(kind, spec, len(made)), len(made)
+
+
+def attempts(store: Store, kind: str, spec: Mapping[str, Any]) -> list[str]:
+    """The ids of all attempts at a spec, the last one last."""
+    numbered = (artifact_id(kind, spec, number) for number in count())
+    return list(takewhile(lambda id: exists(store, kind, id), numbered))
+
+
+def now() -> str:
+    """The present moment as manifests write it: UTC, microseconds."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="microseconds")

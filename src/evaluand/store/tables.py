@@ -1,0 +1,330 @@
+"""The tables of the path: their key, their statuses and their Arrow schemas, in one place.
+
+    examples     one row per example: `_index_`, `_digest_` and the native columns, whose roles stand in the schema
+    responses    one row per example and replication: what the task gave, or how it failed
+    spans        what happened inside the calls
+    scores/NAME  one row per response (and target): what a scorer gave
+    metrics      one row per metric and group: what everything comes to
+    disparities  one row per metric and way of grouping: how far groups lie apart
+    curves       points of ROC and other curves, and cells of confusion matrices, for reports
+    pairs        one row per two evaluations compared by a metric; `ranking` and `flips` belong to it
+
+The key of a row is `_index_` (which example), `replication` (which repeat), `_response_index_` (which of several
+answers) and `target` (which of several things expected). A text column that holds canonical JSON carries
+`evaluand: json` in its field's metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from evaluand.core.errors import SpecError
+from evaluand.store.store import Draft
+
+INDEX: Final = "_index_"
+RESPONSE_INDEX: Final = "_response_index_"
+DIGEST: Final = "_digest_"
+
+COMPLETED: Final = "completed"
+SCORED: Final = "scored"
+FAILED: Final = "failed"
+ABSTAINED: Final = "abstained"
+SKIPPED: Final = "skipped"
+RESPONSE_STATUSES: Final = (COMPLETED, FAILED, SKIPPED)
+SCORE_STATUSES: Final = (SCORED, FAILED, ABSTAINED, SKIPPED)
+
+BATCH_ROWS: Final = 4096
+BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts fill no memory
+
+SHARD_ROWS: Final = 65_536
+"""Aggregation shards have borders at multiples of this `_index_`, so any number of workers gives the same bytes."""
+
+_JSON: Final = {"evaluand": "json"}
+
+
+def json_field(name: str) -> pa.Field:
+    """A text field that holds canonical JSON."""
+    return pa.field(name, pa.string(), metadata=_JSON)
+
+
+def is_json(field: pa.Field) -> bool:
+    """Whether a field holds canonical JSON."""
+    return bool(field.metadata) and field.metadata.get(b"evaluand") == b"json"
+
+
+RESPONSE_ITEM: Final = pa.struct([pa.field(RESPONSE_INDEX, pa.int64()), json_field("value")])
+
+ERROR: Final = pa.struct([(name, pa.string()) for name in ("type", "message", "code", "place")])
+
+RESPONSES: Final = pa.schema(
+    [
+        pa.field(INDEX, pa.int64(), nullable=False),
+        pa.field("replication", pa.int32(), nullable=False),
+        pa.field("fold", pa.int32()),
+        pa.field("digest", pa.binary(16), nullable=False),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("error", ERROR),
+        pa.field("responses", pa.list_(RESPONSE_ITEM)),
+        pa.field("n_responses", pa.int32(), nullable=False),
+        pa.field("attempts", pa.int32(), nullable=False),
+        pa.field(
+            "usage",
+            pa.struct(
+                [
+                    ("input_tokens", pa.int64()),
+                    ("output_tokens", pa.int64()),
+                    ("cost", pa.float64()),
+                    ("currency", pa.string()),
+                    ("model", pa.string()),
+                ]
+            ),
+        ),
+        pa.field("started", pa.timestamp("us", "UTC")),
+        pa.field("duration", pa.duration("us")),
+    ]
+)
+"""`digest` is that of what the task could see of the example; `responses` null is no answer, `[]` an empty answer.
+`place` of an error is where in first-party code it arose: `app.py:11 in lookup`. `started` and
+`duration` are null of calls that were logged without."""
+
+SPANS: Final = pa.schema(
+    [
+        pa.field(INDEX, pa.int64(), nullable=False),
+        pa.field("replication", pa.int32(), nullable=False),
+        pa.field("span", pa.int32(), nullable=False),
+        pa.field("parent", pa.int32()),
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("start", pa.duration("us"), nullable=False),
+        pa.field("duration", pa.duration("us")),
+        pa.field("status", pa.string(), nullable=False),
+        json_field("input"),
+        json_field("output"),
+        json_field("attributes"),
+        json_field("events"),
+    ]
+)
+"""`start` counts from the row's `started`; `duration` null is a span left open or, where it has a
+status, one that was logged without its times. Span 0 is the call itself."""
+
+METRICS: Final = pa.schema(
+    [
+        pa.field("evaluation", pa.int32(), nullable=False),
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("run_digest", pa.string(), nullable=False),
+        pa.field("target", pa.string()),
+        pa.field("by", pa.map_(pa.string(), pa.string()), nullable=False),
+        pa.field("value", pa.float64()),
+        json_field("data"),
+        pa.field("reason", pa.string()),
+        pa.field("low", pa.float64()),
+        pa.field("high", pa.float64()),
+        pa.field("worst", pa.float64()),
+        pa.field("best", pa.float64()),
+        pa.field("n", pa.int64(), nullable=False),
+        pa.field("n_scored", pa.int64(), nullable=False),
+        pa.field("n_failed", pa.int64(), nullable=False),
+        pa.field("n_abstained", pa.int64(), nullable=False),
+        pa.field("n_skipped", pa.int64(), nullable=False),
+    ]
+)
+"""`evaluation` counts the evaluations aggregated, from 0; `run_digest` is that of the run that was graded."""
+
+_GROUP: Final = pa.map_(pa.string(), pa.string())
+
+DISPARITIES: Final = pa.schema(
+    [
+        pa.field("evaluation", pa.int32(), nullable=False),
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("run_digest", pa.string(), nullable=False),
+        pa.field("target", pa.string()),
+        pa.field("over", pa.list_(pa.string()), nullable=False),
+        pa.field("disparity", pa.string(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("value", "low", "high")),
+        pa.field("reason", pa.string()),
+        pa.field("lowest", _GROUP),
+        pa.field("highest", _GROUP),
+        pa.field("n_groups", pa.int64(), nullable=False),
+        pa.field("small", pa.list_(_GROUP), nullable=False),
+        pa.field("undefined", pa.list_(_GROUP), nullable=False),
+        pa.field("decided_by", pa.string()),
+    ]
+)
+"""How far the groups of a metric lie apart; `over` are the attributes they are made by, and `decided_by` is the metric,
+of several, whose groups lie so far apart."""
+
+CURVES: Final = pa.schema(
+    [
+        pa.field("evaluation", pa.int32(), nullable=False),
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("run_digest", pa.string(), nullable=False),
+        pa.field("target", pa.string()),
+        pa.field("by", _GROUP, nullable=False),
+        pa.field("curve", pa.string(), nullable=False),
+        pa.field("part", pa.string()),
+        pa.field("label", pa.string()),
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("x", "y")),
+        *(pa.field(name, pa.float64()) for name in ("low", "high", "threshold")),
+        pa.field("n", pa.float64(), nullable=False),
+    ]
+)
+"""Points of what metrics have to draw, curve by curve and part by part; see `evaluand.metrics.base.curves` for what
+stands in them. `part` is the class a curve is of, in a confusion matrix the truth; `label` is there the prediction;
+`n` are rows, or their weight."""
+
+PAIRS: Final = pa.schema(
+    [
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("direction", pa.string()),
+        pa.field("share", pa.bool_(), nullable=False),
+        pa.field("target", pa.string()),
+        *(pa.field(name, pa.int32(), nullable=False) for name in ("a", "b")),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("n", "n_used", "n_a_missing", "n_b_missing")),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("n_skipped", "n_only_a", "n_only_b")),
+        *(pa.field(name, pa.list_(pa.string()), nullable=False) for name in ("only_a", "only_b")),
+        pa.field("clusters", pa.int64()),
+        pa.field("binary", pa.bool_(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("value_a", "value_b", "difference", "low", "high")),
+        pa.field("interval", pa.string(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("bootstrap_low", "bootstrap_high", "worst", "best", "p")),
+        pa.field("test", pa.string(), nullable=False),
+        pa.field("p_permutation", pa.float64()),
+        pa.field("permutation", pa.string(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("p_holm", "p_benjamini_hochberg")),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("won", "tied", "lost")),
+        *(pa.field(name, pa.float64()) for name in ("effect", "detectable")),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""`a` and `b` count the evaluations compared, from 0; `share` says that values lie between 0 and 1; `only_a` and
+`only_b` are the ids of the first examples that only one side has."""
+
+RANKING: Final = pa.schema(
+    [
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("target", pa.string()),
+        pa.field("evaluation", pa.int32(), nullable=False),
+        pa.field("value", pa.float64()),
+        pa.field("n", pa.int64(), nullable=False),
+        pa.field("letters", pa.string(), nullable=False),
+    ]
+)
+"""Best first, over the rows that all have; evaluations that share a letter cannot be told apart."""
+
+FLIPS: Final = pa.schema(
+    [
+        pa.field("pair", pa.int32(), nullable=False),
+        pa.field("flip", pa.string(), nullable=False),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("index_a", "index_b")),
+        pa.field("replication", pa.int32(), nullable=False),
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("value_a", "value_b")),
+    ]
+)
+"""`pair` counts the rows of `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the `_index_` of
+the example in the dataset of either side."""
+
+_COLUMN_TYPES: Final[Mapping[str, Any]] = {
+    "string": pa.string(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "bool": pa.bool_(),
+    "labels": pa.list_(pa.string()),
+    "numbers": pa.list_(pa.float64()),
+    "scores": pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())])),
+}
+
+
+def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
+    """The schema of a scorer's table.
+
+    Args:
+        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `json`, `labels` (lists of
+            text), `numbers` (a list) or `scores` (label → number).
+
+    Raises:
+        SpecError: a column has no such type, or the name of one that every table has.
+    """
+    return pa.schema([*_SCORES, *(_column(name, kind) for name, kind in columns.items())])
+
+
+_SCORES: Final = pa.schema(
+    [
+        pa.field(INDEX, pa.int64(), nullable=False),
+        pa.field("replication", pa.int32(), nullable=False),
+        pa.field("fold", pa.int32()),
+        pa.field(RESPONSE_INDEX, pa.int64()),
+        pa.field("target", pa.string()),
+        pa.field("digest", pa.binary(16), nullable=False),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("value", pa.float64()),
+        pa.field("label", pa.string()),
+        json_field("data"),
+        pa.field("explanation", pa.string()),
+        json_field("usage"),
+    ]
+)
+
+
+def _column(name: str, kind: str) -> pa.Field:
+    if name in _SCORES.names:
+        raise SpecError(f"column {name!r}: the scores of every scorer have a column of that name; choose another")
+    if kind == "json":
+        return json_field(name)
+    if kind not in _COLUMN_TYPES:
+        raise SpecError(f"column {name!r}: no type is called {kind!r}; known: json, {', '.join(_COLUMN_TYPES)}")
+    return pa.field(name, _COLUMN_TYPES[kind])
+
+
+class Rows:
+    """Rows of a table on their way into a draft, gathered until they make a batch.
+
+    Args:
+        schema: of the table.
+        makers: how some columns are made of their values; Arrow makes the others.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, makers: Mapping[str, Callable[[Sequence[Any]], pa.Array]] | None = None
+    ) -> None:
+        self._schema = schema
+        self._makers = makers or {}
+        self._rows: list[tuple[Any, ...]] = []
+        self._characters = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the rows make a batch."""
+        return len(self._rows) >= BATCH_ROWS or self._characters >= BATCH_CHARACTERS
+
+    def add(self, row: tuple[Any, ...], characters: int = 0) -> None:
+        """Adds a row, which holds so much text."""
+        self._rows.append(row)
+        self._characters += characters
+
+    def flush(self, draft: Draft, table: str) -> None:
+        """Gives the rows to the draft, if there are any."""
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            arrays = [
+                self._makers[field.name](column) if field.name in self._makers else pa.array(column, field.type)
+                for column, field in zip(columns, self._schema, strict=True)
+            ]
+            draft.append(table, pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+            self._rows.clear()
+            self._characters = 0

@@ -1,0 +1,287 @@
+"""Traces in a file, one line per step, which a trace whose process died leaves readable.
+
+The lines are those of the Pharia SDKs: `{"trace_id", "entry_type", "entry"}` with the types StartTask, StartSpan,
+PlainEntry, EndSpan and EndTask. What these have no place for stands in the entry under names of ours, which their
+readers pass over: `kind` and `attributes`, and `input` and `output` of spans that are no task's. Several processes may
+write into one file: a line is appended in one step.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, cast
+from uuid import UUID
+
+import orjson
+from orjson import Fragment
+
+from evaluand.core.errors import DataError, Doubt, EngineError, Fault
+from evaluand.trace import Span, Trace, Watcher, nanoseconds, stack_trace
+from evaluand.trace.export import ErrorValue, ExportedSpan, ExportedSpanList, at, json_text
+from evaluand.trace.tracers.in_memory import ENTRIES, InMemorySpan, InMemoryTracer
+from evaluand.trace.tracers.recording import RecordingTracer
+
+
+class TracerLogEntryFailed(EngineError):
+    """A line of a trace could not be written."""
+
+    def __init__(self, error_message: str, id: str) -> None:
+        super().__init__(f"the trace {id} could not be written: {error_message}")
+
+
+class FileTracer(RecordingTracer):
+    """Writes every step into a file as it is taken: opened, logged, closed.
+
+    Attributes set on an open span and its output are written when it is closed, since the lines know no other place.
+
+    Attributes:
+        stack_traces: whether stack traces are written with exceptions.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "trace.jsonl"
+        >>> with FileTracer(path).task_span("answer", "q") as task_span:
+        ...     task_span.log("hits", 3)
+        >>> FileTracer(path).traces().entries[0].entries[0].value
+        3
+    """
+
+    def __init__(self, log_file_path: str | os.PathLike[str], *, stack_traces: bool = False) -> None:
+        self._path = Path(log_file_path)
+        self.stack_traces = stack_traces
+        self._lines = _Lines(self._path, stack_traces)
+
+    @property
+    def watchers(self) -> Sequence[Watcher]:
+        return (self._lines,)
+
+    def traces(self, trace_id: str | None = None) -> InMemoryTracer:
+        """What the file holds, of all traces or of one; spans that were never closed are open.
+
+        Raises:
+            DataError: the file is missing, or a line in its midst is not that of a trace.
+        """
+        return read_traces(self._path, trace_id)
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        return self.traces().export_for_viewing()
+
+    def convert_file_for_viewing(self, file_path: str | os.PathLike[str]) -> None:
+        """Writes the spans as `export_for_viewing` tells them, one list of all."""
+        exported = ExportedSpanList(root=self.export_for_viewing())
+        Path(file_path).write_text(exported.model_dump_json(), encoding="utf-8")
+
+
+def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> InMemoryTracer:
+    """The traces in a file of `FileTracer` or of the Pharia SDKs; see `FileTracer.traces`."""
+    tracer = InMemoryTracer()
+    reader = _Reader(tracer)
+    cut, refused = False, list[Fault]()
+    for number, line in _lines(Path(path)):
+        where = f"{os.fspath(path)}:{number}"
+        try:
+            parsed = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            if reader.none_read and not _BEGINNING.startswith(line[: len(_BEGINNING)].rstrip()):
+                refused.append(Fault(where, "not a line of a trace, which is JSON; is it another file?"))
+                if len(refused) > 1:
+                    break
+                cut = True
+                continue
+            cut = True
+            warnings.warn(f"{where}: the line was cut off, as by a process that died; left out", Doubt, stacklevel=3)
+            continue
+        try:
+            if trace_id is None or parsed["trace_id"] == trace_id:
+                reader.read(parsed["entry_type"], parsed["entry"], parsed["trace_id"])
+        except _UnknownSpan as error:
+            if not cut:
+                raise DataError(Fault(where, f"not a line of a trace: {error.args[0]!r} is missing")) from None
+            warnings.warn(f"{where}: of a span whose line was cut off; left out", Doubt, stacklevel=3)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(Fault(where, f"not a line of a trace: {_fault(error)}")) from None
+        if refused and reader.none_read:
+            warnings.warn(f"{refused[0].where}: the line was cut off; left out", Doubt, stacklevel=3)
+        reader.none_read = False
+    if refused and reader.none_read:
+        raise DataError(refused[0])
+    return tracer
+
+
+class _Lines(Watcher):
+    """Appends a line for each step."""
+
+    __slots__ = ("_file", "_lock", "_open", "_path", "_process", "_stack_traces")
+
+    def __init__(self, path: Path, stack_traces: bool) -> None:
+        self._path, self._stack_traces = path, stack_traces
+        self._file: int | None = None
+        self._open = 0  # spans; the file is held open as long as one of them is
+        self._lock, self._process = threading.Lock(), os.getpid()
+
+    def opened(self, span: Span) -> None:
+        entry = {"uuid": span.id, "parent": span.parent_id or span.id, "name": span.name, "start": at(span.start_ns)}
+        is_task = span.kind == "task"
+        if is_task or span._input is not None:
+            entry["input"] = _written(span._input)
+        if span.kind not in ("span", "task"):
+            entry["kind"] = span.kind
+        _put_attributes(entry, span)
+        self._append(span, "StartTask" if is_task else "StartSpan", entry | {"trace_id": span._trace.id}, opens=1)
+
+    def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
+        message, time_ns, value = event
+        entry = {"message": message, "value": _written(value), "timestamp": at(time_ns), "parent": span.id}
+        self._append(span, "PlainEntry", entry | {"trace_id": span._trace.id})
+
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
+        _, time_ns, told = event
+        message = told["message"]
+        where = stack_trace(error) if self._stack_traces else ""
+        value = {"error_type": type(error).__qualname__, "message": message, "stack_trace": where}
+        self.logged(span, (message, time_ns, value))
+
+    def closed(self, span: Span) -> None:
+        entry = {"uuid": span.id, "end": at(span.end_ns or 0)}
+        is_task = span.kind == "task"
+        if is_task or span._output is not None:
+            entry["output"] = _written(span._output)
+        entry["status_code"] = "ERROR" if span.status == "error" else "OK"
+        _put_attributes(entry, span)
+        self._append(span, "EndTask" if is_task else "EndSpan", entry, opens=-1)
+
+    def _append(self, span: Span, kind: str, entry: Mapping[str, Any], opens: int = 0) -> None:
+        line = {"trace_id": span._trace.id, "entry_type": kind, "entry": entry}
+        try:
+            text = orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
+        except TypeError:  # a name that came from elsewhere
+            text = json_text(line) + b"\n"
+        if self._process != os.getpid():  # a lock that was held when the process was forked stays held
+            self._lock, self._process = threading.Lock(), os.getpid()
+        try:
+            with self._lock:
+                self._write(text)
+                self._open += opens
+                if self._open <= 0:
+                    self._close()
+        except OSError as error:
+            self._open += min(opens, 0)  # a span that was not opened is not closed either
+            raise TracerLogEntryFailed(f"{self._path}: {error.strerror}", str(span._trace.id)) from None
+
+    def _write(self, text: bytes) -> None:
+        if self._file is None:
+            self._file = _appended(self._path)
+        try:
+            written = os.write(self._file, text)
+            while written < len(text):
+                written += os.write(self._file, text[written:])
+        except OSError:
+            self._close()  # when it is opened again, a line that was cut is ended
+            raise
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    __del__ = _close
+
+
+_BEGINNING: Final = b'{"trace_id"'
+
+
+def _appended(path: Path) -> int:
+    """The file, made ready for another line: a process that died may have left half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    size = os.fstat(file).st_size
+    if size and os.pread(file, 1, size - 1) != b"\n":
+        os.write(file, b"\n")
+    return file
+
+
+def _written(value: Any) -> Any:
+    return value if value is None or type(value) in (bool, int) else Fragment(json_text(value))
+
+
+def _put_attributes(entry: dict[str, Any], span: Span) -> None:
+    if span.has_attributes:
+        entry["attributes"] = Fragment(json_text(span.attributes))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with path.open("rb") as file:
+            yield from ((number, line) for number, line in enumerate(file, 1) if not line.isspace())
+    except OSError as error:
+        raise DataError(Fault(os.fspath(path), f"cannot be read: {error.strerror}")) from None
+
+
+def _fault(error: Exception) -> str:
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+
+
+class _UnknownSpan(Exception):
+    """A line is of a span that no line began."""
+
+
+class _Reader:
+    """Makes spans of the lines of a file."""
+
+    def __init__(self, tracer: InMemoryTracer) -> None:
+        self.tracer = tracer
+        self.spans: dict[str, InMemorySpan] = {}
+        self.none_read = True
+
+    def read(self, kind: str, entry: Mapping[str, Any], trace_id: str) -> None:
+        if kind in ("StartTask", "StartSpan"):
+            self._start(entry, trace_id, kind == "StartTask")
+        elif kind in ("EndTask", "EndSpan"):
+            self._end(self._span(entry["uuid"]), entry)
+        elif kind == "PlainEntry":
+            self._log(self._span(entry["parent"]), entry)
+        else:
+            raise ValueError(f"the entry_type {kind!r} is unknown")
+
+    def _span(self, id: str) -> InMemorySpan:
+        try:
+            return self.spans[id]
+        except KeyError:
+            raise _UnknownSpan(id) from None
+
+    def _start(self, entry: Mapping[str, Any], trace_id: str, is_task: bool) -> None:
+        above = self.spans.get(entry["parent"])
+        if above is None:
+            trace = Trace(kinds=self.tracer.kinds, watchers=self.tracer.watchers)
+            trace._id = UUID(trace_id)
+        else:
+            trace = above._trace
+        kind = "task" if is_task else entry.get("kind", "span")
+        attributes, started = entry.get("attributes") or {}, _time(entry["start"])
+        span = trace.kinds[is_task](trace, above, entry["name"], kind, entry.get("input"), attributes, started)
+        span._id = UUID(entry["uuid"])
+        self.spans[entry["uuid"]] = cast(InMemorySpan, span)
+
+    def _log(self, span: InMemorySpan, entry: Mapping[str, Any]) -> None:
+        message, value = entry["message"], entry["value"]
+        if isinstance(value, dict) and value.keys() == ErrorValue.model_fields.keys() and value["message"] == message:
+            told = {"type": value["error_type"], "message": message}
+            message, value = "exception", told | ({"stack_trace": value["stack_trace"]} if value["stack_trace"] else {})
+        event = message, nanoseconds(_time(entry["timestamp"])), value
+        span._events.append(event)
+        ENTRIES.logged(span, event)
+
+    def _end(self, span: InMemorySpan, entry: Mapping[str, Any]) -> None:
+        span._output = entry.get("output")
+        span._attributes.update(entry.get("attributes") or {})
+        span._status = 2 if entry["status_code"] == "ERROR" else 1
+        span.end_ns = nanoseconds(_time(entry["end"]))
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,238 @@
+"""Traces kept in memory, to be looked at in a terminal, a notebook or a test."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Self
+from uuid import uuid4
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+from rich.tree import Tree
+
+from evaluand.trace import Event, Span, Trace, Watcher
+from evaluand.trace.export import Context, ErrorValue, ExportedSpan, LogEntry, at, one_line, panel, told
+from evaluand.trace.tracers.recording import RecordedSpan, RecordedTaskSpan, RecordingTracer
+from evaluand.trace.tree import label
+
+HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
+
+
+class InMemoryTracer(RecordingTracer):
+    """Keeps every trace that is opened on it.
+
+    Attributes:
+        entries: the spans opened on the tracer itself, each of which began a trace.
+        stack_traces: whether stack traces are kept with exceptions.
+
+    Example:
+        >>> tracer = InMemoryTracer()
+        >>> with tracer.task_span("answer", "Who wrote Emma?") as task_span:
+        ...     task_span.log("hits", 3)
+        ...     task_span.record_output("Jane Austen")
+        >>> tracer.entries[0].output, tracer.entries[0].entries[0].value
+        ('Jane Austen', 3)
+    """
+
+    def __init__(self, *, stack_traces: bool = False) -> None:
+        self.entries: list[InMemorySpan] = []
+        self.stack_traces = stack_traces
+
+    @property
+    def watchers(self) -> Sequence[Watcher]:
+        return ENTRIES, _Roots(self.entries)
+
+    @property
+    def kinds(self) -> tuple[type[InMemorySpan], type[InMemoryTaskSpan]]:
+        return InMemorySpan, InMemoryTaskSpan
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        return [exported for entry in self.entries for exported in entry.export_for_viewing()]
+
+    def _rich_render_(self) -> Tree:
+        return _trees(self.entries, _bare)
+
+    def __rich__(self) -> Tree:
+        return _trees(self.entries, label)
+
+    def _repr_html_(self) -> str:
+        return _html(self.__rich__())
+
+
+class _Alone(ABCMeta):
+    """Lets a span be made by its name, as the Pharia SDKs do; it then begins a trace."""
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        if args and isinstance(args[0], Trace):
+            return super().__call__(*args, **named)
+        return cls._alone(*args, **named)  # type: ignore[attr-defined]
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        return inspect.signature(cls._alone)  # type: ignore[attr-defined]
+
+
+class InMemorySpan(RecordedSpan, metaclass=_Alone):
+    """A span in memory, with what happened in it in order.
+
+    Example:
+        >>> with InMemorySpan("step") as step:
+        ...     step.log("hits", 3)
+        >>> step.entries[0].value
+        3
+    """
+
+    __slots__ = ("_entries",)
+
+    @classmethod
+    def _alone(cls, name: str, context: Context | None = None, start_timestamp: datetime | None = None) -> Self:
+        return cls._root(name, "span", None, context, start_timestamp)
+
+    @classmethod
+    def _root(cls, name: str, kind: str, input: Any, context: Context | None, started: datetime | None) -> Self:
+        trace = Trace(kinds=(InMemorySpan, InMemoryTaskSpan), watchers=(ENTRIES,))
+        span: Self = cls(trace, None, name, kind, input, {}, started)
+        if context is not None:
+            trace._id, span._id = context.trace_id, uuid4()
+        return span
+
+    def __init__(
+        self,
+        trace: Trace,
+        above: Span | None,
+        name: str,
+        kind: str,
+        input: Any,
+        attributes: Mapping[str, Any],
+        timestamp: datetime | None = None,
+    ) -> None:
+        self._entries: list[InMemorySpan | tuple[str, int, Any]] = []
+        super().__init__(trace, above, name, kind, input, attributes, timestamp)
+
+    @property
+    def entries(self) -> list[LogEntry | InMemorySpan]:
+        """What was logged and which spans were opened, in order."""
+        trace_id = self._trace.id
+        return [_log_entry(entry, trace_id) if type(entry) is tuple else entry for entry in self._entries]  # type: ignore[misc]
+
+    @property
+    def start_timestamp(self) -> datetime:
+        """When it was opened."""
+        return at(self.start_ns)
+
+    @property
+    def end_timestamp(self) -> datetime | None:
+        """When it was closed; None while it is open."""
+        return None if self.end_ns is None else at(self.end_ns)
+
+    def _rich_render_(self) -> Tree:
+        return _tree(self, _bare)
+
+    def __rich__(self) -> Tree:
+        return _tree(self, label)
+
+    def _repr_html_(self) -> str:
+        return _html(self.__rich__())
+
+
+class InMemoryTaskSpan(InMemorySpan, RecordedTaskSpan):
+    """The span of a task call in memory."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _alone(  # type: ignore[override]
+        cls, name: str, input: Any, context: Context | None = None, start_timestamp: datetime | None = None
+    ) -> Self:
+        return cls._root(name, "task", input, context, start_timestamp)
+
+
+class _Entries(Watcher):
+    """Puts what happens in a span among its entries."""
+
+    __slots__ = ()
+
+    def opened(self, span: Span) -> None:
+        if isinstance(span._above, InMemorySpan) and isinstance(span, InMemorySpan):
+            span._above._entries.append(span)
+
+    def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
+        if isinstance(span, InMemorySpan):
+            span._entries.append(event)
+
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
+        self.logged(span, event)
+
+
+class _Roots(Watcher):
+    """Puts the root of each trace among the entries of the tracer."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: list[InMemorySpan]) -> None:
+        self.entries = entries
+
+    def opened(self, span: Span) -> None:
+        if span._above is None and isinstance(span, InMemorySpan):
+            self.entries.append(span)
+
+
+ENTRIES = _Entries()
+
+
+def _log_entry(event: tuple[str, int, Any], trace_id: Any) -> LogEntry:
+    message, time_ns, value = told(Event(*event))
+    return LogEntry(message=message, value=value, timestamp=at(time_ns), trace_id=trace_id)
+
+
+def _trees(tops: Iterable[InMemorySpan], named: Callable[[Span], str]) -> Tree:
+    tree = Tree("Trace")
+    for top in tops:
+        tree.add(_tree(top, named))
+    return tree
+
+
+def _tree(top: InMemorySpan, named: Callable[[Span], str]) -> Tree:
+    """What happened in a span, as branches; not recursive, since agents nest deeply."""
+    tree = Tree(Text(named(top)))
+    waiting = [(top, tree)]
+    while waiting:
+        span, branch = waiting.pop()
+        is_task = span.kind == "task"
+        if is_task or span.input is not None:
+            branch.add(panel("Input", span.input))
+        if span.has_attributes:
+            branch.add(panel("Attributes", span.attributes))
+        for entry in span._entries:
+            if isinstance(entry, InMemorySpan):
+                below = Tree(Text(named(entry)))
+                branch.children.append(below)
+                waiting.append((entry, below))
+            else:
+                branch.add(_panel(entry))
+        if span.output is not None or (is_task and span.status == "ok"):
+            branch.add(panel("Output", span.output))
+    return tree
+
+
+def _panel(event: tuple[str, int, Any]) -> Panel:
+    message, _, value = told(Event(*event))
+    if isinstance(value, ErrorValue):
+        value = value.model_dump(exclude=None if value.stack_trace else {"stack_trace"})
+    return panel(message, value)
+
+
+def _bare(span: Span) -> str:
+    """What the Pharia SDKs call a branch."""
+    return one_line(span.name) + (" (open)" if span.end_ns is None else "")
+
+
+def _html(tree: Tree) -> str:
+    console = Console(record=True, file=io.StringIO(), width=100)
+    console.print(tree)
+    return console.export_html(inline_styles=True, code_format=HTML)

@@ -1,0 +1,51 @@
+"""Short names of objectives, as files of fairical have them: `acc`, `eod+race`, `minmaxd+f1+race`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaluand.metrics.stats.disparity import Kind
+
+UTILITIES: Final = {
+    "fpr": "false_positive_rate",
+    "tpr": "recall",
+    "tnr": "specificity",
+    "fnr": "false_negative_rate",
+    "roc_auc": "roc_auc",
+    "prec": "precision",
+    "rec": "recall",
+    "avg_prec": "average_precision",
+    "f1": "f_beta",
+    "acc": "accuracy",
+    "bal_acc": "balanced_accuracy",
+}
+"""Utility → the kind of metric."""
+
+FAIRNESS: Final[dict[str, tuple[str, Kind]]] = {
+    "dpd": ("demographic_parity", "difference"),
+    "dpr": ("demographic_parity", "ratio"),
+    "eod": ("equalized_odds", "difference"),
+    "eor": ("equalized_odds", "ratio"),
+}
+"""Fairness, which is followed by + and an attribute → what lies apart, and how."""
+
+WITHIN: Final[dict[str, Kind]] = {"minmaxd": "difference", "minmaxr": "ratio"}
+"""What is followed by + and a utility, and by + and an attribute."""
+
+
+def meant(short: str) -> str | None:
+    """What a short name is in full; None for what is none.
+
+    Example:
+        >>> meant("acc"), meant("eod+sex"), meant("minmaxr+f1+sex")
+        ('accuracy', 'equalized_odds difference by sex', 'f_beta ratio by sex')
+    """
+    head, *rest = short.split("+")
+    if head in UTILITIES and not rest:
+        return UTILITIES[head]
+    if head in FAIRNESS and len(rest) < 2:
+        metric, kind = FAIRNESS[head]
+        return f"{metric} {kind} by {(rest or ['ATTRIBUTE'])[0]}"
+    if head in WITHIN and len(rest) == 2 and rest[0] in UTILITIES:
+        return f"{UTILITIES[rest[0]]} {WITHIN[head]} by {rest[1]}"
+    return None
