@@ -40,7 +40,7 @@ demo-rag: $(MODEL) ## Judge an app that answers from a handbook, with a small la
 	@echo; $(BIN)/evaluand report guide/meaning --store examples/rag/.evaluand -o examples/rag/report.html
 
 model: $(MODEL) ## Install a small language model (126 MB to fetch, 196 MB on disk) and test the tasks that ask one
-	@$(BIN)/python -m pytest -q -k real_model tests/test_sample_tasks.py $(ARGS)
+	@$(BIN)/python -m pytest -q -k real_model tests/run/test_sample_tasks.py $(ARGS)
 
 $(MODEL): $(STAMP)
 	@echo "installing a small language model (126 MB, once)"

@@ -1,0 +1,253 @@
+"""What is removed from a store, and what never is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.commands import Folder
+
+from evaluand.data.dataset import Dataset
+from evaluand.report.verification import verify
+from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
+
+DAY = 86400.0
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from evaluand.data.dataset import Dataset
+from evaluand.run.runner import Runner
+from evaluand.store.directory import DirectoryStore
+from evaluand.run.task import task
+
+folder = Path(sys.argv[1])
+
+@task(version="1")
+def slow(i):
+    (folder / "begun").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.01)
+    return i
+
+run = Runner(DirectoryStore(folder / "store")).run(slow, Dataset.from_rows([{"input": i} for i in range(3)]))
+print(run.counts)
+"""
+
+
+def grow_old(path: Path, days: float = 3) -> None:
+    """Makes everything below look unchanged for days."""
+    then = time.time() - days * DAY
+    for place in (path, *path.rglob("*")):
+        os.utime(place, (then, then), follow_symlinks=False)
+
+
+def dead_process() -> int:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def tree(folder: Folder) -> set[Path]:
+    return {p.relative_to(folder.path) for p in (folder.path / "store").rglob("*") if "catalog" not in p.name}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.done("run", made.experiment())
+    return made
+
+
+def stopped(folder: Folder) -> str:
+    """The id of a run that was interrupted."""
+
+    def stop(i: int) -> int:
+        if i == 1:
+            raise KeyboardInterrupt
+        return i
+
+    with pytest.raises(KeyboardInterrupt):
+        Runner(folder.store).run(stop, Dataset.from_rows([{"input": i} for i in range(3)]), name="stopped")
+    (id,) = (id for id in folder.store.ids("runs") if not folder.store.is_sealed("runs", id))
+    return id
+
+
+def test_a_store_in_order_has_nothing_to_remove(folder: Folder) -> None:
+    grow_old(folder.path / "store")
+    before = tree(folder)
+    assert folder.done("gc", "--unreferenced", "--open-older-than", "1d", "--yes") == "nothing to remove\n"
+    assert tree(folder) == before
+
+
+def test_files_of_dead_processes_go_and_those_of_living_ones_stay(folder: Folder) -> None:
+    run = folder.path / "store" / "runs" / folder.id("runs")
+    dead = [place / f".x-1.{dead_process()}.tmp" for place in (run, folder.path / "store" / "refs")]
+    alive = run / f".x-2.{os.getpid()}.tmp"
+    for path in (*dead, alive):
+        path.write_text("12345")
+    assert folder.done("gc", "--yes") == "nothing to remove\n"  # it was written just now, perhaps by another machine
+    grow_old(folder.path / "store")
+    told = folder.done("gc", "--yes")
+    assert told.endswith("2 with 10 B removed\n")
+    assert not any(path.exists() for path in dead)
+    assert alive.exists()
+    assert verify(folder.store, "runs", folder.id("runs")) == []
+
+
+def test_a_draft_that_died_goes_with_its_folder(folder: Folder) -> None:
+    draft = folder.path / "store" / "datasets" / ("ab" * 16)
+    draft.mkdir()
+    (draft / "examples-1234.parquet").write_bytes(b"x" * 1000)
+    assert folder.done("gc", "--yes") == "nothing to remove\n"
+    grow_old(draft)
+    assert "a draft that was never ended" in folder.done("gc", "--yes")
+    assert not draft.exists()
+
+
+def test_a_dry_run_removes_nothing(folder: Folder) -> None:
+    stopped(folder)
+    grow_old(folder.path / "store")
+    before = tree(folder)
+    assert "can go" in folder.done("gc", "--open-older-than", "1d", "--dry-run")
+    assert tree(folder) == before
+
+
+def test_open_artifacts_go_only_when_asked_and_old_enough(folder: Folder) -> None:
+    id = stopped(folder)
+    grow_old(folder.path / "store", days=3)
+    assert folder.done("gc", "--yes") == "nothing to remove\n"
+    assert folder.done("gc", "--open-older-than", "4d", "--yes") == "nothing to remove\n"
+    assert f"run {id}: open, nobody works on it" in folder.done("gc", "--open-older-than", "2d", "--yes")
+    assert id not in folder.store.ids("runs")
+    assert "stopped" not in {ref.name for ref in folder.store.refs()}
+    assert id not in folder.done("list")
+
+
+def test_an_open_artifact_that_is_taken_up_again_is_young(folder: Folder) -> None:
+    id = stopped(folder)
+    grow_old(folder.path / "store")
+    folder.store.open(folder.store.manifest("runs", id))
+    assert folder.done("gc", "--open-older-than", "1d", "--yes") == "nothing to remove\n"
+
+
+def test_what_is_asked_for_is_refused_by_saying_no(folder: Folder) -> None:
+    id = stopped(folder)
+    grow_old(folder.path / "store")
+    result = folder.call("gc", "--open-older-than", "1d", input="n\n")
+    assert (result.exit_code, id in folder.store.ids("runs")) == (1, True)
+    assert folder.call("gc", "--open-older-than", "1d", input="y\n").exit_code == 0
+    assert id not in folder.store.ids("runs")
+
+
+def test_what_no_name_reaches_goes_and_what_a_name_reaches_stays(folder: Folder) -> None:
+    store = folder.store
+    other = Runner(store).run(len, Dataset.from_rows([{"input": "abc"}]))
+    kept = Runner(store).run(str.upper, Dataset.from_rows([{"input": "x"}]), name="kept")
+    grow_old(folder.path / "store")
+    facts = folder.json("gc", "--unreferenced", "--yes")
+    assert sorted(item["why"].split(":")[0] for item in facts["removed"]) == sorted(
+        [f"run {other.id}", f"dataset {other.manifest['spec']['dataset']}"]
+    )
+    assert facts["bytes"] > 0
+    assert other.id not in store.ids("runs")
+    assert kept.id in store.ids("runs")
+    assert all(
+        verify(store, kind, id) == []
+        for kind in ("runs", "evaluations", "aggregations", "datasets")
+        for id in store.ids(kind)
+    )
+    assert folder.done("show", "doubling")
+
+
+def test_what_an_open_run_was_begun_with_stays(folder: Folder) -> None:
+    id = stopped(folder)
+    for path in (folder.path / "store" / "refs").glob("*.json"):
+        path.unlink()
+    grow_old(folder.path / "store")
+    folder.done("gc", "--unreferenced", "--yes")
+    assert folder.store.ids("runs") == [id]
+    assert folder.store.ids("datasets") == [folder.store.manifest("runs", id)["spec"]["dataset"]]
+
+
+def test_what_was_changed_within_the_hour_is_not_unreferenced(folder: Folder) -> None:
+    Runner(folder.store).run(len, Dataset.from_rows([{"input": "abc"}]))
+    assert folder.done("gc", "--unreferenced", "--yes") == "nothing to remove\n"
+
+
+def test_links_are_neither_followed_nor_removed(folder: Folder, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    name = f".x-1.{dead_process()}.tmp"
+    (outside / name).write_text("precious")
+    store, run_id = folder.path / "store", folder.id("runs")
+    (store / "runs" / ("cd" * 16)).symlink_to(outside)
+    (store / "refs" / name).symlink_to(outside / name)
+    run = store / "runs" / run_id
+    (run / "link").symlink_to(outside)
+    grow_old(store)
+    grow_old(outside)
+    folder.done("gc", "--unreferenced", "--open-older-than", "0s", "--yes")
+    assert (outside / name).read_text() == "precious"
+    assert (run / "link").is_symlink()
+    assert (store / "runs" / ("cd" * 16)).is_symlink()
+
+
+def test_a_folder_of_other_things_is_left_alone(folder: Folder) -> None:
+    mine = folder.path / "store" / "runs" / "my notes"
+    mine.mkdir()
+    (mine / f".x-1.{dead_process()}.tmp").write_text("mine")
+    grow_old(folder.path / "store")
+    assert folder.done("gc", "--unreferenced", "--open-older-than", "0s", "--yes") == "nothing to remove\n"
+
+
+def test_a_run_that_is_being_written_is_safe(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    (tmp_path / "writer.py").write_text(WRITER)
+    writer = subprocess.Popen(
+        [sys.executable, "writer.py", str(tmp_path)], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "begun").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    grow_old(tmp_path / "store")
+    told = folder.done("gc", "--unreferenced", "--open-older-than", "0s", "--yes")
+    (tmp_path / "go").touch()
+    assert (told, writer.communicate(timeout=60)[0]) == ("nothing to remove\n", "{'completed': 3}\n")
+    assert verify(folder.store, "runs", folder.id("runs")) == []
+
+
+def test_the_rest_of_a_removal_that_was_stopped_goes(folder: Folder) -> None:
+    rest = folder.path / "store" / ".gone-0123456789abcdef"
+    rest.mkdir()
+    (rest / "manifest.json").write_text("{}")
+    assert "the rest of a removal" in folder.done("gc", "--yes")
+    assert not rest.exists()
+
+
+def test_a_damaged_manifest_stops_before_anything_is_removed(folder: Folder) -> None:
+    manifest = folder.path / "store" / "runs" / folder.id("runs") / "manifest.json"
+    manifest.write_text("{")
+    grow_old(folder.path / "store")
+    before = tree(folder)
+    assert "manifest.json: cannot be read" in folder.refused("gc", "--unreferenced", "--yes")
+    assert tree(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--open-older-than", "7"], "'7' is no time"), (["--json"], "give --yes or --dry-run with it")],
+)
+def test_wrong_usage_is_told(folder: Folder, arguments: list[str], message: str) -> None:
+    assert message in folder.refused("gc", *arguments, code=2)
+
+
+def test_a_store_that_is_not_there_has_nothing_to_remove(tmp_path: Path) -> None:
+    assert Folder(tmp_path).done("gc", "--yes") == "nothing to remove\n"
+    assert not (tmp_path / "store").exists()
+    assert DirectoryStore(tmp_path / "store").ids("runs") == []

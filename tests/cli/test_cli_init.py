@@ -1,0 +1,67 @@
+"""A new project runs as it is, and takes nothing's place."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from support.commands import Folder
+
+from evaluand.cli.init import KINDS
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    return Folder(tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_project_has_no_faults_and_runs(folder: Folder, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = folder.done("init", "mine", "--kind", kind)
+    assert told.endswith("run it:  cd mine && evaluand run experiment.yaml\n")
+    monkeypatch.chdir("mine")
+    assert folder.json("validate", "experiment.yaml")["faults"] == []
+    facts = folder.json("run", "experiment.yaml")
+    assert all("failed" not in task["run"]["counts"] for task in facts["tasks"])
+    assert {row["metric"] for row in facts["metrics"]} >= {"accuracy"}
+    assert ".evaluand/" in Path(".gitignore").read_text().splitlines()
+    assert len(Path("README.md").read_text().splitlines()) <= 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_commands_of_the_readme_can_be_called(folder: Folder, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.done("init", "mine", "--kind", kind)
+    monkeypatch.chdir("mine")
+    commands = [line.split("#")[0].split() for line in Path("README.md").read_text().splitlines() if line[:4] == "    "]
+    assert [words[1] for words in commands] == ["validate", "run", "show", "export"]
+    for words in commands:
+        folder.done(*words[1:])
+
+
+def test_a_project_is_made_here_where_no_folder_is_named(folder: Folder) -> None:
+    assert folder.done("init").endswith("run it:  evaluand run experiment.yaml\n")
+    assert Path("experiment.yaml").is_file()
+
+
+def test_files_that_are_there_are_listed_and_nothing_is_written(folder: Folder) -> None:
+    Path("README.md").write_text("mine")
+    Path("classify.py").symlink_to("nowhere.py")
+    told = folder.refused("init")
+    assert "has README.md, classify.py already" in told or "has classify.py, README.md already" in told
+    assert sorted(path.name for path in Path().iterdir()) == ["README.md", "classify.py"]
+    assert not Path("nowhere.py").exists()
+    assert Path("README.md").read_text() == "mine"
+
+
+def test_a_file_is_no_folder(folder: Folder) -> None:
+    Path("taken").touch()
+    assert "taken is no folder; name another place" in folder.refused("init", "taken")
+
+
+def test_every_template_is_a_plain_file_of_a_kind() -> None:
+    templates = files("evaluand.cli") / "templates"
+    assert sorted(entry.name for entry in templates.iterdir()) == sorted(KINDS)
+    assert all(file.name.endswith(".txt") for kind in templates.iterdir() for file in kind.iterdir())

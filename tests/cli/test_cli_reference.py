@@ -1,0 +1,162 @@
+"""Schemas, variables, completion, and that the documents of the command line are true."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from support.commands import Folder
+from support.places import ROOT_FOLDER
+
+from evaluand.cli import main
+from evaluand.experiment import json_schema
+from evaluand.store import tables
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    return Folder(tmp_path)
+
+
+# schemas
+
+
+def test_the_schema_of_experiments_is_printed(folder: Folder) -> None:
+    assert json.loads(folder.done("schema")) == json_schema()
+    assert json.loads((ROOT_FOLDER / "docs/reference/experiment.schema.json").read_text()) == folder.json("schema")
+
+
+def test_the_columns_of_tables_are_printed(folder: Folder) -> None:
+    fields = folder.json("schema", "show", "evaluand.responses")["fields"]
+    assert [f["field"] for f in fields if "." not in f["field"] and "[" not in f["field"]] == tables.RESPONSES.names
+    told = {line.split()[0]: line for line in folder.done("schema", "show", "evaluand.scores").splitlines()}
+    assert "string (JSON)" in told["data"]
+    assert told["status"].split()[2] == "no"
+
+
+def test_a_schema_that_is_none_is_refused_with_the_nearest_that_is(folder: Folder) -> None:
+    assert "did you mean 'evaluand.scores'?" in folder.refused("schema", "show", "evaluand.scorse")
+
+
+# variables
+
+
+def test_an_option_can_be_set_by_its_variable(folder: Folder) -> None:
+    folder.done("run", folder.experiment(), env={"EVALUAND_RUN_LIMIT": "2", "EVALUAND_RUN_QUIET": "1"})
+    (run,) = json.loads(folder.done("list", "runs", env={"EVALUAND_LIST_JSON": "true"}))
+    assert sum(run["counts"].values()) == 2
+
+
+def test_what_is_given_goes_before_its_variable(folder: Folder) -> None:
+    folder.done("run", folder.experiment(), "--limit", 3, env={"EVALUAND_RUN_LIMIT": "2"})
+    assert sum(folder.json("list", "runs")[0]["counts"].values()) == 3
+
+
+def test_a_variable_that_cannot_be_is_wrong_usage(folder: Folder) -> None:
+    result = folder.call("run", folder.experiment(), env={"EVALUAND_RUN_LIMIT": "many"})
+    assert (result.exit_code, "'many' is not a valid integer range" in result.stderr) == (2, True)
+
+
+# completion
+
+
+def asked(folder: Folder, *words: str) -> tuple[list[str], set[str]]:
+    """What a shell is told after these words, and the modules that were loaded for it."""
+    code = (
+        "import sys\nfrom evaluand.cli import main\n"
+        "try:\n    main(prog_name='evaluand')\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    env = os.environ | {
+        "_EVALUAND_COMPLETE": "bash_complete",
+        "COMP_WORDS": shlex.join(["evaluand", *words]),
+        "COMP_CWORD": str(len(words)),
+        "EVALUAND_STORE": str(folder.path / "store"),
+    }
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line], set(done.stderr.split())
+
+
+@pytest.mark.parametrize("command", ["show", "export", "resume", "verify"])
+def test_names_of_artifacts_complete_without_loading_arrow(folder: Folder, command: str) -> None:
+    folder.done("run", folder.experiment())
+    told, loaded = asked(folder, command, "doub")
+    assert told == ["doubling", "doubling/mine"]
+    assert loaded.isdisjoint({"numpy", "pyarrow", "pydantic", "rich"})
+
+
+def test_ids_complete_where_no_name_does(folder: Folder) -> None:
+    folder.done("run", folder.experiment())
+    id = folder.id("runs")
+    assert asked(folder, "show", id[:6])[0] == [id]
+
+
+def test_options_and_commands_complete(folder: Folder) -> None:
+    assert asked(folder, "show", "--fa")[0] == ["--failed"]
+    assert asked(folder, "va")[0] == ["validate"]
+    assert asked(folder, "export", "x", "--format", "p")[0] == ["parquet"]
+
+
+def test_completion_of_a_store_that_is_not_there_or_broken_says_nothing(folder: Folder) -> None:
+    assert asked(folder, "show", "")[0] == []
+    assert not (folder.path / "store").exists()
+    (folder.path / "store" / "refs").mkdir(parents=True)
+    (folder.path / "store" / "refs" / "x.json").write_text("{")
+    assert asked(folder, "show", "x")[0] == []
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_its_script(folder: Folder, shell: str) -> None:
+    assert f"_EVALUAND_COMPLETE={shell}_complete" in folder.done("completion", shell)
+
+
+# documents
+
+
+def test_the_published_reference_is_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = ROOT_FOLDER / "docs" / "reference" / "write_cli.py"
+    spec = importlib.util.spec_from_file_location("write_cli", place)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    published = (ROOT_FOLDER / "docs" / "reference" / "cli.md").read_text()
+    assert published == script.reference(), "write it anew: python docs/reference/write_cli.py"
+
+
+@pytest.mark.parametrize("command", main.list_commands(click.Context(main)))
+def test_every_command_has_help_and_an_example_of_itself(folder: Folder, command: str) -> None:
+    assert f"evaluand {command}" in folder.done(command, "--help").split("Examples:")[1]
+
+
+READING = ("list", "show", "validate", "verify", "export", "schema", "gc", "import")
+
+
+@pytest.mark.parametrize("command", READING)
+def test_every_command_that_reads_can_answer_in_json(command: str) -> None:
+    found: Any = main.get_command(click.Context(main), command)
+    assert "--json" in [flag for option in found.params for flag in option.opts]
+
+
+def test_what_the_howto_on_predictions_shows_works(folder: Folder) -> None:
+    text = (ROOT_FOLDER / "docs" / "howto" / "predictions.md").read_text()
+    files = re.findall(r"```csv\n(.*?)```", text, flags=re.DOTALL)
+    for name, content in zip(("truth.csv", "mine.csv"), files, strict=True):
+        (folder.path / name).write_text(content)
+    commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
+    assert [command.split()[1] for command in commands] == ["import", "show", "init", "validate", "run", "export"]
+    told = [folder.done(*shlex.split(command)[1:]) for command in commands]
+    assert "(mine) over 3 examples: 3 completed" in told[0]
+    [code] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"negative +0\.75 +4", printed)
+    assert len(text.splitlines()) <= 60

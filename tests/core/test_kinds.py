@@ -1,0 +1,276 @@
+"""Every kind of metric, built from an experiment file and run over small data, with the interval that it names."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.stats
+from statsmodels.stats.proportion import proportion_confint
+from support.places import ROOT_FOLDER
+
+from evaluand import Experiment, MemoryStore
+from evaluand.aggregation.groups import Grouping, MetricRow, summarise, summarise_shard
+from evaluand.core import registry
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.base.signature import words_of
+from evaluand.metrics.base.weighted_rows import BLOCKS
+from evaluand.metrics.stats.intervals import scrambled, steadied
+
+N = 25
+"""So few examples that each is a block of the jackknife by itself."""
+
+RNG = np.random.default_rng(3)
+CLASSES = RNG.choice(list("aabbc"), N).tolist()
+GUESSES = np.where(RNG.random(N) < 0.6, CLASSES, RNG.choice(list("abc"), N)).tolist()
+CHANCES = RNG.dirichlet(np.ones(3), N).round(3)
+NUMBERS = RNG.integers(0, 40, N).astype(float).tolist()
+NEAR = [abs(number + error) for number, error in zip(NUMBERS, RNG.normal(0, 9, N).round(2).tolist(), strict=True)]
+SPANS = [[{"start": 3 * i, "end": 3 * i + 2, "tag": "ab"[i % 2]} for i in range(k)] for k in RNG.integers(1, 5, N)]
+
+
+RANKINGS = [RNG.permutation([*"abcdefg"]).tolist() for _ in range(N)]
+
+
+def by_class(chances: np.ndarray) -> dict[str, float]:
+    return dict(zip("abc", (chances / chances.sum()).tolist(), strict=True))
+
+
+def box(place: float) -> dict[str, Any]:
+    return {"box": [place, 0, place + 10, 10], "label": "a"}
+
+
+class Setup(NamedTuple):
+    """A scorer, and what is expected of each example beside what was given."""
+
+    scorer: dict[str, Any]
+    expected: list[Any]
+    given: list[Any]
+
+
+SETUPS = {
+    "values": Setup({"kind": "exact_match"}, CLASSES, GUESSES),
+    "labels": Setup({"kind": "prediction"}, CLASSES, GUESSES),
+    "scores": Setup(
+        {"kind": "prediction"},
+        CLASSES,
+        [{"prediction": "abc"[int(row.argmax())], "confidence": by_class(row)} for row in CHANCES],
+    ),
+    "numbers": Setup({"kind": "prediction", "type": "number"}, NUMBERS, NEAR),
+    "rankings": Setup({"kind": "ranking"}, [[*"abc"[: 1 + i % 3]] for i in range(N)], RANKINGS),
+    "boxes": Setup(
+        {"kind": "detection"},
+        [[box(0), box(50)] for _ in range(N)],
+        [[box(float(x)) | {"confidence": float(c)} for x, c in RNG.random((3, 2)) * [20, 1]] for _ in range(N)],
+    ),
+    "spans": Setup({"kind": "spans"}, SPANS, [spans[: 1 + i % 3] + SPANS[i - 1][3:] for i, spans in enumerate(SPANS)]),
+}
+
+JACKKNIFE, INFLUENCE, STUDENT, WILSON, WOODRUFF, NONE = "jackknife", "influence", "student", "wilson", "woodruff", None
+KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
+    "accuracy": [("values", {}, WILSON), ("labels", {}, WILSON)],
+    "adjusted_rand": [("labels", {}, JACKKNIFE)],
+    "average_precision": [("scores", {}, INFLUENCE)],
+    "average_recall": [("boxes", {}, JACKKNIFE)],
+    "balanced_accuracy": [("labels", {}, JACKKNIFE), ("labels", {"adjusted": True}, JACKKNIFE)],
+    "brier": [("scores", {}, STUDENT)],
+    "cohen_kappa": [("labels", {}, JACKKNIFE)],
+    "completeness": [("labels", {}, JACKKNIFE)],
+    "confusion_matrix": [("labels", {}, NONE)],
+    "count": [("values", {}, NONE)],
+    "expected_calibration_error": [("scores", {}, NONE)],
+    "explained_variance": [("numbers", {}, JACKKNIFE)],
+    "f_beta": [("labels", {}, JACKKNIFE), ("labels", {"label": "a"}, JACKKNIFE), ("spans", {}, WILSON)],
+    "false_negative_rate": [("labels", {}, JACKKNIFE)],
+    "false_positive_rate": [("labels", {}, JACKKNIFE)],
+    "hamming_loss": [("labels", {}, JACKKNIFE)],
+    "hits_at_k": [("rankings", {"k": 3}, WILSON)],
+    "homogeneity": [("labels", {}, JACKKNIFE)],
+    "jaccard": [("labels", {"average": "micro"}, JACKKNIFE)],
+    "k_of_n": [("values", {"k": 1}, WILSON)],
+    "kendall": [("numbers", {}, INFLUENCE)],
+    "log_loss": [("scores", {}, STUDENT)],
+    "map_at_k": [("rankings", {"k": 3}, STUDENT)],
+    "matthews_correlation": [("labels", {}, JACKKNIFE)],
+    "max_error": [("numbers", {}, NONE)],
+    "mean": [("values", {"range": [0, 1]}, STUDENT)],
+    "mean_absolute_error": [("numbers", {}, STUDENT)],
+    "mean_absolute_percentage_error": [("numbers", {}, STUDENT)],
+    "mean_average_precision": [("boxes", {}, JACKKNIFE)],
+    "mean_reciprocal_rank": [("rankings", {}, STUDENT)],
+    "mean_squared_error": [("numbers", {}, STUDENT)],
+    "mean_squared_log_error": [("numbers", {}, STUDENT)],
+    "median_absolute_error": [("numbers", {}, WOODRUFF)],
+    "ndcg": [("rankings", {"k": 3}, STUDENT)],
+    "normalized_mutual_information": [("labels", {}, JACKKNIFE)],
+    "pass_at_k": [("values", {"k": 1}, STUDENT)],
+    "pearson": [("numbers", {}, JACKKNIFE)],
+    "precision": [("labels", {}, JACKKNIFE), ("spans", {}, WILSON)],
+    "precision_at_k": [("rankings", {"k": 3}, STUDENT)],
+    "precision_at_top_k": [("numbers", {"k": 5}, NONE)],
+    "quantile": [("numbers", {"q": 0.5, "column": "prediction"}, WOODRUFF)],
+    "r_squared": [("numbers", {}, JACKKNIFE)],
+    "recall": [("labels", {}, JACKKNIFE), ("spans", {}, WILSON)],
+    "recall_at_k": [("rankings", {"k": 3}, STUDENT)],
+    "roc_auc": [("scores", {"label": "a"}, INFLUENCE)],
+    "root_mean_squared_error": [("numbers", {}, STUDENT)],
+    "selection_rate": [("labels", {"label": "a"}, WILSON)],
+    "spearman": [("numbers", {}, INFLUENCE)],
+    "specificity": [("labels", {}, JACKKNIFE)],
+    "top_k": [("values", {"k": 1}, WILSON)],
+    "v_measure": [("labels", {}, JACKKNIFE)],
+}
+"""Kind → what it is asked for, and the name of its interval."""
+
+CASES = [(kind, *case) for kind in registry.names("metrics") for case in KINDS.get(kind, [("", {}, NONE)])]
+
+
+def run(folder: Path, setup: Setup, kind: str, parameters: dict[str, Any]) -> tuple[Metric, pa.Table, dict[str, Any]]:
+    """The metric as the file has it, the scores, and the value that was stored."""
+    rows = [{"_index_": i, "input": str(i), "expected": one} for i, one in enumerate(setup.expected)]
+    (folder / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rows = [{"_index_": i, "output": one} for i, one in enumerate(setup.given)]
+    (folder / "given.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    spec = {  # JSON is YAML
+        "name": "kinds",
+        "dataset": {"path": "data.jsonl", "input": "input", "expected": "expected"},
+        "tasks": {"given": {"kind": "recorded", "path": "given.jsonl", "response": "output"}},
+        "scorers": {"graded": setup.scorer},
+        "metrics": [{"kind": kind, **parameters}],
+    }
+    (folder / "experiment.yaml").write_text(json.dumps(spec))
+    experiment = Experiment.from_file(folder / "experiment.yaml")
+    results = experiment.run(MemoryStore())
+    [value] = results.aggregation.table().to_pylist()
+    return experiment.measures[0].metric, results.tasks[0].evaluation.table("graded"), value
+
+
+@pytest.mark.parametrize(("kind", "setup", "parameters", "method"), CASES)
+def test_every_kind_goes_the_whole_path_from_a_file_and_has_the_interval_it_names(
+    kind: str, setup: str, parameters: dict[str, Any], method: str | None, tmp_path: Path
+) -> None:
+    assert setup, f"give {kind} a case in KINDS"
+    metric, table, found = run(tmp_path, SETUPS[setup], kind, parameters)
+    assert (found["metric"], found["n"], found["n_scored"]) == (kind, N, N)
+    assert math.isfinite(found["value"])
+    told = words_of(found["signature"]).get("interval")
+    if method is None:
+        assert (told, found["low"], found["high"]) == (None, None, None)
+        return
+    assert told == f"{method} 95%"
+    reference = of_counts if setup == "spans" else of_shares if kind == "balanced_accuracy" else INTERVALS[method]
+    assert (found["low"], found["high"]) == pytest.approx(reference(metric, table), rel=1e-7)
+    assert found["low"] < found["value"] < found["high"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_stands_in_the_reference(kind: str) -> None:
+    assert f"`{kind}`" in (ROOT_FOLDER / "docs" / "reference" / "metrics.md").read_text()
+
+
+def test_each_example_is_a_block_of_its_own() -> None:
+    assert len(set((scrambled(np.arange(N, dtype=np.uint64), 0) % np.uint64(BLOCKS)).tolist())) == N
+
+
+# What an interval of that name is
+
+
+def one(table: pa.Table, metric: Metric) -> MetricRow:
+    [row] = summarise([table], [metric])
+    return row
+
+
+def by_row(metric: Metric, table: pa.Table) -> np.ndarray:
+    """What each row comes to, of a metric that is a mean of these."""
+    return np.array([one(table.slice(place, 1), metric).value for place in range(N)])
+
+
+def wilson(metric: Metric, table: pa.Table) -> tuple[float, float]:
+    low, high = proportion_confint(by_row(metric, table).sum(), N, method="wilson")
+    return float(low), float(high)
+
+
+def student(metric: Metric, table: pa.Table) -> tuple[float, float]:
+    rooted = metric.kind.startswith("root")
+    values = by_row(metric, table) ** (2 if rooted else 1)
+    ends = scipy.stats.t.interval(0.95, N - 1, values.mean(), scipy.stats.sem(values))
+    low, high = np.clip(ends, *metric.range) ** (0.5 if rooted else 1)
+    return float(low), float(high)
+
+
+def woodruff(metric: Metric, table: pa.Table) -> tuple[float, float]:
+    values = np.sort(by_row(metric, table))
+    low, high = (values[math.ceil(N * end) - 1] for end in proportion_confint(N / 2, N, method="wilson"))
+    return float(low), float(high)
+
+
+def jackknife(metric: Any, table: pa.Table) -> tuple[float, float]:
+    row, plain = one(table, metric), replace(metric, confidence=None)
+    left = [one(table.filter(pa.array(np.arange(N) != place)), plain).value for place in range(N)]
+    variance = (N - 1) / N * float(np.square(np.array(left) - np.mean(left)).sum())
+    if metric.kind == "mean_average_precision":  # no less than that of a share of the true boxes
+        variance = max(variance, row.value * (1 - row.value) / row.data["expected"])
+    least, most = metric.range
+    if math.isinf(least):
+        half = scipy.stats.t.ppf(0.975, N - 1) * math.sqrt(variance)
+        return row.value - half, min(row.value + half, most)
+    share, width = (row.value - least) / (most - least), most - least
+    ends = score_interval(share, variance / width**2, round(row.data.get("rests_on", N)))
+    return least + width * ends[0], least + width * ends[1]
+
+
+def influence(metric: Any, table: pa.Table) -> tuple[float, float]:
+    """By the derivative of the value by the weight of each row."""
+    weighted, row = replace(metric, weighted=True, confidence=None), one(table, metric)
+
+    def change(place: int) -> float:
+        low, high = (np.where(np.arange(N) == place, 1 + step, 1) for step in (-1e-4, 1e-4))
+        each = [one(table.append_column("_weight_", pa.array(weight)), weighted).value for weight in (low, high)]
+        return (each[1] - each[0]) / 2e-4
+
+    [found] = dict(metric.judged(summarise_shard(table, [metric]).states[0, Grouping(())][None])).values()
+    effective, expected = N * found.basis, N * found.changes.expected
+    variance = effective / (effective - 1) * sum(change(place) ** 2 for place in range(N))
+    return steadied(row.value, variance, expected, effective, metric.range, 0.95)
+
+
+def of_counts(metric: Any, table: pa.Table) -> tuple[float, float]:
+    columns = ("correct", "partial", "n_expected", "n_predicted")
+    correct, partial, expected, predicted = (np.array(table[name].to_pylist(), float) for name in columns)
+    of_expected, of_predicted = {"precision": (0, 1), "recall": (1, 0), "f_beta": (1, 1)}[metric.kind]
+    above = (of_expected + of_predicted) * (correct + partial / 2)
+    below = of_expected * expected + of_predicted * predicted
+    value = above.sum() / below.sum()
+    variance = N / (N - 1) * float(np.square(above - value * below).sum()) / below.sum() ** 2
+    return score_interval(value, variance, round(below.sum() ** 2 / (below**2).sum()))
+
+
+def of_shares(metric: Any, table: pa.Table) -> tuple[float, float]:
+    """Of the mean of the recalls by Wilson's interval of each, as the distances of its ends add up."""
+    truth, prediction = (np.array(table[name].to_pylist()) for name in ("truth", "prediction"))
+    each = [(int((prediction[truth == name] == name).sum()), int((truth == name).sum())) for name in np.unique(truth)]
+    recall = np.array([right / n for right, n in each])
+    found = [scipy.stats.binomtest(right, n).proportion_ci(0.95, "wilson") for right, n in each]
+    ends = [
+        recall.mean() + side * math.sqrt(float(np.square(end - recall).sum())) / len(each)
+        for side, end in ((-1, [one.low for one in found]), (1, [one.high for one in found]))
+    ]
+    guessing = 1 / len(each)
+    low, high = ((end - guessing) / (1 - guessing) for end in ends) if metric.adjusted else ends
+    return low, high
+
+
+def score_interval(share: float, variance: float, effective: int) -> tuple[float, float]:
+    """The shares p for which (share − p)² = t² p (1 − p) / rows, as many rows as have this variance."""
+    rows, t = share * (1 - share) / variance, scipy.stats.t.ppf(0.975, effective - 1)
+    low, high = np.sort(np.roots([1 + t * t / rows, -2 * share - t * t / rows, share * share]).real)
+    return float(low), float(high)
+
+
+INTERVALS = {WILSON: wilson, STUDENT: student, WOODRUFF: woodruff, JACKKNIFE: jackknife, INFLUENCE: influence}

@@ -1,0 +1,143 @@
+"""Credentials: known by their names, however these are written, and kept out of files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from support.feedback_functions import use
+
+from evaluand import App, DirectoryStore
+from evaluand.apps.recording import MODES, Recording
+from evaluand.core.errors import SpecError
+from evaluand.core.redaction import is_secret, secret_in, without_passwords
+from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.provider import Provider, RemoteProvider
+
+SURE = """
+    api_key apiKey APIKey api_keys openai_api_key_2 OPENAI_API_KEY X-API-Key apikey pwd dbpwd password db_password
+    passwords passwd passphrase secret secrets client_secret client_secret_value clientSecret access_token accessToken
+    auth_tokens hf_token bearer bearer_token Authorization proxy-authorization aws_secret_access_key access_key_id
+    private_key privateKey google_credentials session_token subscription_key id_token
+"""
+LIKELY = "token key auth basic_auth auth_header cookie Set-Cookie cookies openai_key token_2 jwt"
+PLAIN = """
+    monkey keyboard keywords keys tokens max_tokens n_tokens input_tokens tokenizer token_limit sort_key primary_key
+    cache_key input_key eos_token pad_token_id is_token author authority secretary passage compass public_key
+    message_keys key_points cookiecutter name query
+"""
+
+
+def test_credentials_are_known_by_the_words_of_their_names() -> None:
+    sure, likely, plain = SURE.split(), LIKELY.split(), PLAIN.split()
+    assert [name for name in sure + likely if not is_secret(name)] == []
+    assert [name for name in sure if not is_secret(name, surely=True)] == []
+    assert [name for name in plain + likely if is_secret(name, surely=True)] == []
+    assert [name for name in plain if is_secret(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("postgres://me:word@host/db", "postgres://me:***@host/db"),
+        ("redis://:word@host:1/0", "redis://:***@host:1/0"),
+        ("https://host/x?api_key=word&q=1", "https://host/x?api_key=***&q=1"),
+        ("Server=x;Password=word;", "Server=x;Password=***;"),
+        ("Authorization: Bearer word", "Authorization: Bearer ***"),
+        ("a password is asked for: {password}", "a password is asked for: {password}"),
+        ("http://host:80/a@b key=a", "http://host:80/a@b key=a"),
+    ],
+)
+def test_texts_of_configurations_are_told_without_passwords(text: str, told: str) -> None:
+    assert without_passwords(text) == told
+
+
+def test_rows_of_data_may_have_keys_and_tokens() -> None:
+    assert secret_in([{"token": "Emma", "key": 1}], "rows") is None
+    assert secret_in([{"token": "Emma", "password": "x"}], "rows") == "rows.password"
+    assert secret_in({"token": "x"}, "options") == "options.token"
+
+
+class Judge(Provider):
+    def __init__(self, url: str = "", authorization: str = "", pwd: str = "", headers: object = None) -> None:
+        self.url, self.authorization, self.pwd, self.headers = url, authorization, pwd, headers
+
+    def judge(self, text: str) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote(RemoteProvider):
+    api_key: str | None = None
+    url: str = ""
+
+    def judge(self, text: str) -> float:
+        return 1.0
+
+
+SECRET = "SECRETWORD"
+JUDGES = {
+    "url": Judge(url=f"https://me:{SECRET}@host/x"),
+    "authorization": Judge(authorization=f"Bearer {SECRET}"),
+    "pwd": Judge(pwd=SECRET),
+    "headers.api_key": Judge(headers={"api_key": SECRET}),
+    "headers": Judge(headers=[f"Authorization: Bearer {SECRET}"]),
+    "api_key": Remote(version="1", api_key=SECRET, url=f"https://me:{SECRET}@host"),
+}
+
+
+@pytest.mark.parametrize("place", JUDGES)
+def test_no_credential_of_a_judge_or_an_app_is_written(tmp_path: Path, place: str) -> None:
+    feedback = Feedback(JUDGES[place].judge, name="judge").on_output()
+    for mode in MODES[:-1]:
+        store = DirectoryStore(tmp_path / mode)
+        app = {"name": "rag"}
+        with Recording.begin(store, app, [feedback], mode=mode) as recording:
+            use(recording, "q")
+        assert recording.evaluate().counts == {"judge": {"scored": 1}}
+        written = [path for path in (tmp_path / mode).rglob("*") if path.is_file()]
+        assert [path.name for path in written if SECRET.encode() in path.read_bytes()] == []
+    with pytest.raises(SpecError, match=f"cannot be stored with its {place}; let it read that from the environment"):
+        feedback.to_json()
+    with pytest.raises(SpecError, match="cannot be deferred"):
+        Recording.begin(DirectoryStore(tmp_path / "deferred"), {"name": "rag"}, [feedback], mode="deferred")
+
+
+def test_another_key_is_the_same_provider_and_stands_in_no_identity() -> None:
+    specs = [Remote(version="1", api_key=key).identify("judge").spec for key in ("a", "b", None)]
+    assert specs[0] == specs[1] == specs[2]
+    assert specs[0]["parameters"].keys() == {"model", "version", "url"}
+
+
+class Agent:
+    def __init__(self) -> None:
+        self.openai_api_key_2 = self.pwd = self.access_key_id = self.client_secret_value = self.bearer = SECRET
+        self.dsn, self.connection = f"postgres://me:{SECRET}@host/db", f"Server=x;Password={SECRET};"
+        self.headers = {"Authorization": SECRET, "x-api-key": SECRET, "Cookie": SECRET}
+        self.api_keys, self.auth, self.max_tokens = [SECRET], ("me", SECRET), 3
+
+    def ask(self, question: str) -> str:
+        return question
+
+
+def test_the_structure_of_an_app_has_no_credential() -> None:
+    structure = App(Agent(), name="agent", metadata={"connection": f"a;pwd={SECRET}", "team": "x"}).json
+    assert SECRET not in str(structure)
+    assert structure["app"]["max_tokens"] == 3
+    assert structure["metadata"] == {"connection": "a;pwd=***", "team": "x"}
+
+
+class Word:
+    def __init__(self, token: str, key: int) -> None:
+        self.token, self.key = token, key
+
+
+def test_what_a_call_gives_is_judged_as_it_is() -> None:
+    distinct = Feedback(lambda tokens: len(set(tokens)), name="distinct", version="1")
+    feedback = distinct.on("__record__.main_output[:].token.collect()")
+    app = App(lambda text: [Word(word, i) for i, word in enumerate(text.split())], name="words", feedbacks=[feedback])
+    with app as recording:
+        app.app("Jane wrote Emma")
+    assert recording.evaluation is not None
+    assert recording.evaluation.table("distinct")["value"].to_pylist() == [3.0]

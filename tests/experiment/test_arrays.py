@@ -1,0 +1,331 @@
+"""Arrays in, numbers out: the same numbers as through every other door."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.commands import Folder
+
+from evaluand import (
+    Accuracy,
+    DataError,
+    Dataset,
+    DirectoryStore,
+    Evaluator,
+    Mean,
+    MemoryStore,
+    Runner,
+    SpecError,
+    evaluate,
+)
+from evaluand.evaluation.scorers.prediction import Prediction
+from evaluand.run.tasks.recorded import RecordedTask
+
+TRUTH = ["cat", "dog", "dog", "cat"]
+GIVEN = ["cat", "dog", "cat", None]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        list,
+        tuple,
+        pd.Series,
+        lambda values: pd.Series(values, dtype="category"),
+        pa.array,
+        lambda values: pa.chunked_array([values[:1], values[1:]]),
+        lambda values: np.array(values, object),
+    ],
+    ids=["list", "tuple", "series", "categories", "arrow", "chunks", "numpy"],
+)
+def test_every_kind_of_array_gives_the_same_numbers(made: Any) -> None:
+    row = evaluate(made(TRUTH), made(GIVEN))["accuracy"]
+    assert (row.value, row.n, row.n_scored, row.n_abstained) == (2 / 3, 4, 3, 1)
+    assert (row.worst, row.best) == (0.5, 0.75)
+
+
+def test_clusters_are_told_beside_the_signature() -> None:
+    result = evaluate([1, 1, 0, 0], [1, 0, 0, 0], metrics="accuracy", cluster=["a", "a", "b", "b"])
+    assert "interval=wilson 95%, by 2 clusters (cluster)" in " ".join(str(result).split())
+
+
+@pytest.mark.parametrize(
+    ("truth", "predictions", "value"),
+    [
+        ([1, 0, 1], [1, 1, 1], 2 / 3),
+        (np.array([1, 0, 1]), np.array([1, 1, 1], np.int8), 2 / 3),
+        ([True, False], [True, True], 0.5),
+        (pd.Series([1, 0, 1]), pd.Series([1, None, 1]), 1.0),  # pandas makes floats of these
+        ([["a", "b"], []], [["a", "b"], ["a"]], 0.5),
+        ([1, "a"], [1, "b"], 0.5),
+        ([{"x": 1}, {"x": 2}], [{"x": 1}, {"x": 1}], 0.5),
+    ],
+    ids=["integers", "numpy", "bools", "gaps", "lists", "mixed", "objects"],
+)
+def test_types_are_found_from_the_values(truth: Any, predictions: Any, value: float) -> None:
+    result = evaluate(truth, predictions)
+    assert result["accuracy"].value == value
+    saved = result.save(MemoryStore(), "x")
+    assert saved.aggregation.table()["value"].to_pylist() == [value]
+
+
+def test_groups_and_weights_stand_beside_the_whole() -> None:
+    frame = pd.DataFrame({"size": ["s", "l", "l", "s"], "age": [1, 2, 2, None]})
+    result = evaluate([1, 1, 0, 0], [1, 0, 0, 1], by=frame, weight=[1, 2, 3, 4], metrics=[Accuracy(), "count"])
+    assert result["accuracy"].value == 0.4
+    assert "weighted=true" in result["accuracy"].signature
+    found = {tuple(row.by.items()): row.value for row in result.rows if row.metric == "accuracy"}
+    assert found[("size", "l"),] == 0.6
+    assert found[("size", "s"),] == 0.2
+    assert found[("age", None),] == 0.0
+    assert result["count"].value == 4
+
+
+def test_an_array_to_group_by_needs_no_name() -> None:
+    result = evaluate([1, 1], [1, 0], by=["a", "b"])
+    assert [row.by for row in result.rows] == [{}, {"group": "a"}, {"group": "b"}]
+
+
+def test_the_result_prints_and_converts() -> None:
+    result = evaluate(TRUTH, GIVEN, by={"<b>": ["x", "x", "y", "<i>"]})
+    assert "0.667" in str(result)
+    assert "accuracy v1 missing=leave_out" in str(result)
+    page = result._repr_html_()
+    assert "&lt;b&gt;=&lt;i&gt;" in page
+    assert "<i>" not in page
+    frame = result.to_pandas()
+    assert list(frame["group"].fillna("all")) == ["all", "<i>", "x", "y"]
+    assert json.loads(result.to_json())[0]["n_abstained"] == 1
+    with pytest.raises(KeyError, match="'f1' was not asked for; there are accuracy"):
+        result["f1"]
+
+
+def test_the_whole_is_told_from_the_group_without_a_value() -> None:
+    by = {"size": ["none", None, "s"], "value": ["a", "a", None]}
+    result = evaluate([1, 1, 1], [1, 0, 1], by=by)
+    frame = result.to_pandas()
+    assert list(frame.columns[:3]) == ["metric", "by", "group"]
+    found = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame[["by", "group", "n"]].to_numpy()]
+    assert found == [
+        (None, None, 3),
+        ("size", "none", 1),
+        ("size", "s", 1),
+        ("size", None, 1),
+        ("value", "a", 2),
+        ("value", None, 1),
+    ]
+    assert frame["value"][0] == 2 / 3
+    assert [row["by"] for row in result.to_dict()][:2] == [{}, {"size": "none"}]
+    for shown in (str(result), result._repr_html_()):
+        assert [line in shown for line in ("size=none", "size=s", "without size", "without value")] == [True] * 4
+
+
+def test_a_list_of_series_groups_by_their_names() -> None:
+    size, colour = pd.Series(["s", "l"], name="size"), pd.Series(["red", "red"], name="colour")
+    result = evaluate([1, 1], [1, 0], by=[size, colour])
+    assert [row.by for row in result.rows] == [{}, {"size": "l"}, {"size": "s"}, {"colour": "red"}]
+
+
+@pytest.mark.parametrize("column", [[1, 2], np.array([1, 2]), pd.Series([1, 2])], ids=["list", "numpy", "series"])
+def test_a_list_of_arrays_without_names_is_refused_with_what_to_give(column: Any) -> None:
+    with pytest.raises(SpecError, match=r"^by: the arrays of a list have no names; give a mapping, such as by={'size'"):
+        evaluate([1, 1], [1, 0], by=[column, column])
+
+
+@pytest.mark.parametrize("made", [list, np.array, pd.Series, pa.array], ids=["list", "numpy", "series", "arrow"])
+def test_weights_that_are_none_are_told_as_they_were_given(made: Any) -> None:
+    with pytest.raises(DataError) as raised:
+        evaluate([1] * 5, [1] * 5, weight=made([1.0, math.nan, 2.0, -1.0, math.nan]))
+    assert str(raised.value).splitlines() == [
+        "weight, row 1: NaN is no finite number of 0 or more",
+        "weight, row 3: -1.0 is no finite number of 0 or more",
+        "weight, row 4: NaN is no finite number of 0 or more",
+    ]
+    with pytest.raises(DataError, match=r"^weight, row 0: None is no finite number of 0 or more$"):
+        evaluate([1, 1], [1, 1], weight=[None, 1])
+
+
+def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
+    row = evaluate([], [])["accuracy"]
+    assert math.isnan(row.value)
+    assert row.reason == "no scored rows"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"truth": [1, 2], "predictions": [1]}, DataError, "truth has 2, predictions has 1"),
+        ({"truth": ["1"], "predictions": [1]}, SpecError, "truth holds text and predictions integers"),
+        ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
+        ({"truth": np.zeros((2, 2)), "predictions": [1, 2]}, SpecError, "truth has 2 dimensions"),
+        ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy: real numbers are hardly ever equal"),
+        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1 is no finite number"),
+        ({"truth": [1], "predictions": [1], "weight": ["x"]}, SpecError, "weight holds text; give numbers"),
+        ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a name of our own"),
+        ({"truth": [1], "predictions": [1], "metrics": "acuracy"}, SpecError, "did you mean 'accuracy'"),
+        ({"truth": [1], "predictions": [1], "metrics": Accuracy}, SpecError, "a metric is a name or such as Accuracy"),
+        ({"truth": [1], "predictions": [1], "metrics": []}, SpecError, "metrics is empty"),
+        ({"truth": None, "predictions": [1]}, SpecError, "truth is None; give an array"),
+        ({"truth": [object()], "predictions": [1]}, DataError, "truth, row 0"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_sentence(arguments: dict[str, Any], error: type, message: str) -> None:
+    with pytest.raises(error) as raised:
+        evaluate(**arguments)
+    assert message in str(raised.value)
+
+
+def test_numbers_are_read_by_metrics_of_their_own() -> None:
+    result = evaluate([1.5, 2.5, math.inf], [1.0, math.nan, 2.0], metrics=Mean(column="prediction"))
+    row = result["mean"]
+    assert (row.value, row.n_scored, row.n_failed, row.n_abstained) == (1.0, 1, 1, 1)
+
+
+@pytest.mark.parametrize("metrics", ["mean", "accuracy", "mae", ["rmse"], "r2", Mean()])
+def test_what_a_metric_of_real_numbers_lacks_is_told_with_calls_that_work(metrics: Any) -> None:
+    truth, predictions = [1.5, 2.5, None, 4.5], [1.0, 2.0, 3.0, math.nan]
+    with pytest.raises(SpecError) as raised:
+        evaluate(truth, predictions, metrics=metrics)
+    truth, predictions = np.array(truth, float), np.array(predictions)
+    calls = [line for line in str(raised.value).splitlines() if line.startswith("    evaluate(")]
+    scope = {"evaluate": evaluate, "Mean": Mean, "np": np, "truth": truth, "predictions": predictions}
+    error, mean = (eval(call, scope).rows[0] for call in calls)
+    assert (error.value, error.n_scored, error.n_abstained) == (0.5, 2, 2)
+    assert (mean.value, mean.n_scored, mean.n_abstained) == (1.5, 2, 2)
+
+
+def test_an_unknown_metric_of_text_says_nothing_of_numbers() -> None:
+    with pytest.raises(SpecError) as raised:
+        evaluate(["a"], ["a"], metrics="mae")
+    assert str(raised.value).startswith("no metric is called 'mae'; of ")
+    assert "numbers" not in str(raised.value)
+
+
+def test_saved_arrays_are_a_run_as_any_other(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    result = evaluate(TRUTH, GIVEN, by={"size": ["s", "l", "l", "s"]}, confidence=[0.9, 0.8, 0.7, 0.6])
+    saved = result.save(store, "pets")
+    [door] = saved.tasks
+    values = [(row["value"], row["low"], row["high"]) for row in saved.aggregation.table().to_pylist()]
+    assert values == [(row.value, row.low, row.high) for row in result.rows]
+    assert door.run.name == "pets/predictions"
+    assert result.save(store, "pets").tasks[0].run.id == door.run.id
+
+    lines = [{"p": p, "c": c} for p, c in zip(GIVEN, [0.9, 0.8, 0.7, 0.6], strict=True)]
+    texts = [
+        json.dumps({"out": None if line["p"] is None else {"prediction": line["p"], "confidence": line["c"]}})
+        for line in lines
+    ]
+    (tmp_path / "predictions.jsonl").write_text("\n".join(texts))
+    data = Dataset.from_rows(
+        [{"text": f"pet {i}", "kind": kind} for i, kind in enumerate(TRUTH)], input="text", expected="kind"
+    )
+    run = Runner(store).run(RecordedTask(path=str(tmp_path / "predictions.jsonl"), response="out"), data)
+    assert run.digest == door.run.digest
+    evaluation = Evaluator().evaluate(run, {"prediction": Prediction()})
+    assert evaluation.digest == door.evaluation.digest
+
+
+def test_commands_show_compare_and_report_what_was_saved(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    truth = ["cat", "dog"] * 10
+    for name, predictions in {"old": ["cat"] * 20, "new": ["cat", "dog"] * 10}.items():
+        evaluate(truth, predictions).save(DirectoryStore(tmp_path / "store"), name)
+    [row] = folder.json("show", "old")["metrics"]
+    assert (row["value"], row["n"]) == (0.5, 20)
+    wrong = folder.json("show", "old/predictions", "--below", "1", "--examples", "1")["rows"]["prediction"]
+    assert [(row["_index_"], row["expected"], row["responses"]) for row in wrong] == [(1, "dog", ["cat"])]
+    [pair] = folder.json("compare", "old", "new")["pairs"]
+    assert (pair["difference"], pair["won"], pair["lost"]) == (0.5, 10, 0)
+    folder.done("report", "new", "-o", tmp_path / "new.html")
+    assert "new/predictions" in (tmp_path / "new.html").read_text()
+
+
+VALUES = {
+    "text": st.text(st.characters(codec="utf-8"), max_size=3),
+    "integer": st.integers(-(2**63), 2**63 - 1),
+    "boolean": st.booleans(),
+    "json": st.lists(st.integers(0, 3), max_size=2),
+    "labels": st.lists(st.text(st.characters(codec="utf-8"), max_size=2), max_size=3),
+}
+
+
+@given(st.data())
+def test_columns_and_rows_agree(data: st.DataObject) -> None:
+    values = VALUES[data.draw(st.sampled_from(sorted(VALUES)))]
+    pairs = data.draw(st.lists(st.tuples(st.none() | values, st.none() | values), min_size=1, max_size=8))
+    truth, predictions = (list(column) for column in zip(*pairs, strict=True))
+    result = evaluate(truth, predictions)
+    [row] = result.save(MemoryStore(), "x").aggregation.table().to_pylist()
+    told = result["accuracy"]
+    assert row["value"] == (None if math.isnan(told.value) else told.value)
+    assert (row["n_scored"], row["n_failed"], row["n_abstained"]) == (told.n_scored, told.n_failed, told.n_abstained)
+
+
+def test_attributes_may_be_called_as_columns_of_our_own() -> None:
+    for name in ("target", "replication", "status", "value"):
+        result = evaluate([1, 0, 1, 1], [1, 1, 0, 1], by={name: ["x", "x", "y", "y"]})
+        assert result["accuracy"].n == 4
+        assert [row.by for row in result.rows[1:]] == [{name: "x"}, {name: "y"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"by": {0: ["a"], "0": ["b"]}}, "by: '0' occurs twice"),
+        ({"metrics": "pass_at_k"}, "pass_at_k: give k; from Python as PassAtK"),
+        ({"cluster": [[1]]}, "clusters are told by text, numbers or times"),
+        ({"confidence": {0.5}}, "confidence is a set; give a list, an array or a column"),
+    ],
+)
+def test_what_would_be_taken_wrongly_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        evaluate([1], [1], **arguments)
+    assert message in str(raised.value)
+
+
+def test_what_pandas_has_beside_series_is_taken() -> None:
+    assert evaluate(pd.Index(["a", "b"]), ["a", "c"])["accuracy"].value == 0.5
+    with pytest.raises(DataError, match="weight, row 1: <NA> is no finite number"):
+        evaluate(["a", "b"], ["a", "b"], weight=pd.Series([1, None], dtype="Int64"))
+
+
+def test_large_whole_floats_are_numbers_and_half_floats_are_floats() -> None:
+    assert evaluate([1e300, 2.0], [1e300, 2.0], metrics=Mean(column="truth"))["mean"].n == 2
+    assert evaluate(np.array([1, 0], np.float16), np.array([1, 1], np.float16))["accuracy"].value == 0.5
+
+
+def test_series_whose_rows_are_not_the_same_are_not_put_side_by_side() -> None:
+    truth, said = pd.Series(["x", "y", "z"]), pd.Series(["z", "y", "x"], index=[2, 1, 0])
+    with pytest.raises(SpecError, match="truth and predictions have different indexes; align them"):
+        evaluate(truth, said)
+    assert evaluate(truth, said.sort_index())["accuracy"].value == 1.0
+
+
+def test_the_chosen_label_is_that_of_every_metric_given_by_name_that_looks_at_one_class() -> None:
+    truth, predictions = ["yes", "no", "yes", "no"], ["yes", "yes", "no", "no"]
+    names = ["accuracy", "recall", "roc_auc", "expected_calibration_error"]
+    scores = {"yes": [0.9, 0.6, 0.4, 0.1]}
+    result = evaluate(truth, predictions, metrics=names, label="yes", scores=scores)
+    assert [result[name].value for name in names] == pytest.approx([0.5, 0.5, 0.75, 0.35])
+    assert "scored_by=classes label=yes" in result["expected_calibration_error"].signature
+    with pytest.raises(SpecError, match="label='yes': nothing that is asked for by name looks at one class"):
+        evaluate(truth, predictions, label="yes")
+
+
+def test_what_is_saved_of_scores_is_graded_as_it_was(tmp_path: Path) -> None:
+    result = evaluate(["a", "b"], ["a", "a"], scores={"a": [0.9, 0.6], "b": [0.1, 0.4]}, metrics="roc_auc")
+    saved = result.save(DirectoryStore(tmp_path), "two")
+    table = saved.tasks[0].evaluation.table("prediction")
+    graded = result.columns.graded()
+    for name in ("confidence", "confidence_of"):
+        assert table[name].to_pylist() == graded[name].to_pylist()

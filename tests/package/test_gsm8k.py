@@ -1,0 +1,80 @@
+"""Real input: recorded solutions of four models to 1,319 questions, where these data are at hand."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import scipy.stats
+from support.places import DATA_FOLDER, ROOT_FOLDER
+
+from evaluand import Accuracy, DirectoryStore, Experiment, compare
+from evaluand.comparison import check_gates
+
+DATA = DATA_FOLDER / "gsm8k"
+EXAMPLE = ROOT_FOLDER / "examples" / "gsm8k" / "experiment.yaml"
+CORRECT = {"6b_finetuning": 286, "6b_verification": 515, "175b_finetuning": 458, "175b_verification": 742}
+UNANSWERED = {"6b_finetuning": 4, "6b_verification": 1, "175b_finetuning": 5, "175b_verification": 1}
+
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"needs GSM8K's test questions and solutions in {DATA}")
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    for name in ("test.jsonl", "example_model_solutions.jsonl"):
+        shutil.copy(DATA / name, tmp_path)
+    return Path(shutil.copy(EXAMPLE, tmp_path))
+
+
+def test_four_models_are_graded_by_their_solutions_text(experiment: Path) -> None:
+    store = DirectoryStore(experiment.parent / "store")
+    part = Experiment.from_file(experiment).run(store, limit=100)
+    assert {result.run.receipt.called for result in part.tasks} == {100}
+    whole = Experiment.from_file(experiment).run(store)
+    assert {(r.run.receipt.called, r.run.receipt.reused) for r in whole.tasks} == {(1219, 100)}
+
+    rows = whole.aggregation.table().to_pylist()
+    for number, result in enumerate(whole.tasks):
+        left_out, wrong = (row for row in rows if row["evaluation"] == number)
+        missing = UNANSWERED[result.task]
+        assert result.evaluation.counts == {"answer": {"scored": 1319 - missing, "abstained": missing}}
+        assert round(left_out["value"] * left_out["n_scored"]) == CORRECT[result.task]
+        assert (left_out["n"], left_out["n_scored"], left_out["n_abstained"]) == (1319, 1319 - missing, missing)
+        assert wrong["value"] == CORRECT[result.task] / 1319 == left_out["worst"]
+        assert left_out["low"] < left_out["value"] < left_out["high"]
+        reasons = set(result.evaluation.table("answer")["reason"].to_pylist()) - {None}
+        assert all("no text after 'A:'" in reason or "number" in reason for reason in reasons)
+
+    again = Experiment.from_file(experiment).run(store)
+    for result in again.tasks:
+        assert result.run.receipt.called == result.evaluation.receipt.called == 0
+        assert "nothing to do" in result.run.receipt.why
+
+
+def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(experiment: Path) -> None:
+    results = Experiment.from_file(experiment).run(DirectoryStore(experiment.parent / "store"))
+    evaluations = {result.task: result.evaluation for result in results.tasks}
+    made = compare(evaluations["175b_finetuning"], evaluations["6b_verification"], metrics=[Accuracy()])
+    [pair] = made.pairs
+    assert (pair["n"], pair["n_used"], pair["n_a_missing"], pair["n_b_missing"]) == (1319, 1313, 5, 1)
+    assert (pair["n_only_a"], pair["n_only_b"], pair["clusters"]) == (0, 0, None)
+    assert (pair["won"], pair["tied"], pair["lost"]) == (209, 952, 152)
+    assert pair["difference"] == pytest.approx(57 / 1313)
+    assert pair["p"] == pytest.approx(scipy.stats.binomtest(152, 361).pvalue, abs=1e-12)
+    assert (pair["low"], pair["high"]) == pytest.approx((0.0151, 0.0718), abs=5e-5)
+    assert pair["worst"] < pair["difference"] < pair["best"]
+    assert {flip["flip"] for flip in made.flips()} == {"lost", "won"}
+
+    ranking = compare(*evaluations.values(), metrics=[Accuracy()]).ranking
+    order = [(list(evaluations)[row["evaluation"]], row["letters"]) for row in ranking]
+    assert order == [
+        ("175b_verification", "a"),
+        ("6b_verification", "b"),
+        ("175b_finetuning", "c"),
+        ("6b_finetuning", "d"),
+    ]
+
+    gates = ["accuracy better than 175b_finetuning", "accuracy not worse than 175b_verification by 0.1"]
+    checked = check_gates(gates, {"6b": evaluations["6b_verification"]}, evaluations)
+    assert [result.passed for result in checked] == [True, False]
