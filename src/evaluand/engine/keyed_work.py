@@ -7,15 +7,18 @@ does only what is missing.
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, Wire
+from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.store.journal import SHARD_SLOTS, Lane
 from evaluand.store.store import Store, resolve
 
@@ -152,6 +155,7 @@ class KeyedWork(Generic[U]):
         sealed: whether another process has ended the work.
         settled: the line of a unit that needs no call, or None; where there may be such units.
         wire: how units get to processes of their own, where the calls are made in such; instead of by the engine.
+        observer: records the files that calls open, and writes them into their lines.
     """
 
     lane: Lane
@@ -165,8 +169,13 @@ class KeyedWork(Generic[U]):
     sealed: Callable[[], bool] = lambda: False
     settled: Callable[[U], bytes | None] | None = None
     wire: Wire[U] | None = None
+    observer: Observer[U] | None = None
 
     def __post_init__(self) -> None:
+        if self.observer is not None:
+            is_async = inspect.iscoroutinefunction(self.call)
+            self.call = (self.observer.call_async if is_async else self.observer.call)(self.call)
+            self.line = self.observer.line(self.line)
         self._pending: dict[int, int] = {}
         self._gathered: list[bytes] = []
         self._writing = threading.Lock()
@@ -187,7 +196,7 @@ class KeyedWork(Generic[U]):
             self._until = time.monotonic() + self.policy.total_timeout
         while not self.sealed():
             others, self._claims = self.lane.leases.busy(), 0
-            self._map(self._claimed())
+            self._map(self._claimed() if self.observer is None else as_machinery(self._claimed()))
             self.lane.refresh()
             if self.lane.n_done == self.lane.slots:
                 break
@@ -242,7 +251,8 @@ class KeyedWork(Generic[U]):
             self._settle(shard)
 
     def _done(self, unit: U, outcome: Outcome) -> None:
-        self._keep(unit, *self.line(unit, outcome))
+        with nullcontext() if self.observer is None else machinery():
+            self._keep(unit, *self.line(unit, outcome))
 
     def _keep(self, unit: U, line: bytes, failed: int) -> None:
         if self.gather == 1:

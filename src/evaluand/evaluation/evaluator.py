@@ -24,7 +24,7 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
-from evaluand.engine.reuse import Wanted
+from evaluand.engine.reuse import InputCheck, Inputs, Wanted
 from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
 from evaluand.evaluation.grading import (
     GATHER,
@@ -48,6 +48,7 @@ from evaluand.store.tables import FAILED, INDEX, SCORED, SKIPPED, Rows
 
 NEWEST = 3
 _SHARED = frozenset(tables.scores_schema({}).names)  # columns that no scorer has for itself
+N_FIELDS = 3  # of a journal record, before the inputs that were observed
 _OF_ROW = (INDEX, "replication", tables.RESPONSE_INDEX)
 
 
@@ -199,6 +200,7 @@ class Evaluator:
         asked = _Asked.of(run, scorers, identities or {})
         store = run.store if self.store is None else self.store
         check_store(store)
+        inputs = {n: InputCheck(store, identity.observed) for n, identity in asked.identities.items()}
         manifest = begin(
             store,
             "evaluations",
@@ -207,6 +209,7 @@ class Evaluator:
             again=lambda last: (
                 fresh
                 or not (asked.pinned and store.manifest("evaluations", last)["pinned"])
+                or any(check.is_stale("evaluations", last, f"inputs/{n}") for n, check in inputs.items())
                 or (retry_failed and _has_failures(store, last, run))
             ),
             resume=resume,
@@ -216,7 +219,7 @@ class Evaluator:
         if "digest" in manifest:
             why = "nothing to do: the same responses were graded by the same scorers before"
             return _told(Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why)))
-        job = _Job(self, store, run, manifest)
+        job = _Job(self, store, run, manifest, inputs)
         with closing(job):
             for number, (scorer_name, scorer) in enumerate(asked.scorers.items()):
                 work = None if manifest["fresh"] else asked.work(scorer_name)
@@ -224,6 +227,7 @@ class Evaluator:
             job.seal(list(asked.scorers.values()))
         unpinned = manifest["provenance"]["unpinned"]
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
+        why = why or "; ".join(dict.fromkeys(check.why for check in inputs.values() if check.why))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
         return _told(Evaluation(store, manifest["id"], receipt))
 
@@ -289,6 +293,7 @@ class _Asked:
         return {
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,
+            "observed": any(identity.observed for identity in self.identities.values()),
             "fresh": fresh,
             "provenance": provenance(origin) | made_of | {"ranges": ranges_of(self.scorers)},
         }
@@ -328,7 +333,10 @@ def row_digest(row: Sequence[Any]) -> bytes:
 class _Job:
     """One evaluation in the making."""
 
-    def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
+    def __init__(
+        self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest, inputs: Mapping[str, InputCheck]
+    ) -> None:
+        self.inputs = inputs
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
         self.lanes: list[Lane] = []
         self.called = self.reused = self.kept = self.failed = 0
@@ -341,11 +349,13 @@ class _Job:
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
+        inputs = self.inputs[name]
+        inputs.void_stale(lane, N_FIELDS)
         tally = Tally(name, lane.slots, kept=lane.n_done)
         if judged and lane.n_done < lane.slots:
             self._take_over(lane, judged, tally)
         if work and lane.n_done < lane.slots:
-            self._reuse(lane, work, tally, scorer.cheap)
+            self._reuse(lane, work, tally, scorer.cheap, inputs)
         grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         keyed = KeyedWork(
@@ -361,6 +371,7 @@ class _Job:
             GATHER if quick else 1,
             self.is_sealed,
             wire=Wire(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
+            observer=inputs.observer,
         )
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
@@ -382,7 +393,7 @@ class _Job:
             for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
                 schema = tables.scores_schema(scorer.columns)
                 draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
-                counts[name], digest = self._seal_scorer(draft, lane, f"scores/{name}", schema)
+                counts[name], digest = self._seal_scorer(draft, lane, name, schema)
                 digests.append(digest)
             digest = ids.digest_of_digests(digests)
             draft.seal(self.manifest | {"digest": digest.hex(), "counts": counts, "sealed": now()})
@@ -391,12 +402,15 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _seal_scorer(self, draft: Any, lane: Lane, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
+    def _seal_scorer(self, draft: Any, lane: Lane, name: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
-        gathered = Rows(schema)
+        gathered, inputs, table = Rows(schema), Inputs(), f"scores/{name}"
         own = [(field.name, tables.is_json(field)) for field in schema if field.name not in _SHARED]
-        for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
+        for record, (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
+            slot, digest, scores, *opened = record
+            if opened:
+                inputs.add(slot, opened)
             for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
                 cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
                 text = None if data is None else ids.canonical_text(data)
@@ -410,6 +424,8 @@ class _Job:
             if gathered.is_full:
                 gathered.flush(draft, table)
         gathered.flush(draft, table)
+        if (opened_files := inputs.batch()) is not None:
+            draft.append(f"inputs/{name}", opened_files)
         return counts, state.digest()
 
     def _take_over(self, lane: Lane, judged: Iterable[tuple[int, list[Any]]], tally: Tally) -> None:
@@ -424,14 +440,17 @@ class _Job:
                 tally.reused += 1
         lane.refresh()
 
-    def _reuse(self, lane: Lane, work: str, tally: Tally, quick: bool) -> None:
+    def _reuse(self, lane: Lane, work: str, tally: Tally, quick: bool, inputs: InputCheck) -> None:
         """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
-        found = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
+        found = inputs.usable("evaluations", self.store.find("evaluations", work), self.manifest["id"])
         sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far
         if not sources:
             return
         wanted = Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        for line in wanted.filled(_found_scores(self.store, source, work) for source in sources):
+        answers = (
+            inputs.same(scores, opened) for source in sources for scores, opened in _found(self.store, source, work)
+        )
+        for line in wanted.filled(answers, inputs.observer):
             lane.append(line)
             tally.reused += 1
         lane.refresh()
@@ -443,25 +462,32 @@ def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
-    """(digest, journal record without its slot) of every row that an evaluation's scorers of that work could grade."""
+def _found(store: Store, id: str, work: str) -> Iterator[tuple[Iterator[tuple[int, bytes, list[Any]]], Inputs]]:
+    """What an evaluation's scorers of that work have found, and the files they opened."""
     manifest = store.manifest("evaluations", id)
     for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
         if _work(spec) != work:
             continue
         if store.is_sealed("evaluations", id):
-            yield from _sealed_scores(Evaluation(store, id), name)
+            opened = Inputs.stored(store, "evaluations", id, f"inputs/{name}")
+            yield _sealed_scores(Evaluation(store, id), name), opened
             continue
         run = manifest["provenance"]["run"]
         total = sum(store.manifest("runs", run)["counts"].values())
         with closing(store.lane("evaluations", id, _lane(number), total)) as lane:
             lane.refresh()
-            for _, digest, scores in lane.records():
-                if all(row[2] != FAILED for row in scores):
-                    yield bytes.fromhex(digest), [digest, scores]
+            yield _open_scores(lane), Inputs.written(lane, N_FIELDS)
 
 
-def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:
+def _open_scores(lane: Lane) -> Iterator[tuple[int, bytes, list[Any]]]:
+    """(slot, digest, journal record without slot and inputs) of every row that an open evaluation could grade."""
+    for slot, digest, scores, *_ in lane.records():
+        if all(row[2] != FAILED for row in scores):
+            yield slot, bytes.fromhex(digest), [digest, scores]
+
+
+def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[int, bytes, list[Any]]]:
+    slot = -1
     key: tuple[Any, ...] | None = None
     digest, scores = b"", list[Any]()
     for batch in evaluation.batches(name):
@@ -472,7 +498,8 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
         for i in range(batch.num_rows):
             if (columns[INDEX][i], columns["replication"][i]) != key:
                 if key is not None and all(row[2] != FAILED for row in scores):
-                    yield digest, [digest.hex(), scores]
+                    yield slot, digest, [digest.hex(), scores]
+                slot += 1
                 key, scores = (columns[INDEX][i], columns["replication"][i]), []
             digest = columns["digest"][i]
             row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
@@ -487,7 +514,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
                 ]
             )
     if key is not None and all(row[2] != FAILED for row in scores):
-        yield digest, [digest.hex(), scores]
+        yield slot, digest, [digest.hex(), scores]
 
 
 def _written(name: str, value: Any, texts: set[str]) -> Any:

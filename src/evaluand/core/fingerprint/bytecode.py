@@ -24,13 +24,11 @@ class Uses:
         chains: global names with the attributes taken from them.
         stored: global names that it assigns.
         imports: level, module and attribute chain of what it imports itself.
-        written: those of `chains` and `imports` that name files only for writing to them.
     """
 
     chains: set[Chain] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
     imports: set[Import] = field(default_factory=set)
-    written: set[Chain | Import] = field(default_factory=set)
 
 
 def uses_of(code: types.CodeType) -> Uses:
@@ -47,19 +45,6 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from nested(constant)
-
-
-def strings_of_code(code: types.CodeType) -> Iterator[str]:
-    """The texts among the constants of a code object and of those inside it."""
-    waiting: list[Any] = [code]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, types.CodeType):
-            waiting.extend(value.co_consts)
-        elif isinstance(value, tuple | frozenset):
-            waiting.extend(value)
 
 
 def code_token(code: types.CodeType) -> bytes:

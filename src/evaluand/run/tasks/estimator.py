@@ -142,7 +142,10 @@ class EstimatorTask(Task[Any, Any]):
             "positive": self.positive,
             "frame": self.frame,
         }
-        return code_identity(self.kind, code, self.name, version=self.version, files=self.files, **how)
+        seeds = self.split is not None
+        return code_identity(
+            self.kind, code, self.name, version=self.version, files=self.files, seeds_estimators=seeds, **how
+        )
 
     def prepare(self, dataset: Dataset) -> None:
         """Divides the dataset.

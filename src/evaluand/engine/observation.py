@@ -1,0 +1,388 @@
+"""Observed inputs: the files that calls open, so that an answer is reused only while these files stay the same.
+
+An audit hook reports what Python opens and lists. While a call runs, it records
+
+    a file opened for reading       with the digest of its content once the call has ended
+    a folder that is listed         with the names in it
+    a file that does not exist      as absent: once it exists, the answer no longer counts
+    a SQLite database               as a file
+
+and leaves out what says nothing of the answer: files that the call itself has written, installed packages, bytecode,
+`/proc` and `/sys`, the store. A device, a pipe and a file that changes while the call runs cannot be compared later:
+such an answer is never reused.
+
+Which call opened a file is told by a context variable, which coroutines and `asyncio.to_thread` inherit. Other threads
+do not: what they open counts for every call in progress. A call may also use what an earlier one has read and cached.
+Where the code may remember anything between calls (`evaluand.core.fingerprint.memory`), each of its answers therefore
+counts with all files that calls of the same code have opened in this process so far; otherwise with its own only.
+
+Not observable: files opened by native code (they are declared with `files`), questions such as `exists`, and other
+processes. Code that does any of this is unpinned unless its files are declared (`evaluand.core.fingerprint.outside`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
+
+import orjson
+
+from evaluand.core.fingerprint import CodeFacts
+from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of
+from evaluand.core.fingerprint.homes import is_first_party, working_folder
+from evaluand.core.fingerprint.tokens import leaf
+
+U = TypeVar("U")
+
+UNKNOWN = ("", CHANGED)  # stands for inputs that could not be observed
+
+_OPEN = "open"
+_LISTING = frozenset(("os.listdir", "os.scandir"))
+_EVENTS = frozenset((_OPEN, *_LISTING, "sqlite3.connect", "os.mkdir", "os.rename"))
+_IGNORED_FOLDERS = ("/proc/", "/sys/")
+_IGNORED_DEVICES = frozenset((os.devnull, "/dev/stdout", "/dev/stderr"))
+_IGNORED_READERS = ("<frozen importlib", "linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
+_IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_unsafe"))
+
+
+class _Call:
+    """One call in progress: what it has opened and what it has written."""
+
+    __slots__ = ("lost", "made", "observer", "opened", "written")
+
+    def __init__(self, observer: Observer[Any]) -> None:
+        self.observer = observer
+        self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
+        self.written: set[str] = set()
+        self.made: set[str] = set()  # folders
+        self.lost = False
+
+    def has_made(self, path: str) -> bool:
+        """Whether a path is, or lies in, something that the call itself has made."""
+        return path in self.written or any(path.startswith(folder + os.sep) or path == folder for folder in self.made)
+
+
+class _Machinery:
+    """Stands in the context of evaluand's own threads, which read datasets and write journals."""
+
+
+_current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default=None)
+_MACHINERY = _Machinery()
+_in_progress: set[_Call] = set()
+_remembered: list[tuple[str, str, Stamp | str | None, frozenset[str]]] = []  # name, path, stamp and the code's parts
+_known_remembered: set[tuple[str, Stamp | str | None, frozenset[str]]] = set()
+_hooks: list[Callable[..., None]] = []  # the hook, once it is installed: it cannot be removed again
+
+
+@contextmanager
+def machinery() -> Iterator[None]:
+    """A block in which nothing is an input of a call: evaluand's own reading and writing."""
+    token = _current.set(_MACHINERY)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def as_machinery(units: Iterator[U]) -> Iterator[U]:
+    """The same units; nothing that is read to make them is an input of a call."""
+    while True:
+        with machinery():
+            try:
+                unit = next(units)
+            except StopIteration:
+                return
+        yield unit
+
+
+class Observer(Generic[U]):
+    """Observes the calls of one code, and writes what they opened into their journal lines.
+
+    Args:
+        facts: what the fingerprint says of the code.
+        ignored: folders whose files are no inputs, such as that of the store.
+    """
+
+    def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
+        self.facts = facts
+        self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
+        self._calls: dict[int, _Call] = {}
+        self._ended: dict[int, str] = {}  # the `id` of a unit → the node of its inputs
+        self._nodes: dict[str, Node] = {}
+        self._written: set[str] = set()  # the nodes that lines have defined
+        self._names: dict[str, str | None] = {}
+        self._prepared: list[tuple[str, str]] = []
+        self._chain: str | None = None  # of code that remembers: the node of all that was opened so far
+        self._chained = 0
+        _install()
+
+    # -- calls
+
+    def call(self, call: Callable[[U], Any]) -> Callable[[U], Any]:
+        """The same call, observed."""
+
+        def observed(unit: U) -> Any:
+            record, token = self._begin(unit)
+            try:
+                return call(unit)
+            finally:
+                self._end(unit, record)
+                _current.reset(token)
+
+        return observed
+
+    def call_async(self, call: Callable[[U], Any]) -> Callable[[U], Any]:
+        """The same coroutine function, observed."""
+
+        async def observed(unit: U) -> Any:
+            record, token = self._begin(unit)
+            try:
+                return await call(unit)
+            finally:
+                self._end(unit, record)
+                _current.reset(token)
+
+        return observed
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """A block that loads what all calls need: what it opens counts for each of their answers."""
+        record = _Call(self)
+        token = _current.set(record)
+        _in_progress.add(record)
+        try:
+            yield
+        finally:
+            _in_progress.discard(record)
+            with machinery():
+                self._prepared += self._settled(record)
+            _current.reset(token)
+
+    def _begin(self, unit: U) -> tuple[_Call, Any]:
+        record = self._calls.get(id(unit))  # there already where this is a further attempt
+        if record is None:
+            record = self._calls[id(unit)] = _Call(self)
+        _in_progress.add(record)
+        return record, _current.set(record)
+
+    def _end(self, unit: U, record: _Call) -> None:
+        _in_progress.discard(record)
+        if record.opened or self._prepared or record.lost or self.facts.remembers:
+            with machinery():
+                node = self._node_of(record)
+            if node is not None:
+                self._ended[id(unit)] = node
+
+    # -- lines
+
+    def line(self, line: Callable[[U, Any], tuple[bytes, int]]) -> Callable[[U, Any], tuple[bytes, int]]:
+        """The same lines, each with the inputs of its unit as a last element where there are any."""
+
+        def observed(unit: U, outcome: Any) -> tuple[bytes, int]:
+            written, failed = line(unit, outcome)
+            self._calls.pop(id(unit), None)
+            node = self._ended.pop(id(unit), None)
+            if node is None:
+                return written, failed
+            lines = written.splitlines(keepends=True)
+            return b"".join(self.with_inputs(each, node) for each in lines), failed
+
+        return observed
+
+    def learn(self, node: str, nodes: Mapping[str, Node]) -> None:
+        """Takes in a node that others have defined, with all on the way to it, so that a line may name it."""
+        at: str | None = node
+        while at is not None and at not in self._nodes:
+            self._nodes[at] = nodes[at]
+            at = nodes[at][0]
+
+    def with_inputs(self, line: bytes, node: str) -> bytes:
+        """A journal line with the node of its inputs, defined where no line has defined it yet."""
+        defined: list[Node] = []
+        at: str | None = node
+        while at is not None and at not in self._written:
+            self._written.add(at)
+            defined.append(self._nodes[at])
+            at = self._nodes[at][0]
+        element = [node, defined[::-1]] if defined else [node]
+        return b"%b,%b]\n" % (line[:-2], orjson.dumps(element))
+
+    # -- what was opened
+
+    def _node_of(self, record: _Call) -> str | None:
+        if record.lost:
+            return self._node(None, *UNKNOWN)
+        if not self.facts.remembers:
+            return self._chain_of(None, sorted({*self._settled(record), *self._prepared}))
+        entries, self._chained = _remembered[self._chained :], len(_remembered)
+        own = [(name, _settle(path, stamp)) for name, path, stamp, parts in entries if parts & self.facts.parts]
+        if self._chain is None:
+            own = [*self._prepared, *own]
+        self._chain = self._chain_of(self._chain, own)
+        return self._chain
+
+    def _settled(self, record: _Call) -> list[tuple[str, str]]:
+        """Names and states of what a call has opened."""
+        return [
+            (name, _settle(path, stamp))
+            for name, (path, stamp) in list(record.opened.items())
+            if not (stamp is None and path in record.written)  # absent, and then made by the call itself
+        ]
+
+    def _chain_of(self, node: str | None, files: Sequence[tuple[str, str]]) -> str | None:
+        for name, state in files:
+            node = self._node(node, name, state)
+        return node
+
+    def _node(self, parent: str | None, name: str, state: str) -> str:
+        key = node_key(parent, name, state)
+        self._nodes[key] = (parent, name, state)
+        return key
+
+    def name_of(self, raw: str, path: str) -> str | None:
+        """What a file is called in the store; None where it is no input."""
+        key = raw if raw == path else path + "\0"
+        if key not in self._names:
+            ignored = _is_ignored(path) or path.startswith(self._ignored)
+            self._names[key] = None if ignored else _portable(raw, path, self.facts.folder)
+        return self._names[key]
+
+
+Node = tuple[str | None, str, str]
+"""One file more than its parent: the parent's key, the file's name and its state."""
+
+
+def node_key(parent: str | None, name: str, state: str) -> str:
+    """What stands for a node: 32 hexadecimal digits made from all files on the way to it."""
+    return leaf("input", "\0".join((parent or "", name, state)).encode("utf-8", "surrogatepass")).hex()
+
+
+# -- the hook
+
+
+def _install() -> None:
+    if not _hooks:
+        _hooks.append(_hook)
+        sys.addaudithook(_hook)
+        os.register_at_fork(after_in_child=_in_progress.clear)
+
+
+def _hook(event: str, args: Any) -> None:
+    if not _in_progress or event not in _EVENTS:
+        return
+    current = _current.get()
+    if current is _MACHINERY:
+        return
+    calls = (current,) if type(current) is _Call else tuple(_in_progress)
+    token = _current.set(_MACHINERY)
+    try:
+        _note(event, args, calls)
+    except Exception:  # an exception here would stop the user's own `open`
+        for call in calls:
+            call.lost = True
+    finally:
+        _current.reset(token)
+
+
+def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
+    if event == _OPEN:
+        raw, _, flags = args
+        if type(raw) is not int and not _is_read_by_python():
+            _opened(os.fsdecode(raw), flags, calls)
+    elif event in _LISTING:
+        raw = "." if args[0] is None else args[0]
+        if type(raw) is not int and not _is_read_by_python():
+            _listed(os.fsdecode(raw), calls)
+    elif event == "sqlite3.connect":
+        _connected(os.fsdecode(args[0]), calls)
+    elif event == "os.mkdir":
+        for call in calls:
+            call.made.add(os.path.abspath(os.fsdecode(args[0])))
+    elif event == "os.rename":
+        before, after = (os.path.abspath(os.fsdecode(name)) for name in args[:2])
+        for call in calls:
+            if call.has_made(before):
+                call.written.add(after)
+
+
+def _opened(raw: str, flags: int, calls: Collection[_Call]) -> None:
+    path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
+    makes = flags & os.O_TRUNC or (flags & os.O_CREAT and flags & os.O_EXCL)
+    if makes or flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY:
+        for call in calls:
+            call.written.add(path)
+        return
+    stamp = stamp_of(path)
+    if stamp is not None and stat.S_ISDIR(stamp[0]):
+        return
+    for call in calls:
+        _record(call, raw, path, stamp)
+
+
+def _listed(raw: str, calls: Collection[_Call]) -> None:
+    path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
+    state = None
+    for call in calls:
+        if call.observer.name_of(raw, path) is not None and not call.has_made(path):
+            state = state or listing_state(path)
+            _record(call, raw, path, state)
+
+
+def _connected(raw: str, calls: Collection[_Call]) -> None:
+    if sys._getframe(3).f_globals.get("__name__", "").partition(".")[0] == "evaluand":  # its journals and caches
+        return
+    if raw.startswith("file:"):
+        raw = raw.removeprefix("file:").partition("?")[0]
+    if raw in ("", ":memory:"):
+        return
+    for name in (raw, f"{raw}-wal"):
+        _opened(name, os.O_RDWR, calls)
+
+
+def _record(call: _Call, raw: str, path: str, stamp: Stamp | str | None) -> None:
+    name = call.observer.name_of(raw, path)
+    if name is None or call.has_made(path):
+        return
+    if type(stamp) is str:
+        name = f"{name}/"
+    call.opened.setdefault(name, (path, stamp))
+    facts = call.observer.facts
+    if facts.remembers:
+        key = (path, stamp, facts.parts)
+        if key not in _known_remembered:
+            _known_remembered.add(key)
+            _remembered.append((name, path, stamp, facts.parts))
+
+
+def _settle(path: str, stamp: Stamp | str | None) -> str:
+    """The state of a file that was opened, unless it has changed since."""
+    if type(stamp) is str:
+        return stamp
+    now = stamp_of(path)
+    return file_state(path, now) if now == stamp else CHANGED
+
+
+def _is_read_by_python() -> bool:
+    """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
+    frame = sys._getframe(3)  # below this function, `_note` and the hook
+    code = frame.f_code
+    return code.co_filename.endswith(_IGNORED_READERS[1:]) or (
+        code.co_filename.startswith(_IGNORED_READERS[0]) or code.co_name in _IGNORED_FUNCTIONS
+    )
+
+
+def _is_ignored(path: str) -> bool:
+    """Whether a file says nothing of an answer: a package's own, bytecode, the system's state, a store's."""
+    if path.startswith(_IGNORED_FOLDERS) or path in _IGNORED_DEVICES or path.endswith(".pyc"):
+        return True
+    return not is_first_party(path) or ".evaluand" in path.split(os.sep)
+
+
+def _portable(raw: str, path: str, folder: str) -> str:
+    """A path as it is stored: relative to the current folder where it was opened so, else to that of the code."""
+    return f"./{os.path.normpath(raw)}" if raw != path else portable(path, folder)
