@@ -25,6 +25,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -74,8 +75,8 @@ class _Machinery:
 _current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default=None)
 _MACHINERY = _Machinery()
 _in_progress: set[_Call] = set()
-_remembered: list[tuple[str, str, Stamp | str | None, frozenset[str]]] = []  # name, path, stamp and the code's parts
-_known_remembered: set[tuple[str, Stamp | str | None, frozenset[str]]] = set()
+_remembered: list[tuple[str, str, Stamp | str | None, CodeFacts]] = []  # name, path, stamp, and who has opened it
+_known_remembered: set[tuple[str, Stamp | str | None, CodeFacts]] = set()
 _hooks: list[Callable[..., None]] = []  # the hook, once it is installed: it cannot be removed again
 
 
@@ -119,6 +120,7 @@ class Observer(Generic[U]):
         self._prepared: list[tuple[str, str]] = []
         self._chain: str | None = None  # of code that remembers: the node of all that was opened so far
         self._chained = 0
+        self._chaining = threading.Lock()
         _install()
 
     # -- calls
@@ -219,12 +221,15 @@ class Observer(Generic[U]):
             return self._node(None, *UNKNOWN)
         if not self.facts.remembers:
             return self._chain_of(None, sorted({*self._settled(record), *self._prepared}))
-        entries, self._chained = _remembered[self._chained :], len(_remembered)
-        own = [(name, _settle(path, stamp)) for name, path, stamp, parts in entries if parts & self.facts.parts]
-        if self._chain is None:
-            own = [*self._prepared, *own]
-        self._chain = self._chain_of(self._chain, own)
-        return self._chain
+        with self._chaining:
+            entries = _remembered[self._chained :]
+            self._chained += len(entries)
+            shared = [entry[:3] for entry in entries if self.facts.may_share(entry[3])]
+            own = [(name, _settle(path, stamp)) for name, path, stamp in shared]
+            if self._chain is None:
+                own = [*self._prepared, *own]
+            self._chain = self._chain_of(self._chain, own)
+            return self._chain
 
     def _settled(self, record: _Call) -> list[tuple[str, str]]:
         """Names and states of what a call has opened."""
@@ -353,10 +358,10 @@ def _record(call: _Call, raw: str, path: str, stamp: Stamp | str | None) -> None
     call.opened.setdefault(name, (path, stamp))
     facts = call.observer.facts
     if facts.remembers:
-        key = (path, stamp, facts.parts)
+        key = (path, stamp, facts)
         if key not in _known_remembered:
             _known_remembered.add(key)
-            _remembered.append((name, path, stamp, facts.parts))
+            _remembered.append((name, path, stamp, facts))
 
 
 def _settle(path: str, stamp: Stamp | str | None) -> str:

@@ -124,7 +124,7 @@ class Identity:
     @property
     def observed(self) -> CodeFacts | None:
         """What observing its calls needs to know; None where it has no code whose calls are to be observed."""
-        return self.facts or (CodeFacts(parts=frozenset(self.parts)) if _has_fingerprint(self.spec) else None)
+        return self.facts or (CodeFacts() if _has_fingerprint(self.spec) else None)
 
     def reasons(self, *, in_yaml: bool) -> list[str]:
         """Why it is unpinned, with what to declare as it is written in Python, or in an experiment file.

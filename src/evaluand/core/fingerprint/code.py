@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 import functools
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -121,6 +122,8 @@ class Code:
             return mix("dispatch", name, self.value(dict(function.registry), place))
         if inner is not None and self._is_decorated(inner):
             return mix("decorated", name, self.value(inner, place))
+        if inner is not None and not self.homes.of(inspect.unwrap(function)).ours:
+            return name
         if function.__closure__ or inner is not None:
             return self.parts.later(function, place, lambda: self.foreign_closure(function, place))
         return name

@@ -50,7 +50,7 @@ class Homes:
         self.cwd = cwd
         self._homes: dict[int, Home] = {}
         self._namespaces: dict[str, Namespace] = {}
-        self._alive: list[object] = []  # an id stands for its object only while that lives
+        self._alive: list[Namespace] = []  # an id stands for its object only while that lives
 
     def of(self, obj: Any) -> Home:
         """The home of a function, module, class or instance, or of what it wraps."""
@@ -74,6 +74,10 @@ class Homes:
             if home.ours:
                 self._namespaces.setdefault(home.name, namespace)
         return home
+
+    def first_party(self) -> list[Namespace]:
+        """The names of every first-party module met."""
+        return [namespace for namespace in self._alive if self._homes[id(namespace)].ours]
 
     def of_class(self, kind: type) -> Home:
         """The home of a class."""

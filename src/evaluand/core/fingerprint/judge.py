@@ -59,7 +59,7 @@ _TRACING = frozenset(("log", "set"))
 _IDENTITY = frozenset(("builtins.hash", "builtins.id"))
 COMPUTED_MODULE = "imports a module whose name is known only when it runs"
 COMPUTED_NAME = "uses an attribute whose name is known only when it runs"
-SET_ORDER = "takes a set in the order of its hashes, which differs between processes"
+SET_ORDER = "differs between processes, which hash texts at random"
 SET_ADVICE = f"use sorted(...), or set PYTHONHASHSEED, or {PIN}"
 
 
@@ -164,7 +164,7 @@ class Judge:
         for method in sorted(used & METHODS.keys()):
             self._say(shown, method, METHODS[method])
         if used & {"set", "frozenset"} and hash_seed() is None:
-            self.unpinned.setdefault(f"{shown} {SET_ORDER}", f"{shown}: {SET_ORDER}; {SET_ADVICE}")
+            self.unpinned.setdefault(f"{shown} {SET_ORDER}", f"{shown}: the order of a set {SET_ORDER}; {SET_ADVICE}")
 
     def settle(self, declared: bool) -> None:
         """Judges what can be known only when all that is reached has been met.
@@ -181,7 +181,7 @@ class Judge:
             self.ordered_by_hash = True
             if hash_seed() is None:
                 where = f"{scope.place.shown}, line {node.lineno}"
-                sentence = f"{where}: {shown_node(node)} {SET_ORDER}; {SET_ADVICE}"
+                sentence = f"{where}: the order of {shown_node(node)} {SET_ORDER}; {SET_ADVICE}"
                 self.unpinned.setdefault(f"{scope.place.shown} {SET_ORDER}", sentence)
 
     # -- for definitions
@@ -255,6 +255,9 @@ class _Definition:
                 self._ignored.update(id(part) for part in ast.walk(node) if self._is_id(part))
         elif isinstance(node, ast.Assign | ast.NamedExpr):
             self._handed.add(id(node.value))
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            if self.names.named(node.value) in ("os.environ", "os.environb"):
+                self._ignored.add(id(node.value))
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Call) and self._is_id(node.slice.func):
             self._ignored.add(id(node.slice.func))
         elif isinstance(node, ast.Call):
@@ -304,12 +307,17 @@ class _Definition:
             return
         self.owner.remembers |= is_caching(full)
         why = self._why(full, value, call)
-        if why is None and type(value) is types.ModuleType and call is None and hands_on(full):
-            why = ANYTHING
+        table = full.partition(".__dict__")[0] if "__dict__" in chain else ""
+        if (call is None and type(value) is types.ModuleType and hands_on(full)) or (table and hands_on(table)):
+            why = why or ANYTHING
+        if call is None and full in _IMPORTING:
+            why = COMPUTED_MODULE
         if not (why in SHOWN_IS_HARMLESS and id(node) in self._shown):
             self._say(".".join(chain), why, node.lineno)
         if call is not None:
             self._special(full, call)
+            if chain[-1] in _FITTING:
+                self.owner.fits(self.scope, node.lineno)
 
     def _unnamed(self, node: ast.expr, chain: Chain, value: Any, call: ast.Call | None) -> None:
         """Judges what has no full name: the method of an object, or first-party code."""
@@ -359,8 +367,8 @@ class _Definition:
     def _why(self, full: str, value: Any, call: ast.Call | None) -> str | None:
         """Why what has a full name gives something else each time, used like this."""
         if full in WANTING:
-            position, why = WANTING[full]
-            return None if call is not None and self._is_given(call, position) else why
+            position, missing = WANTING[full]
+            return None if call is not None and self._is_given(call, position) else missing
         why = why_outside(full)
         if why is not None or full.startswith(("evaluand.", *_OWN_GENERATORS)):
             return why
@@ -552,7 +560,7 @@ def _is_now(node: ast.expr) -> bool:
 
 
 def _is_chance(name: str) -> bool:
-    return bool(name) and why_outside(name) in (CHANCE, DATE, STATE, ENVIRONMENT)
+    return bool(name) and name not in WANTING and why_outside(name) in (CHANCE, DATE, STATE, ENVIRONMENT)
 
 
 def _text(node: ast.expr) -> str | None:

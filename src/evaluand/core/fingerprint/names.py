@@ -174,13 +174,21 @@ def full_name_of(value: Any, homes: Homes) -> str:
         return "" if homes.of(value).ours else _SAME_MODULES.get(value.__name__, value.__name__)
     if kind is types.BuiltinFunctionType:
         owner = value.__self__ if is_a(value.__self__, type) else value
-        return _public(str(owner.__module__), value.__qualname__)
+        return _public(str(owner.__module__ or type(value.__self__).__module__), value.__qualname__)
     if issubclass(kind, type):
         foreign = is_readable(value) and (value.__module__ == "builtins" or not homes.of(value).ours)
         return _public(str(value.__module__), value.__qualname__) if foreign else ""
     if kind is types.FunctionType:
-        return "" if homes.of(value).ours else _public(str(value.__module__), value.__qualname__)
+        return "" if homes.of(value).ours else _name_of_function(value, homes)
     return _public(str(value.__module__), value.__qualname__) if kind.__name__ == "cython_function_or_method" else ""
+
+
+def _name_of_function(function: types.FunctionType, homes: Homes) -> str:
+    """The full name of a foreign function; where it bears that of one's own that it wraps, by its own code."""
+    module = sys.modules.get(str(function.__module__))
+    if module is not None and not homes.of(module).ours:
+        return _public(module.__name__, function.__qualname__)
+    return _public(homes.of(function).name, function.__code__.co_qualname)
 
 
 def static_attribute(value: Any, name: str) -> Any:

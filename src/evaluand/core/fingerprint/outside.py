@@ -27,7 +27,7 @@ STATE = "depends on this process or machine, which is not in the code"
 MOVES = "changes the current folder, so that names of files may mean others"
 ANYTHING = "is passed on as a module, so that anything in it may be used"
 UNORDERED = "gives results in the order in which they happen to be done"
-UNSET = "holds whatever was in memory; use numpy.zeros"
+UNSET = "holds whatever was in memory"
 NATIVE = "reads files by native code, which cannot be observed"
 ASKS = "asks about a file without opening it, which cannot be observed"
 PROCESSES = "works in other processes, in which opened files cannot be observed"
@@ -40,6 +40,7 @@ _HINTS = {
     ENVIRONMENT: "read it once at the top of the module, so that its value counts, or ",
     CHANCE: "use random.Random(seed) or numpy.random.default_rng(seed), or ",
     UNSEEDED: "give it one, or ",
+    UNSET: "use numpy.zeros, or ",
     NATIVE: "name them with files=[...] or ",
     ASKS: "name it with files=[...], or open it and catch FileNotFoundError, or ",
     PROCESSES: "name them with files=[...] or ",
@@ -110,7 +111,7 @@ _RULES = {
         "email.utils.format_datetime"
     ),
     UNREAD: (
-        "builtins.eval builtins.exec builtins.compile builtins.globals builtins.__import__ sys.modules runpy "
+        "builtins.eval builtins.exec builtins.compile builtins.globals sys.modules runpy "
         "importlib.machinery importlib.util.spec_from_file_location importlib.util.module_from_spec builtins.__dict__ "
         "pickle.loads marshal.load marshal.loads dill cloudpickle code codeop timeit ctypes cffi pandas.eval "
         "numexpr sympy.sympify sympy.parsing jinja2.ModuleLoader"

@@ -25,7 +25,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError
 from evaluand.core.fingerprint.code import Code
 from evaluand.core.fingerprint.files import Files, is_text_or_path, name_token
-from evaluand.core.fingerprint.homes import Home, Homes, working_folder
+from evaluand.core.fingerprint.homes import Home, Homes, Namespace, working_folder
 from evaluand.core.fingerprint.judge import Judge
 from evaluand.core.fingerprint.parts import Parts, Place
 from evaluand.core.fingerprint.plain import plain_data
@@ -52,19 +52,25 @@ _UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__"))  # proven
 _UNSTATED_TEMPLATES = frozenset(("cache",))  # what has been loaded so far
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CodeFacts:
     """What is known of some code for observing which files its calls open.
 
     Attributes:
         folder: where the code lies; the current directory where it has no file.
         remembers: whether it may keep something between calls.
-        parts: the names of the functions, classes and constants that it reaches.
+        namespaces: the names of the modules in which it may keep something; None where that is not known.
     """
 
     folder: str = field(default_factory=working_folder)
     remembers: bool = True
-    parts: frozenset[str] = frozenset()
+    namespaces: Sequence[Namespace] | None = None
+
+    def may_share(self, other: CodeFacts) -> bool:
+        """Whether some other code may use what this one has kept."""
+        if self.namespaces is None or other.namespaces is None:
+            return True
+        return any(one is two for one in self.namespaces for two in other.namespaces)
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,7 @@ class Walk:
             unpinned,
             {shown: token.hex() for _, shown, token in parts},
             {shown: content for shown, (_, content) in sorted(found.items())},
-            CodeFacts(home.folder, self.judge.remembers, frozenset(shown for _, shown, _ in parts)),
+            CodeFacts(home.folder, self.judge.remembers, self.homes.first_party()),
         )
 
     # -- values
