@@ -20,11 +20,11 @@ from statsmodels.stats.multitest import multipletests
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
 from evaluand.comparison import check_gates, find_evaluations
 from evaluand.comparison.difference import bound, difference
-from evaluand.comparison.pairing import Rows, matched, paired
+from evaluand.comparison.pairing import PairedRows, matched, paired
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
 from evaluand.comparison.verdict import measured
-from evaluand.core.errors import DataError, Doubt, NotFound, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.count import Count
@@ -75,11 +75,11 @@ def two(a: Sequence[Any], b: Sequence[Any], **options: Any) -> dict[str, Any]:
     return pair
 
 
-def rows_of(a: Sequence[float], b: Sequence[float], example: Sequence[int] | None = None) -> Rows:
+def rows_of(a: Sequence[float], b: Sequence[float], example: Sequence[int] | None = None) -> PairedRows:
     """Rows side by side, all scored."""
     values = np.array([a, b], np.float64)
     n = values.shape[1]
-    return Rows(
+    return PairedRows(
         metric=Mean(),
         keys=[(None,)],
         group=np.zeros(n, np.int64),
@@ -635,7 +635,9 @@ def test_what_is_compared_in_place_of_metrics_that_cannot_be_is_told() -> None:
     store = MemoryStore()
     sides = [evaluated(store, name, scores(given)) for name, given in (("a", [1, 0.5]), ("b", [0, 0.5]))]
     [scorer] = sides[0].scorers
-    with pytest.warns(Doubt, match="quantile as declared cannot be compared row by row; a plain mean of the values is"):
+    with pytest.warns(
+        EvaluandWarning, match="quantile as declared cannot be compared row by row; a plain mean of the values is"
+    ):
         made = compare(*sides, declared=[Measure(scorer, Quantile(q=0.5))])
     assert made.pairs[0]["signature"].startswith("mean ")
 
@@ -808,14 +810,14 @@ def test_simulated_bounds_of_graded_and_clustered_rows_err_at_most_in_five_of_a_
     """1,000 times many small gains beside rare total losses, small steps both ways, and clusters lost or won whole."""
     draw, metric = np.random.default_rng([13, n]), Mean(range=(0, 1))
 
-    def gains() -> Rows:
+    def gains() -> PairedRows:
         gained = draw.random(n) * 0.02
         return rows_of(0.5 + 0 * gained, np.where(draw.random(n) < 3 / n, 0.0, 0.5 + gained))
 
-    def steps() -> Rows:
+    def steps() -> PairedRows:
         return rows_of(np.full(n, 0.5), 0.5 + draw.choice([-0.5, -0.25, 0, 0.25], n, p=[0.02, 0.1, 0.8, 0.08]))
 
-    def clusters() -> Rows:
+    def clusters() -> PairedRows:
         size, chance = draw.integers(1, 11, n), draw.random(n)
         apart = np.select([chance < 2 / n, chance > 1 - 1 / n], [-1.0, 1.0])
         example = np.repeat(np.arange(n), size)

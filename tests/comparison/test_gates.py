@@ -34,7 +34,7 @@ from evaluand import (
 )
 from evaluand.cli import main
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
-from evaluand.core.errors import Doubt
+from evaluand.core.errors import EvaluandWarning
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
@@ -513,7 +513,7 @@ def test_a_measure_that_not_all_evaluations_can_take_is_none_to_compare_them_by(
     Aggregator(store).aggregate([weighted], [Measure("score", Mean(weighted=True))])
     assert compare(weighted, weighted).pairs[0]["signature"].split()[-2:] == ["range=(-inf,inf)", "direction=higher"]
     plain = evaluated(store, "plain", {i: 2.0 + i % 3 for i in range(N)})
-    with pytest.warns(Doubt, match="mean as declared cannot be compared row by row; a plain mean"):
+    with pytest.warns(EvaluandWarning, match="mean as declared cannot be compared row by row; a plain mean"):
         assert compare(weighted, plain).pairs[0]["direction"] is None
 
 

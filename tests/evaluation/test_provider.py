@@ -36,7 +36,7 @@ from evaluand import DirectoryStore as Store
 from evaluand.core.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.core.fingerprint import fingerprint
 from evaluand.engine.http import Exchange
-from evaluand.engine.rate_limit import LONGEST_WAY, WAY, Pace
+from evaluand.engine.rate_limit import LONGEST_WAY, WAY, RateLimit
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.feedback.references import reference_of, referred
 from evaluand.evaluation.provider import (
@@ -721,7 +721,7 @@ def test_a_provider_of_plain_data_can_be_stored_and_made_again() -> None:
     again = referred(stored).make()
     assert again(["a"], ["a"]).value == 1.0
     assert again.__self__ == Local(k=3)
-    asking = RemoteProvider(model="m", version="1", rate=Pace(5, 1), cache=Path("replies.db"))
+    asking = RemoteProvider(model="m", version="1", rate=RateLimit(5, 1), cache=Path("replies.db"))
     assert asking.arguments == {"model": "m", "version": "1", "rate": "5/s", "cache": "replies.db"}
     assert RemoteProvider(**asking.arguments).identify("say").spec == asking.identify("say").spec
     with pytest.raises(SpecError, match="RemoteProvider cannot be stored"):
@@ -1034,7 +1034,7 @@ Way = Callable[[Served, list[str], int], None]
 
 def test_a_slot_waits_for_the_reply_to_its_request_but_not_for_ever() -> None:
     clock = Clock()
-    pace = Pace(1, 10.0, clock=clock)
+    pace = RateLimit(1, 10.0, clock=clock)
 
     def pause_after(reply: float, told: float | None) -> float:
         """Seconds from a request to when the next may start, where its reply comes after so many."""
@@ -1056,7 +1056,7 @@ def test_a_slot_waits_for_the_reply_to_its_request_but_not_for_ever() -> None:
 
 def test_while_a_reply_is_awaited_its_slot_is_lent_again_after_the_longest_way() -> None:
     clock = Clock()
-    pace = Pace(1, 10.0, clock=clock)
+    pace = RateLimit(1, 10.0, clock=clock)
     for told, free in ((None, 10 + LONGEST_WAY), (0.2, 10.2 + WAY)):
         clock.now = began = clock.now + 100.0
         with pace.request():
@@ -1134,7 +1134,7 @@ STEP = 0.0003  # seconds that a step of a request takes of the loop
 def moments_of(calls: int, seconds: float, told: bool, late: float, reply: float, periods: int = 12) -> list[float]:
     """When the requests of 32 coroutines reach their service, on a loop of which each step of each takes time."""
     clock = Clock()
-    pace, moments, remaining = Pace(calls, seconds, clock=clock), [], iter(range(calls * periods))
+    pace, moments, remaining = RateLimit(calls, seconds, clock=clock), [], iter(range(calls * periods))
 
     async def steps(n: int) -> None:
         for _ in range(n):
@@ -1177,7 +1177,7 @@ def test_of_each_period_no_more_is_lost_than_a_reply_takes_or_half_a_second(repl
 
 
 def test_a_request_that_is_stopped_at_the_door_gives_its_turn_back_and_lets_the_next_through() -> None:
-    pace = Pace(3, 60.0)
+    pace = RateLimit(3, 60.0)
 
     async def main() -> list[float]:
         async def ask() -> float:

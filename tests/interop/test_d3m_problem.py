@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.places import VECTORS_FOLDER
 
-from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.d3m.names import METRICS, METRICS_ONLY_3, METRICS_ONLY_4, VERSIONS
 from evaluand.interop.d3m.problem import examine_problem, problem_document, read_problem, write_problem
 from evaluand.problem.problem import (
@@ -449,7 +449,7 @@ def test_a_file_is_written(tmp_path: Path) -> None:
 
 def test_what_a_version_cannot_say_is_refused_or_told() -> None:
     keyed = read_problem(new())
-    with pytest.warns(Doubt, match="keywords: schema 3 has none; left out: tabular"):
+    with pytest.warns(EvaluandWarning, match="keywords: schema 3 has none; left out: tabular"):
         assert "taskKeywords" not in problem_document(keyed, "3.1.1")["about"]
     several = read_problem(changed(new(), "about.taskKeywords", ["forecasting", "regression"]))
     with pytest.raises(DataError, match="task_types: schema 3 has one task type, not 2"):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.fairical import Scores, Solutions, names
 from evaluand.tradeoff import Tradeoff, solve
 
@@ -61,7 +61,7 @@ def test_the_printed_scores_load() -> None:
 
 
 def test_the_printed_solutions_have_one_that_is_not_dominated_and_two_that_are() -> None:
-    with pytest.warns(Doubt, match=r"metadata\.threholds is read as thresholds"):
+    with pytest.warns(EvaluandWarning, match=r"metadata\.threholds is read as thresholds"):
         solutions = Solutions.load(io.StringIO(SOLUTIONS))
     front, dominated = solutions.non_dominated_solutions()
     assert (front["acc"], dominated["acc"]) == ([0.652702], [0.0, 0.0])
@@ -99,7 +99,7 @@ def test_models_without_names_are_counted_from_1() -> None:
 
 
 def test_equal_names_are_numbered_and_told() -> None:
-    with pytest.warns(Doubt, match="the name 'a' is there twice; the second model is called 'a-2'"):
+    with pytest.warns(EvaluandWarning, match="the name 'a' is there twice; the second model is called 'a-2'"):
         scores = Scores.from_dict(two_models(identifiers=["a", "a"]))
     assert scores.identifiers == ["a", "a-2"]
 
@@ -107,7 +107,7 @@ def test_equal_names_are_numbered_and_told() -> None:
 def test_a_numbered_name_is_none_that_is_there() -> None:
     three = two_models(identifiers=["a", "a", "a-2"])
     three["scores"].append([0.5] * 4)
-    with pytest.warns(Doubt):
+    with pytest.warns(EvaluandWarning):
         assert Scores.from_dict(three).identifiers == ["a", "a-3", "a-2"]
 
 
@@ -168,9 +168,11 @@ def test_a_point_that_is_undefined_by_what_is_asked_for_is_not_picked() -> None:
         }
     )
     assert of.n_undefined == 1
-    with pytest.warns(Doubt, match="1 of 3 points are undefined by what is asked for; they are not chosen from"):
+    with pytest.warns(
+        EvaluandWarning, match="1 of 3 points are undefined by what is asked for; they are not chosen from"
+    ):
         assert of.pick("acc", ["eod+g <= 0.3"]).threshold.tolist() == [0.3]
-    with pytest.warns(Doubt):
+    with pytest.warns(EvaluandWarning):
         assert of.pick("eod+g").threshold.tolist() == [0.1]
     chosen = of.pick("acc")  # asks for nothing that is undefined, and the other value is told as none
     assert (chosen.threshold.tolist(), chosen["acc"].tolist()) == ([0.2], [0.9])
@@ -185,7 +187,7 @@ def test_a_limit_on_an_attribute_with_a_sign_in_its_name_is_about_what_is_define
         {"identifiers": [0, 0], "thresholds": [0.1, 0.2], "undefined": {"eod+a<=b": [1]}},
     )
     for limit in ("eod+a<=b <= 0.05", "eod+a<=b >= 0.01"):
-        with pytest.warns(Doubt, match="1 of 2 points are undefined"):
+        with pytest.warns(EvaluandWarning, match="1 of 2 points are undefined"):
             assert of.pick("acc", [limit]).threshold.tolist() == [0.1]
 
 
@@ -223,11 +225,11 @@ def test_without_marks_only_infinite_thresholds_decide_alike_for_all() -> None:
 def test_thresholds_told_twice_have_to_be_the_same() -> None:
     document = points(thresholds=[0.1, 0.2])
     document["metadata"]["threholds"] = [0.1, 0.2]
-    with pytest.warns(Doubt, match=r"metadata\.threholds is read as thresholds"):
+    with pytest.warns(EvaluandWarning, match=r"metadata\.threholds is read as thresholds"):
         assert Solutions.from_dict(document).metadata["thresholds"] == [0.1, 0.2]
     document["metadata"]["threholds"] = [0.1, 0.3]
     with (
-        pytest.warns(Doubt),
+        pytest.warns(EvaluandWarning),
         pytest.raises(DataError, match=r"metadata\.threholds: differs from metadata\.thresholds"),
     ):
         Solutions.from_dict(document)
@@ -497,7 +499,7 @@ def test_files_are_read_also_when_they_are_open_as_bytes() -> None:
 
 def test_many_equal_names_are_numbered_and_told_once() -> None:
     many = two_models(scores=[[0.5] * 4] * 5000, identifiers=["a"] * 5000)
-    with pytest.warns(Doubt) as told:
+    with pytest.warns(EvaluandWarning) as told:
         assert Scores.from_dict(many).identifiers == ["a", *(f"a-{number}" for number in range(2, 5001))]
     [note] = told
     assert "the name 'a' is there 5000 times; the others are called 'a-2' to 'a-5000'" in str(note.message)
@@ -530,13 +532,13 @@ def test_arrays_are_taken_as_lists() -> None:
 
 
 def test_fields_that_are_none_are_told_and_left_out() -> None:
-    with pytest.warns(Doubt, match="score is no field of a score file and is left out"):
+    with pytest.warns(EvaluandWarning, match="score is no field of a score file and is left out"):
         Scores.from_dict(two_models(score=1))
-    with pytest.warns(Doubt, match="foo is no field of a solution file"):
+    with pytest.warns(EvaluandWarning, match="foo is no field of a solution file"):
         Solutions.from_dict({**points(), "foo": 1})
     spelt = two_models()
     spelt["ground_truth"] = spelt.pop("ground-truth")
-    with pytest.warns(Doubt, match="ground_truth is read as ground-truth"):
+    with pytest.warns(EvaluandWarning, match="ground_truth is read as ground-truth"):
         Scores.from_dict(spelt)
 
 

@@ -29,10 +29,10 @@ from evaluand import (
     task,
 )
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.core.errors import Doubt, NotFound, SpecError
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.report.lineage import Lineage, lineage, lineage_of_value
-from evaluand.run.task import Alternatives
+from evaluand.run.task import Candidates
 
 ROWS = [
     {"id": "a", "input": 1, "expected": 2, "topic": "x"},
@@ -119,7 +119,7 @@ def test_several_columns_of_input_or_expected_are_one_struct() -> None:
 
 
 def test_each_of_several_answers_stands_beside_its_own_score(data: Dataset) -> None:
-    evaluation = evaluated(data, lambda n: Alternatives([n, n * 2]), exact=exact)
+    evaluation = evaluated(data, lambda n: Candidates([n, n * 2]), exact=exact)
     assert shown(lineage(evaluation), "id", "_response_index_", "response", "value")[:4] == [
         ("a", 0, 1, 0),
         ("a", 1, 2, 1),
@@ -131,7 +131,7 @@ def test_each_of_several_answers_stands_beside_its_own_score(data: Dataset) -> N
 def test_answers_that_are_lists_of_items_are_lists(data: Dataset) -> None:
     @task(items=True)
     def parts(number: int) -> Any:
-        return None if number == 4 else Alternatives([[number] * number, [], [{"n": number}]])
+        return None if number == 4 else Candidates([[number] * number, [], [{"n": number}]])
 
     found = lineage(evaluated(data, parts, length=lambda output: len(output)))
     assert shown(found, "id", "response", "value")[3:] == [
@@ -229,7 +229,7 @@ def test_rows_that_hold_no_number_stand_last_and_are_told(data: Dataset, best_fi
     numbers = pa.array([math.nan, 2.0, math.nan, 1.0])
     place = found.scores.schema.get_field_index("value")
     odd = Lineage(found.evaluations, found.scores.set_column(place, "value", numbers))
-    with pytest.warns(Doubt, match="^2 of 4 scored rows hold NaN in value, and stand last$"):
+    with pytest.warns(EvaluandWarning, match="^2 of 4 scored rows hold NaN in value, and stand last$"):
         rows = odd.highest() if best_first else odd.lowest()
     assert [key for (key,) in shown(rows, "id")] == (["b", "d", "a", "c"] if best_first else ["d", "b", "a", "c"])
     with warnings.catch_warnings():
@@ -296,7 +296,7 @@ def test_a_value_leads_back_to_the_rows_it_is_the_mean_of(data: Dataset) -> None
 
 @pytest.mark.parametrize(("metric", "n"), [(Accuracy(), 4), (Accuracy(reduce="any"), 8), (TopK(k=2), 8)])
 def test_of_several_answers_those_are_shown_that_the_metric_goes_by(data: Dataset, metric: Any, n: int) -> None:
-    evaluation = evaluated(data, lambda number: Alternatives([number, number * 2]), exact=exact)
+    evaluation = evaluated(data, lambda number: Candidates([number, number * 2]), exact=exact)
     aggregation = Aggregator().aggregate([evaluation], [Measure("exact", metric)])
     assert len(lineage_of_value(aggregation, 0)) == n
 

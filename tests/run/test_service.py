@@ -32,7 +32,7 @@ from evaluand.core.errors import ParameterError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
 from evaluand.engine.engine import Aborted, Policy
-from evaluand.engine.rate_limit import Pace
+from evaluand.engine.rate_limit import RateLimit
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment
 from evaluand.report.facts import run_facts
@@ -1108,7 +1108,7 @@ def test_the_first_bad_row_of_a_batch_stops_the_run_and_all_requests(serve: Any)
 
 def test_the_requests_that_a_refused_batch_becomes_keep_the_rate(serve: Any) -> None:
     server, period = serve(lambda rows: Reply(400)), 0.5
-    policy = Policy(concurrency=8, rate=Pace(8, period))
+    policy = Policy(concurrency=8, rate=RateLimit(8, period))
     run = Runner(policy=policy).run(ServiceTask(server.url, batch=8), data(*range(8)))
     assert run.counts == {"failed": 8}
     assert len(server.times) == 15

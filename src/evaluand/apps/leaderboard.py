@@ -35,8 +35,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.apps.app import Recording as Block
-from evaluand.apps.recording import KIND, Recorded
+from evaluand.apps.app import RecordingSession as Block
+from evaluand.apps.recording import KIND, Recording
 from evaluand.apps.recording.stored import Lanes
 from evaluand.comparison.comparing import declared_of, find_evaluations
 from evaluand.comparison.pairing import halves, matched, occurrences
@@ -49,7 +49,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import VALUE, Metric, confidence_of
 from evaluand.metrics.stats.intervals import normal_tail, t_tail
 from evaluand.run.runner import Run
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Store, journalled, resolve
 from evaluand.store.tables import COMPLETED, INDEX, RESPONSE_INDEX, RESPONSE_STATUSES, SCORE_STATUSES
 
@@ -203,7 +203,7 @@ def label_of(row: Mapping[str, Any]) -> str:
 
 
 def leaderboard(
-    evaluations: Store | Iterable[Evaluation | Recorded | Block | Run], *, confidence: float = 0.95
+    evaluations: Store | Iterable[Evaluation | Recording | Block | Run], *, confidence: float = 0.95
 ) -> Leaderboard:
     """What feedbacks say of versions of apps, side by side.
 
@@ -255,7 +255,7 @@ def leaderboard(
     return Leaderboard(found, pairs, notes, confidence, spent)
 
 
-def gathered(store: Store, names: Sequence[str] = ()) -> list[Evaluation | Recorded | Run]:
+def gathered(store: Store, names: Sequence[str] = ()) -> list[Evaluation | Recording | Run]:
     """What a leaderboard is made of: recordings of a store, and the evaluations of what they recorded.
 
     Args:
@@ -266,9 +266,9 @@ def gathered(store: Store, names: Sequence[str] = ()) -> list[Evaluation | Recor
         NotFound: nothing is called so.
         SpecError: it is nothing that has evaluations.
     """
-    recordings = [Recorded(store, id) for id in store.ids(KIND)]
+    recordings = [Recording(store, id) for id in store.ids(KIND)]
     if names:
-        chosen: list[Evaluation | Recorded | Run] = []
+        chosen: list[Evaluation | Recording | Run] = []
         for name in names:
             chosen += _called(store, recordings, name)
     else:
@@ -276,23 +276,23 @@ def gathered(store: Store, names: Sequence[str] = ()) -> list[Evaluation | Recor
     return gathered_of(store, chosen)
 
 
-def gathered_of(store: Store, chosen: Sequence[Evaluation | Recorded | Run]) -> list[Evaluation | Recorded | Run]:
+def gathered_of(store: Store, chosen: Sequence[Evaluation | Recording | Run]) -> list[Evaluation | Recording | Run]:
     """These, and the evaluations that a store has of recordings among them."""
     chosen = [*chosen]
-    wanted = {made.id for made in chosen if isinstance(made, Recorded)}
+    wanted = {made.id for made in chosen if isinstance(made, Recording)}
     for id in store.ids("evaluations") if wanted else ():
         if store.is_sealed("evaluations", id) and _recording_of(evaluation := Evaluation(store, id)) in wanted:
             chosen.append(evaluation)
     return list({(type(each), each.id): each for each in chosen}.values())
 
 
-def _called(store: Store, recordings: Sequence[Recorded], name: str) -> Sequence[Evaluation | Recorded | Run]:
+def _called(store: Store, recordings: Sequence[Recording], name: str) -> Sequence[Evaluation | Recording | Run]:
     """The recordings of an app, or called so; else the evaluations that a name or id stands for."""
     found = [each for each in recordings if name in (each.name, each.manifest["spec"]["app"].get("name"))]
     if found:
         return found
     with suppress(NotFound):
-        return [Recorded(store, resolve(store, name, KIND)[1])]
+        return [Recording(store, resolve(store, name, KIND)[1])]
     return find_evaluations(store, name)
 
 
@@ -350,13 +350,13 @@ class _Source:
 
 
 def _sources(given: Sequence[Any]) -> list[_Source]:
-    recorded: dict[str, Recorded] = {}
+    recorded: dict[str, Recording] = {}
     runs: dict[tuple[str, str], Run] = {}
     evaluations: dict[str, list[Evaluation]] = {}
     for each in given:
         if isinstance(each, Block):
             each = each.kept
-        if isinstance(each, Recorded):
+        if isinstance(each, Recording):
             recorded[each.id] = each
         elif isinstance(each, Evaluation | Run):
             run = each if isinstance(each, Run) else Run(each.store, each.manifest["provenance"]["run"])
@@ -488,7 +488,7 @@ def _told_directions(store: Store, recording: str) -> dict[str, str | None]:
     return {name: None if higher is None else "higher" if higher else "lower" for name, higher in told.items()}
 
 
-def _of_lanes(recording: Recorded) -> _Source:
+def _of_lanes(recording: Recording) -> _Source:
     """An open recording, as far as it is."""
     store, manifest = recording.store, recording.manifest
     directions, ranges = _told_directions(store, recording.id), manifest["provenance"].get("ranges", {})
@@ -503,7 +503,7 @@ def _of_lanes(recording: Recorded) -> _Source:
     return source
 
 
-def _recorded(lane: Lane, app: Mapping[str, Any]) -> tuple[_Source, np.ndarray]:
+def _recorded(lane: WorkLog, app: Mapping[str, Any]) -> tuple[_Source, np.ndarray]:
     """The records in a lane, and their slots; read into columns, so that a hundred thousand leave few objects."""
     slot, status, seconds = array("q"), array("b"), array("d")
     digests: list[bytes] = []
@@ -551,7 +551,7 @@ class _Said:
     usage: list[Mapping[str, Any]]
 
     @classmethod
-    def of(cls, lane: Lane) -> _Said:
+    def of(cls, lane: WorkLog) -> _Said:
         said = cls(array("q"), array("b"), array("d"), [], [])
         for slot, _, scores in lane.read_through():
             if scores:

@@ -22,7 +22,7 @@ from evaluand.core.files.yaml import Document
 from evaluand.data.adapters.base.adapter import Counts, Pipeline, Row, row_name
 from evaluand.data.adapters.base.columns import rows_of
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
-from evaluand.data.sources import Source, open_file
+from evaluand.data.sources import DataSource, open_file
 from evaluand.report.export import json_line, write_parquet
 from evaluand.report.text import safe
 
@@ -122,7 +122,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _shown(source: Source, pipeline: Pipeline, n: int) -> Shown:
+def _shown(source: DataSource, pipeline: Pipeline, n: int) -> Shown:
     """The first rows with what becomes of each, up to one that cannot be transformed."""
     shown: Shown = []
     for row in islice((row for batch in source.batches() for row in rows_of(batch)), n):
@@ -134,7 +134,7 @@ def _shown(source: Source, pipeline: Pipeline, n: int) -> Shown:
     return shown
 
 
-def _written(source: Source, pipeline: Pipeline, counts: Counts, output: Path | None, form: str) -> int:
+def _written(source: DataSource, pipeline: Pipeline, counts: Counts, output: Path | None, form: str) -> int:
     """Makes all rows, at once where batches can be, and writes them where that is asked for."""
     with opened(output) if output is not None else nullcontext() as file:
         if file is not None and form == "parquet":

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evaluand.apps.recording import KIND, Recorded, found, standing, work
+from evaluand.apps.recording import KIND, Recording, found, standing, work
 from evaluand.apps.recording.stored import policy_of
 from evaluand.cli.options import LINE, Group, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, stdout_to_stderr
@@ -93,10 +93,10 @@ def work_(
 def status(artifact: str, folder: Path, as_json: bool) -> None:
     """Tell how many records there are, and what each feedback has said of them."""
     store = DirectoryStore(folder)
-    tell(Recorded(store, found(store, artifact)), folder, as_json)
+    tell(Recording(store, found(store, artifact)), folder, as_json)
 
 
-def tell(recording: Recorded, folder: Path, as_json: bool) -> None:
+def tell(recording: Recording, folder: Path, as_json: bool) -> None:
     """Prints how far a recording is, or what it came to."""
     facts = recording_facts(recording)
     if as_json:
@@ -125,7 +125,7 @@ def importable_here() -> None:
         sys.path.insert(0, os.getcwd())
 
 
-def recording_facts(recording: Recorded) -> Facts:
+def recording_facts(recording: Recording) -> Facts:
     """How far a recording is, or what it came to."""
     facts: dict[str, Any] = {"id": recording.id, "name": recording.name, "mode": recording.mode}
     run, evaluation = recording.run, recording.evaluation

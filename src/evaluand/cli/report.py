@@ -14,7 +14,7 @@ import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
 from evaluand.apps.leaderboard import gathered_of, leaderboard
-from evaluand.apps.recording import KIND, Recorded
+from evaluand.apps.recording import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
@@ -127,13 +127,13 @@ def _found(store: DirectoryStore, text: str) -> tuple[str, str, str]:
         return "", "", text
     kind, id = resolve(store, text)
     if kind == KIND:
-        kind, id = _made_of(Recorded(store, id))
+        kind, id = _made_of(Recording(store, id))
     if kind not in _FIRST:
         raise SpecError(f"{text} is a {kind[:-1]}; a report tells of a run, an evaluation or an experiment")
     return kind, id, store.manifest(kind, id).get("name") or f"{kind[:-1]} {id[:SHORT_ID]}"
 
 
-def _made_of(recording: Recorded) -> tuple[str, str]:
+def _made_of(recording: Recording) -> tuple[str, str]:
     """What a recording has become."""
     _require_sealed(recording.store, KIND, recording.id)
     made = recording.evaluation or recording.run
@@ -216,7 +216,7 @@ def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:
     if not recorded:
         return None
     versions = {(_task_of(part)["name"], _task_of(part).get("version")) for part in recorded}
-    closed = [each for id in store.ids(KIND) if (each := Recorded(store, id)).is_sealed and each.app in versions]
+    closed = [each for id in store.ids(KIND) if (each := Recording(store, id)).is_sealed and each.app in versions]
     ids = {each.id for each in closed}
     snapshots = [part.evaluation or part.run for part in recorded if _task_of(part)["recording"] not in ids]
     told = leaderboard([*gathered_of(store, closed), *snapshots]).to_dict()

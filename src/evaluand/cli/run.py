@@ -19,7 +19,7 @@ from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
 from evaluand.comparison import Gate, check_fit, check_gates
-from evaluand.core.errors import Doubt, EngineError, SpecError
+from evaluand.core.errors import EngineError, EvaluandWarning, SpecError
 from evaluand.core.registry import nearest
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.evaluator import ScorerFailed
@@ -129,7 +129,7 @@ def notes() -> Iterator[None]:
     tell = warnings.showwarning
 
     def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, Doubt):
+        if issubclass(category, EvaluandWarning):
             click.echo(f"note: {safe(str(message))}", err=True)
         else:
             tell(message, category, *place, **more)
@@ -137,7 +137,7 @@ def notes() -> Iterator[None]:
     with warnings.catch_warnings():
         for told_by_results in (ScorerFailed, MetricRefused):
             warnings.simplefilter("ignore", told_by_results)
-        warnings.simplefilter("default", Doubt)
+        warnings.simplefilter("default", EvaluandWarning)
         warnings.showwarning = told
         yield
 

@@ -12,7 +12,7 @@ import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.apps.recording import KIND, Recorded, standing
+from evaluand.apps.recording import KIND, Recording, standing
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
@@ -152,11 +152,11 @@ def _called(store: DirectoryStore, artifact: str) -> tuple[str, str]:
             return resolve(store, artifact, kind)
     other, id = resolve(store, artifact)
     if other == KIND:
-        return "runs", _run_of(store, Recorded(store, id))
+        return "runs", _run_of(store, Recording(store, id))
     raise SpecError(f"{artifact!r} is one of the {other}, which have no calls: --index is of a run or an evaluation")
 
 
-def _run_of(store: DirectoryStore, recording: Recorded) -> str:
+def _run_of(store: DirectoryStore, recording: Recording) -> str:
     if not recording.is_sealed:
         again = suggested(_continued(recording.manifest), recording.id[:SHORT_ID], store.root)
         raise SpecError(f"recording {recording.id[:SHORT_ID]} is open: its calls are shown when it is closed; {again}")
@@ -217,7 +217,7 @@ def _facts(
     if kind == "comparisons":
         return facts | {"comparison": Comparison(store, id).to_dict()}
     if kind == KIND:
-        judged = Recorded(store, id).evaluation
+        judged = Recording(store, id).evaluation
         return facts | {"feedbacks": {} if judged is None else judged.counts}
     return facts | dataset_facts(Dataset.stored(store, id), examples)
 

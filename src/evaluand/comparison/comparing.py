@@ -27,12 +27,12 @@ from evaluand.aggregation.aggregator import (
     summary_of,
 )
 from evaluand.comparison.difference import difference, mean_of, only
-from evaluand.comparison.pairing import Rows, paired, unpairable
+from evaluand.comparison.pairing import PairedRows, paired, unpairable
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm
 from evaluand.comparison.verdict import is_shown, printable, same, verdict
 from evaluand.core import identity, registry
-from evaluand.core.errors import Doubt, NotFound, SpecError
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.provenance import provenance
 from evaluand.core.registry import nearest
 from evaluand.engine.keyed_work import Receipt
@@ -404,7 +404,7 @@ def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str], declared: 
             if own:
                 kinds = ", ".join(dict.fromkeys(measure.metric.kind for measure in own))
                 told = f"{scorer}: {kinds} as declared cannot be compared row by row"
-                warnings.warn(f"{told}; a plain {usual} of the values is instead", Doubt, stacklevel=2)
+                warnings.warn(f"{told}; a plain {usual} of the values is instead", EvaluandWarning, stacklevel=2)
             yield from ranged([Measure(scorer, metric_of(usual))], ranges_in(evaluations))
 
 
@@ -537,7 +537,7 @@ def _plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
     return {n: None if isinstance(v, float) and not math.isfinite(v) else v for n, v in numbers.items()}
 
 
-def _ids(evaluation: Evaluation, found: Rows, a: int, b: int) -> list[str]:
+def _ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> list[str]:
     """The ids of the first examples that only side `a` has."""
     indices = np.unique(found.index[a, only(found, a, b)])[:SHOWN_IDS].tolist()
     try:
@@ -547,7 +547,7 @@ def _ids(evaluation: Evaluation, found: Rows, a: int, b: int) -> list[str]:
     return [str(told[i]["id"]) if i in told else f"{INDEX} {i}" for i in indices]
 
 
-def _flips(found: Rows, a: int, b: int, metric: Metric, at_most: int) -> Iterator[dict[str, Any]]:
+def _flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: int) -> Iterator[dict[str, Any]]:
     """The first rows lost and won, or where values are not 0 and 1 those that changed most."""
     used = found.of(found.known[a] & found.known[b])
     apart = used.value[b] - used.value[a]
@@ -567,7 +567,7 @@ def _flips(found: Rows, a: int, b: int, metric: Metric, at_most: int) -> Iterato
             }
 
 
-def _ranked(head: Mapping[str, Any], found: Rows, metric: Metric) -> list[dict[str, Any]]:
+def _ranked(head: Mapping[str, Any], found: PairedRows, metric: Metric) -> list[dict[str, Any]]:
     """The sides over the rows that all have, best first."""
     common = found.of(np.all(found.known, axis=0))
     values = [mean_of(common, common.value[side], metric) for side in range(len(common.status))]

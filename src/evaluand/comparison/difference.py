@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.comparison.pairing import ABSENT, Rows
+from evaluand.comparison.pairing import ABSENT, PairedRows
 from evaluand.comparison.significance import mcnemar, sign_flip
 from evaluand.metrics.base.metric import WEIGHT, WEIGHTLESS, Metric, weights_of
 from evaluand.metrics.stats.intervals import (
@@ -101,7 +101,7 @@ class Difference:
     reason: str | None
 
 
-def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) -> Difference:
+def difference(rows: PairedRows, a: int, b: int, metric: Metric, confidence: float) -> Difference:
     """Side `b` against side `a`, over the rows of one group.
 
     Args:
@@ -156,19 +156,19 @@ def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) ->
     )
 
 
-def only(rows: Rows, a: int, b: int) -> np.ndarray:
+def only(rows: PairedRows, a: int, b: int) -> np.ndarray:
     """The rows of side `a` without a partner in `b`."""
     return np.asarray((rows.status[a] != ABSENT) & (rows.status[b] == ABSENT))
 
 
-def mean_of(rows: Rows, values: np.ndarray, metric: Metric) -> float:
+def mean_of(rows: PairedRows, values: np.ndarray, metric: Metric) -> float:
     """The mean of some values of rows, weighted where the metric is; NaN without rows or weight."""
     weight = _weights(rows, metric)
     total = weight.sum()
     return float(weight @ values / total) if total > 0 else math.nan
 
 
-def bound(rows: Rows, a: int, b: int, metric: Metric, level: float) -> tuple[float, float]:
+def bound(rows: PairedRows, a: int, b: int, metric: Metric, level: float) -> tuple[float, float]:
     """One-sided bounds of B − A: each lies on the wrong side of the true difference at most as often as `level` says.
 
     Of values without a known range that holds about: no sample tells how far one that was not seen could lie off.
@@ -204,7 +204,7 @@ class Sample:
     value: float
 
     @classmethod
-    def of(cls, rows: Rows, a: int, b: int, metric: Metric) -> Sample:
+    def of(cls, rows: PairedRows, a: int, b: int, metric: Metric) -> Sample:
         rows = rows.of(_weights(rows, metric) > 0)
         weight = _weights(rows, metric)
         values = rows.value[[a, b]]
@@ -319,13 +319,13 @@ def _is_weighted(metric: Metric) -> bool:
     return bool(getattr(metric, "weighted", False))
 
 
-def _weights(rows: Rows, metric: Metric) -> np.ndarray:
+def _weights(rows: PairedRows, metric: Metric) -> np.ndarray:
     if not _is_weighted(metric):
         return np.ones(len(rows.group))
     return weights_of({} if rows.weight is None else {WEIGHT: rows.weight}, metric.kind)
 
 
-def _bound(rows: Rows, a: int, b: int, metric: Metric, end: str) -> float:
+def _bound(rows: PairedRows, a: int, b: int, metric: Metric, end: str) -> float:
     """The difference with everything missing put in for or against B; NaN where that cannot be told."""
     own, other = (rows.best, rows.worst) if end == "best" else (rows.worst, rows.best)
     apart = own[b] - other[a]

@@ -35,7 +35,7 @@ from evaluand.aggregation.aggregator import Measure, dataset_of, held_as, is_rep
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.comparison.comparing import declared_of, find_evaluations, metric_of
 from evaluand.comparison.difference import Sample
-from evaluand.comparison.pairing import Rows, paired, unpairable
+from evaluand.comparison.pairing import PairedRows, paired, unpairable
 from evaluand.core.errors import DataError, NotFound, SpecError
 from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
@@ -318,7 +318,7 @@ def _differences(gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: s
         yield _against(gate, rows.of(rows.group == place), key[0], metric, level)
 
 
-def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: float) -> _Found:
+def _against(gate: Gate, rows: PairedRows, target: str | None, metric: Metric, level: float) -> _Found:
     asked, known = np.all(rows.asked, axis=0), np.all(rows.known, axis=0)
     sample = Sample.of(rows.of(known), 0, 1, metric)
     apart, (low, high), (lower, upper) = sample.value, sample.interval(level), sample.bounds(level)

@@ -33,7 +33,7 @@ _SHOWN: Final = 10
 
 
 @dataclass(frozen=True)
-class Rows:
+class PairedRows:
     """Rows side by side: arrays of rows, or of sides × rows.
 
     Attributes:
@@ -64,9 +64,9 @@ class Rows:
     worst: np.ndarray
     best: np.ndarray
 
-    def of(self, chosen: np.ndarray) -> Rows:
+    def of(self, chosen: np.ndarray) -> PairedRows:
         """Some of the rows."""
-        return Rows(
+        return PairedRows(
             metric=self.metric,
             keys=self.keys,
             group=self.group[chosen],
@@ -99,7 +99,7 @@ class Rows:
 
 def paired(
     evaluations: Sequence[Evaluation], scorer: str, metric: Metric, where: Mapping[str, str] | None = None
-) -> Rows:
+) -> PairedRows:
     """The rows of a scorer in several evaluations, side by side.
 
     Args:
@@ -156,7 +156,7 @@ def _side_by_side(
     columns: Sequence[tuple[np.ndarray, ...]],
     examples: Sequence[np.ndarray],
     keys: list[Key],
-) -> Rows:
+) -> PairedRows:
     n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
 
     def by_side(name: str, nothing: float, kind: Any) -> np.ndarray:
@@ -180,7 +180,7 @@ def _side_by_side(
             result[row] = getattr(side.units, name)
         return result
 
-    return Rows(
+    return PairedRows(
         metric=metric,
         keys=keys,
         group=of_row([column[0] for column in columns]),

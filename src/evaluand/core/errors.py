@@ -11,7 +11,7 @@
     └── EngineError      our machinery failed (disk, lock, worker); the only kind to be retried blindly
         └── NotFound         the store has no such artifact
 
-A `Doubt` is a warning: nothing is wrong by the rules, but it may not be what was meant.
+A `EvaluandWarning` is a warning: nothing is wrong by the rules, but it may not be what was meant.
 
 A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do about it.
 """
@@ -35,11 +35,11 @@ class EvaluandError(Exception):
     """Base of every error evaluand raises on purpose; the command line prints it without a traceback."""
 
 
-class Doubt(UserWarning):
+class EvaluandWarning(UserWarning):
     """Something that is allowed may not be what was meant; the command line tells it as a note."""
 
 
-def warn(message: str, category: type[Warning] = Doubt) -> None:
+def warn(message: str, category: type[Warning] = EvaluandWarning) -> None:
     """Warns at the line of the user's that led here, be it a call, `with app` or what is made.
 
     Python 3.12 knows which files are to be skipped, 3.11 only counts frames. In a thread of evaluand's own there is no
@@ -74,7 +74,7 @@ def doubts() -> Iterator[list[str]]:
         >>> with warnings.catch_warnings():
         ...     warnings.simplefilter("ignore")
         ...     with doubts() as told:
-        ...         warnings.warn("2 rows are left out", Doubt)
+        ...         warnings.warn("2 rows are left out", EvaluandWarning)
         >>> told
         ['2 rows are left out']
     """
@@ -82,11 +82,11 @@ def doubts() -> Iterator[list[str]]:
     heard: list[warnings.WarningMessage] = []
     try:
         with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always", Doubt)
+            warnings.simplefilter("always", EvaluandWarning)
             yield texts
     finally:
         once = {(str(one.message), one.category, one.filename, one.lineno): one for one in heard}
-        texts += dict.fromkeys(str(one.message) for one in once.values() if issubclass(one.category, Doubt))
+        texts += dict.fromkeys(str(one.message) for one in once.values() if issubclass(one.category, EvaluandWarning))
         for one in once.values():
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 

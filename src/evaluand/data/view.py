@@ -17,7 +17,7 @@ from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.adapters.base.columns import rows_of
 from evaluand.data.adapters.base.faults import AdapterError
 from evaluand.data.roles import Roles
-from evaluand.data.sources import Source
+from evaluand.data.sources import DataSource
 from evaluand.store.tables import INDEX
 
 
@@ -57,7 +57,7 @@ class View:
             return map(_input, rows_of(made))
         return (self._one(row) for row in rows_of(part))
 
-    def check(self, source: Source) -> None:
+    def check(self, source: DataSource) -> None:
         """Transforms all rows once, so that what cannot be is known before anything is called.
 
         Raises:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
-from evaluand.engine.rate_limit import Pace
+from evaluand.engine.rate_limit import RateLimit
 
 U = TypeVar("U")
 
@@ -66,7 +66,8 @@ class Policy:
         abort_on_error: the first failure stops everything.
         total_timeout: seconds after which no further call starts; those in flight end, and the work stays open. Where
             there is no `timeout`, this is also the longest that an attempt may take.
-        rate: how many attempts may start in a period: a `Pace`, which several policies may share, or a text such as
+        rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such
+        as
             `60/min`, `10/s` or `5000/h`.
         processes: each call in flight has a process of its own, forked from this one: for tasks that compute. What a
             task changes stays in the process that made the call.
@@ -81,7 +82,7 @@ class Policy:
     backoff_growth: float = 2.0
     transient: tuple[str, ...] = TRANSIENT
     abort_on_error: bool = False
-    rate: Pace | str | None = None
+    rate: RateLimit | str | None = None
     processes: bool = False
     total_timeout: float | None = None
     finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
@@ -104,12 +105,12 @@ class Policy:
         if isinstance(self.transient, str):
             raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
         if isinstance(self.rate, str):
-            object.__setattr__(self, "rate", Pace.parse(self.rate))
-        elif self.rate is not None and not isinstance(self.rate, Pace):
-            raise SpecError(f"rate is {self.rate!r}; give a Pace, or a text such as 10/s, 60/min or 5000/h")
+            object.__setattr__(self, "rate", RateLimit.parse(self.rate))
+        elif self.rate is not None and not isinstance(self.rate, RateLimit):
+            raise SpecError(f"rate is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h")
 
     @property
-    def pace(self) -> Pace | None:
+    def pace(self) -> RateLimit | None:
         """What attempts wait for before they start."""
         assert not isinstance(self.rate, str)
         return self.rate
@@ -138,7 +139,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Wire(Generic[U]):
+class UnitCodec(Generic[U]):
     """How a unit gets to another process.
 
     Args:

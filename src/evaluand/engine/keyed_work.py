@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError
-from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, Wire
-from evaluand.store.journal import SHARD_SLOTS, Lane
+from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, UnitCodec
+from evaluand.store.journal import SHARD_SLOTS, WorkLog
 from evaluand.store.store import Store, resolve
 
 _PATIENCE = 0.5
@@ -154,7 +154,7 @@ class KeyedWork(Generic[U]):
         wire: how units get to processes of their own, where the calls are made in such; instead of by the engine.
     """
 
-    lane: Lane
+    lane: WorkLog
     units: Callable[[int, int], Iterator[U]]
     call: Callable[[U], Any]
     line: Callable[[U, Outcome], tuple[bytes, int]]
@@ -164,7 +164,7 @@ class KeyedWork(Generic[U]):
     gather: int = 1
     sealed: Callable[[], bool] = lambda: False
     settled: Callable[[U], bytes | None] | None = None
-    wire: Wire[U] | None = None
+    wire: UnitCodec[U] | None = None
 
     def __post_init__(self) -> None:
         self._pending: dict[int, int] = {}

@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from evaluand.core.errors import TaskError
-from evaluand.engine.engine import Aborted, Outcome, Policy, Wire, stopped_at, too_long
+from evaluand.engine.engine import Aborted, Outcome, Policy, UnitCodec, stopped_at, too_long
 from evaluand.engine.rate_limit import Turn
 
 U = TypeVar("U")
@@ -77,7 +77,7 @@ class ProcessMap(Generic[U]):
         units: Iterator[U],
         call: Callable[[U], Any],
         line: Callable[[U, Outcome], tuple[bytes, int]],
-        wire: Wire[U],
+        wire: UnitCodec[U],
         done: Callable[[U, bytes, int], None],
         policy: Policy,
     ) -> None:
@@ -301,7 +301,7 @@ def _serve(
     parent: int,
     call: Callable[[Any], Any],
     line: Callable[[Any, Outcome], tuple[bytes, int]],
-    wire: Wire[Any],
+    wire: UnitCodec[Any],
     policy: Policy,
 ) -> None:
     """Makes calls until the parent has no more."""

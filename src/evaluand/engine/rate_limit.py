@@ -32,7 +32,7 @@ LONGEST_WAY = 1.0  # the same from when it began, where nobody tells when it was
 STEP = 0.005  # seconds for which a request of an event loop holds up the next, unless it is sent before
 
 
-class Pace:
+class RateLimit:
     """At most so many starts in any period; one object shared by all who start calls.
 
     Args:
@@ -41,7 +41,7 @@ class Pace:
         clock: what tells the time, in seconds.
 
     Example:
-        >>> pace = Pace(2, 60)
+        >>> pace = RateLimit(2, 60)
         >>> [pace.wait(threading.Event()), pace.wait(threading.Event())]
         [True, True]
         >>> with pace.turn() as turn:
@@ -59,15 +59,15 @@ class Pace:
         self._doors: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @classmethod
-    def parse(cls, text: str) -> Pace:
+    def parse(cls, text: str) -> RateLimit:
         """The pace that a text such as `60/min`, `10/s`, `5000/h` or `100/0.5 s` says.
 
         Raises:
             SpecError: the text says none.
 
         Example:
-            >>> Pace.parse("60/min")
-            Pace(60, 60.0)
+            >>> RateLimit.parse("60/min")
+            RateLimit(60, 60.0)
         """
         found = _RATE.fullmatch(text)
         if found is None:
@@ -76,7 +76,7 @@ class Pace:
         return cls(int(calls.replace("_", "")), float(times or 1) * _UNITS[unit.lower()])
 
     def __repr__(self) -> str:
-        return f"Pace({self.calls}, {self.seconds})"
+        return f"RateLimit({self.calls}, {self.seconds})"
 
     def __str__(self) -> str:
         """As `parse` reads it."""
@@ -155,7 +155,7 @@ class Turn:
 
     __slots__ = ("_door", "_loop", "_pace", "_slot", "_under_way")
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: RateLimit) -> None:
         self._pace = pace
         self._door: asyncio.Lock | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -22,7 +22,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError, warn, with_article
 from evaluand.core.fingerprint import Identity
 from evaluand.core.provenance import provenance
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
+from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.reuse import Wanted
 from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
@@ -42,9 +42,9 @@ from evaluand.evaluation.grading import (
 from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, described, ranges_of
 from evaluand.run.runner import Run
 from evaluand.store import tables
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store, begin, check_name, check_store, drafted, exists, journalled, now
-from evaluand.store.tables import FAILED, INDEX, SCORED, SKIPPED, Rows
+from evaluand.store.tables import FAILED, INDEX, SCORED, SKIPPED, TableWriter
 
 NEWEST = 3
 _SHARED = frozenset(tables.scores_schema({}).names)  # columns that no scorer has for itself
@@ -330,7 +330,7 @@ class _Job:
 
     def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
-        self.lanes: list[Lane] = []
+        self.lanes: list[WorkLog] = []
         self.called = self.reused = self.kept = self.failed = 0
 
     def grade(
@@ -360,7 +360,7 @@ class _Job:
             tally,
             GATHER if quick else 1,
             self.is_sealed,
-            wire=Wire(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
+            wire=UnitCodec(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
         )
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
@@ -391,10 +391,10 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _seal_scorer(self, draft: Any, lane: Lane, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
+    def _seal_scorer(self, draft: Any, lane: WorkLog, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
-        gathered = Rows(schema)
+        gathered = TableWriter(schema)
         own = [(field.name, tables.is_json(field)) for field in schema if field.name not in _SHARED]
         for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
             for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
@@ -412,7 +412,7 @@ class _Job:
         gathered.flush(draft, table)
         return counts, state.digest()
 
-    def _take_over(self, lane: Lane, judged: Iterable[tuple[int, list[Any]]], tally: Tally) -> None:
+    def _take_over(self, lane: WorkLog, judged: Iterable[tuple[int, list[Any]]], tally: Tally) -> None:
         """Writes down what the scorer has said before this evaluation was asked for."""
         said = iter(judged)
         index, scores = next(said, (None, []))
@@ -424,7 +424,7 @@ class _Job:
                 tally.reused += 1
         lane.refresh()
 
-    def _reuse(self, lane: Lane, work: str, tally: Tally, quick: bool) -> None:
+    def _reuse(self, lane: WorkLog, work: str, tally: Tally, quick: bool) -> None:
         """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
         found = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
         sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far

@@ -28,7 +28,7 @@ from evaluand.evaluation.provider import Spending, spending
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
 from evaluand.run.responses import Response, SpanStream, place_of, usage_of
 from evaluand.run.runner import Run
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.tables import COMPLETED, FAILED, INDEX, SCORE_STATUSES, SKIPPED
 from evaluand.trace.record import Record, values_of
 
@@ -98,10 +98,10 @@ def unpacked(packed: bytes) -> Unit:
     return first
 
 
-class Source(dict[str, Any]):
+class FeedbackInput(dict[str, Any]):
     """The record of a call, the app and the example, for scorers that ask for a `source`."""
 
-    def __deepcopy__(self, memo: Any) -> Source:
+    def __deepcopy__(self, memo: Any) -> FeedbackInput:
         """Itself: made for one scorer and one row. What is taken from it may stand in other arguments too."""
         return self
 
@@ -119,10 +119,10 @@ def _known(value: Any) -> Any:
     return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
 
 
-def source_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Source:
+def source_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> FeedbackInput:
     """All there is of a row; nothing of the spans is read before it is asked for. See `record_of`."""
     record = unit.record or record_of(unit, output, app, name)
-    return Source(__record__=record, __app__=app, __example__=seen_of(unit.example))
+    return FeedbackInput(__record__=record, __app__=app, __example__=seen_of(unit.example))
 
 
 def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
@@ -254,9 +254,9 @@ class Sources:
         self._run = run
         self._units: Iterator[Unit] = iter(())
         self._unit: Unit | None = None
-        self._made: dict[int, Source] = {}  # of this unit, by response
+        self._made: dict[int, FeedbackInput] = {}  # of this unit, by response
 
-    def of(self, index: int, replication: int, number: int | None) -> Source | None:
+    def of(self, index: int, replication: int, number: int | None) -> FeedbackInput | None:
         """The source of a row and one of its responses; None where there is none. Quick in ascending order.
 
         Args:
@@ -294,7 +294,7 @@ def app_of(run: Run) -> Mapping[str, Any]:
     return known
 
 
-def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
+def batched(units: Iterator[Unit], lane: WorkLog) -> Iterator[Unit]:
     """Each unit carries the ones that follow it."""
     missing = (unit for unit in units if not lane.is_done(unit.slot))
     while chunk := list(islice(missing, GATHER)):
@@ -478,7 +478,7 @@ class Grader:
         given = [read(unit, piece) for read in self.readers]
         return given if self.scorer.cheap else [deepcopy(value) for value in given]
 
-    def _source(self, unit: Unit, piece: _Piece) -> Source:
+    def _source(self, unit: Unit, piece: _Piece) -> FeedbackInput:
         return source_of(unit, piece.output, self.app, self.name)
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:

@@ -37,7 +37,7 @@ from evaluand.core.json_like import DEEPEST, Likeness
 from evaluand.core.redaction import HIDDEN, is_secret
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy, given_up
-from evaluand.engine.rate_limit import Pace, sent
+from evaluand.engine.rate_limit import RateLimit, sent
 from evaluand.evaluation.reply_cache import Replies
 
 __all__ = [
@@ -143,7 +143,7 @@ class Provider:
         for each in dataclasses.fields(self):  # type: ignore[arg-type] # who asks has looked
             value = getattr(self, each.name)
             if each.init and (each.default is dataclasses.MISSING or value != each.default):
-                made[each.name] = str(value) if isinstance(value, Pace | PathLike) else value
+                made[each.name] = str(value) if isinstance(value, RateLimit | PathLike) else value
         for place, secret in _secrets(made):
             if not isinstance(secret, str | None) or secret:
                 told = f"{type(self).__qualname__} cannot be stored with its {place}"
@@ -252,7 +252,7 @@ class RemoteProvider(Provider):
         model: what answers.
         version: stands for the model's weights, settings, and the code of the methods; raise it when one changes.
         rate: how many requests may start in a period, such as `60/min`: by all providers of this class, model and
-            rate in this process together. A `Pace` is shared by those that it is given to.
+            rate in this process together. A `RateLimit` is shared by those that it is given to.
         timeout: seconds that one request may take, or None; longer ones fail with a `TransientError`. A method that is
             not async is called in another thread, which is left behind then.
         retries: further attempts after an error declared transient.
@@ -283,7 +283,7 @@ class RemoteProvider(Provider):
 
     model: str | None = None
     version: str | None = None
-    rate: Pace | str | None = None
+    rate: RateLimit | str | None = None
     timeout: float | None = 60.0
     retries: int = 3
     backoff: float = 1.0
@@ -336,12 +336,12 @@ class RemoteProvider(Provider):
             transient=transient,  # type: ignore[arg-type] # a text is refused by it
         )
 
-    def _shared(self, rate: str) -> Pace:
+    def _shared(self, rate: str) -> RateLimit:
         key = (type(self), self.model, rate)
         with _sharing:
             pace = _paces.get(key)
             if pace is None:
-                pace = _paces[key] = Pace.parse(rate)
+                pace = _paces[key] = RateLimit.parse(rate)
             return pace
 
     @cached_property
@@ -703,4 +703,4 @@ _watching: ContextVar[tuple[Spending, ...]] = ContextVar("_watching", default=()
 _sharing = threading.Lock()
 _known = Replies()
 _files: dict[Path, Replies] = {}
-_paces: WeakValueDictionary[tuple[Any, ...], Pace] = WeakValueDictionary()
+_paces: WeakValueDictionary[tuple[Any, ...], RateLimit] = WeakValueDictionary()

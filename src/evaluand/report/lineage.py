@@ -26,7 +26,7 @@ from evaluand.aggregation.groups import way_of
 from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import digests_of, matched, occurrences
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Doubt, NotFound, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import values_of
@@ -162,7 +162,7 @@ class Lineage:
     def lowest(self, n: int | None = None, *, column: str = "value") -> Lineage:
         """The scored rows by a column of numbers, the lowest first; equal ones in the order of their key.
 
-        Rows that hold NaN stand last, as with `highest`, and a `Doubt` tells how many they are.
+        Rows that hold NaN stand last, as with `highest`, and an `EvaluandWarning` tells how many they are.
 
         Args:
             n: how many at most.
@@ -322,7 +322,7 @@ class Lineage:
         values = there.scores[column].cast(pa.float64()).to_numpy()
         if unordered := int(np.isnan(values).sum()):
             told = f"{unordered:,} of {len(values):,} scored rows hold NaN in {column}, and stand last"
-            warnings.warn(told, Doubt, stacklevel=3)
+            warnings.warn(told, EvaluandWarning, stacklevel=3)
         order = np.argsort(-values if descending else values, kind="stable")[:n]
         return Lineage(self.evaluations, there.scores.take(pa.array(order)))
 

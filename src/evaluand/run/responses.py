@@ -26,10 +26,10 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, Skipped, message_of, with_article
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.engine.engine import Outcome
-from evaluand.run.task import Alternatives
+from evaluand.run.task import Candidates
 from evaluand.store import tables
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
-from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, Rows
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, TableWriter
 from evaluand.trace import Trace
 
 LANE = "responses"
@@ -103,9 +103,9 @@ def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, 
     """A task's output as response items in canonical text, and the number of responses."""
     if value is None:
         return None, 0
-    answers = value.values if isinstance(value, Alternatives) else (value,)
+    answers = value.values if isinstance(value, Candidates) else (value,)
     if not isinstance(answers, list | tuple):
-        raise DataError(f"Alternatives takes a list of answers, best first, not {with_article(type(answers).__name__)}")
+        raise DataError(f"Candidates takes a list of answers, best first, not {with_article(type(answers).__name__)}")
     if not items:
         return [(i, _text(answer)) for i, answer in enumerate(answers)], len(answers)
     wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
@@ -302,7 +302,7 @@ def seal(
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
     with drafted(store, "runs", manifest["id"]) as draft, journalled("runs", manifest["id"]):
         draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
-        responses, spans = Rows(tables.RESPONSES, {"responses": _item_column}), Rows(tables.SPANS)
+        responses, spans = TableWriter(tables.RESPONSES, {"responses": _item_column}), TableWriter(tables.SPANS)
         for record in records:
             slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record
             index, replication = indices[slot // replications], slot % replications
@@ -321,7 +321,7 @@ def seal(
         draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
 
 
-def _flush(draft: Draft, responses: Rows, spans: Rows) -> None:
+def _flush(draft: Draft, responses: TableWriter, spans: TableWriter) -> None:
     responses.flush(draft, "responses")
     spans.flush(draft, "spans")
 

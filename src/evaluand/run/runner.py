@@ -17,12 +17,12 @@ import pyarrow as pa
 from evaluand.core.fingerprint import Identity, explain
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, ExampleStream
-from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, Wire
+from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.run.calls import Call, Calls, packed, unpacked
 from evaluand.run.responses import LANE, READ, Response, completed, line_of, responses_of, seal, skipped_line, spans_of
 from evaluand.run.task import Runnable, prepare
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
 from evaluand.store.tables import FAILED
 from evaluand.trace import TaskSpan, Trace
@@ -202,7 +202,7 @@ class Runner:
         changes = explain(earlier["provenance"].get("parts", {}), identity.parts)
         return "; ".join(changes[:5])
 
-    def _planned(self, calls: Calls, last: str | None, lane: Lane | None) -> Receipt:
+    def _planned(self, calls: Calls, last: str | None, lane: WorkLog | None) -> Receipt:
         """What is to be done beside what stands in the lane of the last attempt."""
         kept = lane.n_done if lane else 0
         wanted = calls.wanted(lane.is_done if lane else lambda slot: False)
@@ -276,7 +276,7 @@ class _Job:
             self.tally,
             sealed=self.is_sealed,
             settled=self._skipped_line if self.calls.may_skip else None,
-            wire=Wire(packed, unpacked, self.task.close) if policy.processes else None,
+            wire=UnitCodec(packed, unpacked, self.task.close) if policy.processes else None,
         )
 
     def is_sealed(self) -> bool:

@@ -288,7 +288,7 @@ def _column(name: str, kind: str) -> pa.Field:
     return pa.field(name, _COLUMN_TYPES[kind])
 
 
-class Rows:
+class TableWriter:
     """Rows of a table on their way into a draft, gathered until they make a batch.
 
     Args:

@@ -33,13 +33,13 @@ from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
 from evaluand.comparison import find_evaluations
 from evaluand.comparison.comparing import declared_of, labels_of
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Doubt, Fault, SpecError, doubts
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, doubts
 from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
-from evaluand.metrics.stats.disparity import Ends
+from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store.store import Store
 from evaluand.store.tables import INDEX
 from evaluand.tradeoff import Confidences, Tradeoff, solve
@@ -135,7 +135,7 @@ class Trade:
         return faults
 
     def points(self, evaluations: Mapping[str, Evaluation], declared: Sequence[Measure] | None = None) -> Tradeoff:
-        """The points, with their intervals, and with what is told meanwhile as a `Doubt` as their notes.
+        """The points, with their intervals, and with what is told meanwhile as an `EvaluandWarning` as their notes.
 
         Args:
             evaluations: task → its evaluation.
@@ -233,7 +233,7 @@ def of_evaluations(
 ) -> Tradeoff:
     """A point for each evaluation, by what its stored scores come to; nothing has to have been summarised before.
 
-    Rows without a score are left out or not as the metric says, and told as a `Doubt`.
+    Rows without a score are left out or not as the metric says, and told as an `EvaluandWarning`.
 
     Args:
         evaluations: what each variant of a system is called → its evaluation.
@@ -242,7 +242,7 @@ def of_evaluations(
         scorer: whose scores, where an objective does not say so.
         declared: how metrics are meant, with their direction, range and other parameters; as in what the evaluations
             were summarised by if not given. A mean that was not declared goes from 0 to 1 where all its values do,
-            which is told as a `Doubt`.
+            which is told as an `EvaluandWarning`.
         system: what the points belong to.
 
     Raises:
@@ -269,14 +269,14 @@ def of_evaluations(
             rows = [row for _, row in come.disparities if row.target is None] if objective.disparity else whole
             if not rows:
                 raise SpecError(f"{objective.name!r} has a value for each target, and none over all: see over_targets")
-            for part, end in zip(found, Ends._fields, strict=True):
+            for part, end in zip(found, IntervalEnds._fields, strict=True):
                 part[number, place] = getattr(rows[0], end)
             if whole and whole[0].n_scored < whole[0].n:
                 told = f"{whole[0].n - whole[0].n_scored:,} of {whole[0].n:,} rows have no score"
-                warnings.warn(f"{name}: {objective.name}: {told}", Doubt, stacklevel=2)
+                warnings.warn(f"{name}: {objective.name}: {told}", EvaluandWarning, stacklevel=2)
             if math.isnan(rows[0].value):
-                warnings.warn(f"{name}: {objective.name} is undefined: {rows[0].reason}", Doubt, stacklevel=2)
-    return _of_variants(wanted, tuple(evaluations), Ends(*found), system)
+                warnings.warn(f"{name}: {objective.name} is undefined: {rows[0].reason}", EvaluandWarning, stacklevel=2)
+    return _of_variants(wanted, tuple(evaluations), IntervalEnds(*found), system)
 
 
 def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: str = "system") -> Tradeoff:
@@ -294,9 +294,9 @@ def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: 
     found = np.full((3, len(aggregation.labels), len(wanted)), np.nan)
     for place, objective in enumerate(wanted):
         for row in _rows(aggregation, objective):
-            for part, name in zip(found, Ends._fields, strict=True):
+            for part, name in zip(found, IntervalEnds._fields, strict=True):
                 part[row["evaluation"], place] = np.nan if row[name] is None else row[name]
-    return _of_variants(wanted, tuple(aggregation.labels), Ends(*found), system)
+    return _of_variants(wanted, tuple(aggregation.labels), IntervalEnds(*found), system)
 
 
 def confidences_of(
@@ -310,9 +310,9 @@ def confidences_of(
 ) -> Confidences:
     """The confidences of models that were evaluated on the same examples, for `solve`.
 
-    Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`. Rows count by the
-    weights of the dataset, unless metrics of these scores are declared and none is `weighted`. Those of a cluster
-    belong together; without clusters, replications of an example do.
+    Rows that a model gave no confidence for are left out for all models, and told as an `EvaluandWarning`. Rows count
+    by the weights of the dataset, unless metrics of these scores are declared and none is `weighted`. Those of a
+    cluster belong together; without clusters, replications of an example do.
 
     Args:
         evaluations: what each model is called → its evaluation.
@@ -341,7 +341,7 @@ def confidences_of(
     if left:
         told = "row is left out, as not every model has a confidence for it"
         told = told if left == 1 else "rows are left out, as not every model has a confidence for them"
-        warnings.warn(f"{left:,} {told}", Doubt, stacklevel=2)
+        warnings.warn(f"{left:,} {told}", EvaluandWarning, stacklevel=2)
     kept = {name: _of_keys(table.append_column(_SURE, pa.array(sure[name])), common) for name, table in tables.items()}
     first = next(iter(kept.values()))
     positive = pa.array([one == label for one in first["truth"].to_pylist()], pa.bool_())
@@ -362,10 +362,10 @@ def _weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, declare
     told = {bool(getattr(one.metric, "weighted", False)) for one in measures if one.scorer == chosen}
     if len(told) > 1:
         what = f"some metrics of {chosen!r} are declared weighted and some not"
-        warnings.warn(f"{what}; the trade-off at thresholds is weighted", Doubt, stacklevel=3)
+        warnings.warn(f"{what}; the trade-off at thresholds is weighted", EvaluandWarning, stacklevel=3)
     elif told == {False}:
         what = f"the weights of the dataset are not taken, as no metric of {chosen!r} is declared weighted: true"
-        warnings.warn(what, Doubt, stacklevel=3)
+        warnings.warn(what, EvaluandWarning, stacklevel=3)
     return told != {False}
 
 
@@ -482,7 +482,7 @@ def _check_own(name: str, given: np.ndarray, predicted: Sequence[Any], label: An
         raise DataError(Fault(name, f"{what}, {told}; {how} (see howto/tradeoffs: What to record)"))
     if low >= _DOUBTFUL * len(given):
         told = "they are taken for those of the predicted class; if they are the probability of one class"
-        warnings.warn(f"{name}: {what}; {told}, {how}", Doubt, stacklevel=5)
+        warnings.warn(f"{name}: {what}; {told}, {how}", EvaluandWarning, stacklevel=5)
 
 
 def _scored(scores: pa.Array, label: str) -> np.ndarray:
@@ -505,7 +505,7 @@ def _named(label: Any) -> str:
     return label if isinstance(label, str) else encode(label).decode()
 
 
-def _of_variants(wanted: tuple[Objective, ...], names: tuple[str, ...], ends: Ends, system: str) -> Tradeoff:
+def _of_variants(wanted: tuple[Objective, ...], names: tuple[str, ...], ends: IntervalEnds, system: str) -> Tradeoff:
     """Points without thresholds."""
     n = len(names)
     thresholds, trivial = np.full(n, np.nan), np.zeros(n, bool)
@@ -599,7 +599,7 @@ def _by_values(kind: str, scorer: str, evaluations: Sequence[Evaluation], label:
         told = f"the values of {scorer!r} lie from {low:g} to {high:g}, and it is not known which there can be"
         raise SpecError(f"{told}; {how}")
     told = f"{kind}({scorer}) is taken as from 0 to 1 with higher as better, as all values lie there"
-    warnings.warn(f"{told}; if it is otherwise, {how}", Doubt, stacklevel=6)
+    warnings.warn(f"{told}; if it is otherwise, {how}", EvaluandWarning, stacklevel=6)
     return _by_default(kind, label, _UNIT)
 
 

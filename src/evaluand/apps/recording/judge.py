@@ -23,7 +23,7 @@ from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import LocalEngine, Outcome, Policy, too_long
 from evaluand.evaluation.grading import Grader, Unit
 from evaluand.evaluation.scorer import Scorer
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Judge:
     """One feedback of a recording, and the lane in which it writes what it says."""
 
     def __init__(
-        self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any], in_time: bool = False
+        self, scorer: Scorer, lane: WorkLog, policy: Policy, app: Mapping[str, Any], in_time: bool = False
     ) -> None:
         self.lane = lane
         self._in_time = in_time

@@ -376,8 +376,9 @@ class Feedback(Scorer):
         """Looks whether the selectors lead somewhere in an app.
 
         Calls that the app does not instrument may be traced by hand, so that it is only doubtful whether selectors of
-        them lead anywhere: a `Doubt` is told, and so for names that calls do not have, or that are no arguments of a
-        method. Where `if_missing` skips rows, and of `if_exists`, what this app has not may be in another.
+        them lead anywhere: an `EvaluandWarning` is told, and so for names that calls do not have, or that are no
+        arguments of a method. Where `if_missing` skips rows, and of `if_exists`, what this app has not may be in
+        another.
 
         Args:
             app: its structure, as `App.json`.

@@ -21,7 +21,7 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import Source, open_texts
+from evaluand.data.sources import DataSource, open_texts
 from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.reading import Findings, Node, dump, load, replacing, version_of
 from evaluand.problem.problem import TargetDataset
@@ -399,7 +399,7 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _values(texts: pa.Array, column: Column, source: Source, findings: Findings) -> pa.Array:
+def _values(texts: pa.Array, column: Column, source: DataSource, findings: Findings) -> pa.Array:
     kind = COLUMN_TYPES[column.type]
     rows: list[tuple[int, str]] = []
     values = typed(texts, kind, lambda row, message: rows.append((row, message)))

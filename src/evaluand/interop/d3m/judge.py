@@ -15,14 +15,14 @@ from evaluand.interop.d3m.names import worded
 from evaluand.interop.d3m.prediction_files import Part
 from evaluand.interop.d3m.predictions import CONFIDENCE, RANK, CellFault, cell_fault
 from evaluand.interop.d3m.truth import Tested
-from evaluand.problem import CriterionFault, Judgement, judge
+from evaluand.problem import CriterionFault, CriterionResult, judge
 from evaluand.problem.problem import SubType
 
 _KEYS: Final = {"metric": "metric", "k": "K", "positive": "posLabel", "jointly": "applicabilityToTarget"}
 _ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")
 
 
-def judged(part: Part, task: Tested, definition: str | None, confidence: float | None) -> list[Judgement]:
+def judged(part: Part, task: Tested, definition: str | None, confidence: float | None) -> list[CriterionResult]:
     """What the predictions of a part are worth.
 
     Raises:
@@ -73,7 +73,7 @@ def _judged(
     definition: str | None,
     confidence: float | None,
     placed: Callable[[Fault], Fault],
-) -> list[Judgement]:
+) -> list[CriterionResult]:
     try:
         return judge(
             truth.select([task.form.key, *task.form.targets]),

@@ -22,7 +22,7 @@ from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
 from evaluand.core.registry import nearest
-from evaluand.data.sources import Source, open_texts
+from evaluand.data.sources import DataSource, open_texts
 from evaluand.interop.d3m.columns import Form
 from evaluand.interop.d3m.dataset import SHOWN
 from evaluand.interop.d3m.reading import Findings, no_file
@@ -179,7 +179,7 @@ def _read(path: Path, form: Form, findings: Findings, *, strict: bool) -> Cells 
     return _typed(path, source, form, told, strict=strict)
 
 
-def _typed(path: Path, source: Source, form: Form, told: _Told, *, strict: bool) -> Cells | None:
+def _typed(path: Path, source: DataSource, form: Form, told: _Told, *, strict: bool) -> Cells | None:
     """The columns of a file of texts with their types."""
     names = _names(source.schema.names, form, told, strict=strict)
     table = pa.Table.from_batches(source.batches(), source.schema)
@@ -297,7 +297,7 @@ def _lines(path: Path) -> Callable[[int], int]:
     return lambda row: lines.of[row + 1]
 
 
-def _single_quoted(path: Path, told: _Told) -> Source | None:
+def _single_quoted(path: Path, told: _Told) -> DataSource | None:
     """A file in which every row has cells in single quotes, and none has double ones, as some examples do."""
     held = mapped(path)
     if held.find(b'"') >= 0 or held.find(b"'") < 0:
@@ -327,7 +327,7 @@ def _single_quoted(path: Path, told: _Told) -> Source | None:
         raise DataError(broken)
     told.note("single_quotes", "cells are in single quotes; taken as double ones")
     lines = [line for line, _, _ in records[1:]]
-    return Source(str(path), table.schema, lambda: iter(table.to_batches()), lambda row: f"{path}:{lines[row]}")
+    return DataSource(str(path), table.schema, lambda: iter(table.to_batches()), lambda row: f"{path}:{lines[row]}")
 
 
 def _note_text(path: Path, told: _Told) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Doubt, Fault, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
 from evaluand.interop.d3m.names import (
     KEYWORDS,
     METHODS,
@@ -302,8 +302,8 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
     """A problem as what stands in problemDoc.json.
 
     Schema 3.1.1 has no keywords beside the type and sub-type, and 4.x has no metrics that judge several targets
-    jointly: such things are left out with a `Doubt`, since they only describe. What would make it another problem is
-    refused.
+    jointly: such things are left out with an `EvaluandWarning`, since they only describe. What would make it another
+    problem is refused.
 
     Args:
         version: one of `WRITTEN`.
@@ -322,7 +322,7 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
     if faults:
         raise DataError(faults)
     for doubt in doubts:
-        warnings.warn(str(doubt), Doubt, stacklevel=2)
+        warnings.warn(str(doubt), EvaluandWarning, stacklevel=2)
     about = {
         "problemID": problem.id,
         "problemName": problem.name or "NULL",

@@ -28,7 +28,7 @@ from evaluand.interop.d3m.prediction_files import Part, assigned, files_beside, 
 from evaluand.interop.d3m.to_native import Rows, keep
 from evaluand.interop.d3m.truth import tested
 from evaluand.metrics.base.metric import Metric
-from evaluand.problem import DEFINITIONS, STANDARD, Judgement, Reads
+from evaluand.problem import DEFINITIONS, STANDARD, CriterionResult, Reads
 from evaluand.problem.problem import Criterion, Problem
 from evaluand.store.store import Store
 
@@ -264,7 +264,7 @@ def score(
     )
 
 
-def _score(found: Judgement, part: Part, digest: str) -> Score:
+def _score(found: CriterionResult, part: Part, digest: str) -> Score:
     return Score(
         metric=_word(found.criterion),
         target=found.target,

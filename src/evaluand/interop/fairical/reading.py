@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final, Literal, TextIO, TypeVar
 
 import orjson
 
-from evaluand.core.errors import DataError, Doubt, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of
 from evaluand.core.files.atomic import replaced
 
 Target = str | os.PathLike[str] | TextIO
@@ -87,7 +87,7 @@ def strict(value: Any) -> Any:
 
 def doubt(message: str) -> None:
     """Tells something that was read all the same."""
-    warnings.warn(message, Doubt, stacklevel=4)
+    warnings.warn(message, EvaluandWarning, stacklevel=4)
 
 
 def plain(value: Any) -> Any:

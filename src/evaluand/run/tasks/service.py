@@ -27,9 +27,9 @@ from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
-from evaluand.data.schema.kinds import Array, Map, Record, Type
+from evaluand.data.schema.kinds import Array, Map, StructType, Type
 from evaluand.engine.http import BadAnswer, BadRequest, Exchange
-from evaluand.run.task import Alternatives, Request, Task, is_coroutine_function
+from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Asked, Batches
 from evaluand.store.tables import RESPONSE_INDEX
 from evaluand.trace import TaskSpan
@@ -223,7 +223,7 @@ class _Service(Task[Any, Any]):
             raise BadAnswer(f"only {len(numbered)} of {len(items)} items have a {RESPONSE_INDEX}", code="form")
         if not numbered:
             values = [value for _, value in items]
-            return values if self.items else Alternatives(values)
+            return values if self.items else Candidates(values)
         groups: dict[int, list[Any]] = {number: [] for number in sorted(set(numbered))}
         for number, value in items:
             assert number is not None
@@ -231,12 +231,12 @@ class _Service(Task[Any, Any]):
         if (given := list(groups)) != list(range(len(given))):
             task_span.log("given_response_indexes", given)
         if self.items:
-            return Alternatives(list(groups.values()))
+            return Candidates(list(groups.values()))
         several = [number for number, values in groups.items() if len(values) > 1]
         if several:
             told = f"{RESPONSE_INDEX} {several[0]} occurs {len(groups[several[0]])} times"
             raise BadAnswer(f"{told}; say items: true where several items are one response", code="form")
-        return Alternatives([value for (value,) in groups.values()])
+        return Candidates([value for (value,) in groups.values()])
 
 
 @dataclass(frozen=True)
@@ -436,14 +436,14 @@ class LocalServiceTask(_Service):
         )
 
 
-def _bare(record: Record) -> Record:
+def _bare(record: StructType) -> StructType:
     """A record as its rows know it: without titles and documentation, the fields in the order of their names."""
     fields = (replace(each, type=_bare_type(each.type), doc="") for each in record.fields)
-    return Record(tuple(sorted(fields, key=lambda each: each.name)))
+    return StructType(tuple(sorted(fields, key=lambda each: each.name)))
 
 
 def _bare_type(given: Type) -> Type:
-    if isinstance(given, Record):
+    if isinstance(given, StructType):
         return _bare(given)
     if isinstance(given, Array):
         return replace(given, item=_bare_type(given.item))

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from evaluand.core.errors import DataError, Doubt, SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
 from evaluand.core.registry import nearest
 from evaluand.core.selector import Selector, is_jsonpath
 from evaluand.data.adapters.base.faults import (
@@ -39,7 +39,7 @@ Made = Callable[[Any], Any]
 """A value, made from a row."""
 
 
-class LikeAPath(Doubt):
+class LikeAPath(EvaluandWarning):
     """A text of a template looks like a path without its `$`."""
 
 
