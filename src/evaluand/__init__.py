@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from evaluand.core.errors import DataError as DataError
     from evaluand.core.errors import EngineError as EngineError
     from evaluand.core.errors import EvaluandError as EvaluandError
+    from evaluand.core.errors import EvaluandWarning as EvaluandWarning
+    from evaluand.core.errors import NotFound as NotFound
+    from evaluand.core.errors import ParameterError as ParameterError
     from evaluand.core.errors import Skipped as Skipped
     from evaluand.core.errors import SpecError as SpecError
     from evaluand.core.errors import TaskError as TaskError
@@ -157,6 +160,9 @@ __getattr__, __dir__, __all__ = lazy_names(
             "DataError",
             "EngineError",
             "EvaluandError",
+            "EvaluandWarning",
+            "NotFound",
+            "ParameterError",
             "Skipped",
             "SpecError",
             "TaskError",
