@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from evaluand.apps.app import virtual as virtual
     from evaluand.apps.instrument import carried as carried
     from evaluand.apps.instrument import instrument as instrument
-    from evaluand.comparison import Comparison as Comparison
-    from evaluand.comparison import compare as compare
+    from evaluand.comparison.comparing import Comparison as Comparison
+    from evaluand.comparison.comparing import compare as compare
     from evaluand.core.errors import DataError as DataError
     from evaluand.core.errors import EngineError as EngineError
     from evaluand.core.errors import EvaluandError as EvaluandError
+    from evaluand.core.errors import EvaluandWarning as EvaluandWarning
+    from evaluand.core.errors import NotFound as NotFound
+    from evaluand.core.errors import ParameterError as ParameterError
     from evaluand.core.errors import Skipped as Skipped
     from evaluand.core.errors import SpecError as SpecError
     from evaluand.core.errors import TaskError as TaskError
@@ -53,9 +56,9 @@ if TYPE_CHECKING:
     from evaluand.evaluation.scorer import Score as Score
     from evaluand.evaluation.scorer import Scorer as Scorer
     from evaluand.evaluation.scorer import scorer as scorer
-    from evaluand.experiment import Experiment as Experiment
     from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation
     from evaluand.experiment.arrays import evaluate as evaluate
+    from evaluand.experiment.experiment import Experiment as Experiment
     from evaluand.metrics.accuracy import Accuracy as Accuracy
     from evaluand.metrics.adjusted_rand import AdjustedRand as AdjustedRand
     from evaluand.metrics.at_k import HitsAtK as HitsAtK
@@ -150,13 +153,16 @@ __getattr__, __dir__, __all__ = lazy_names(
         "aggregation.aggregator": ("Aggregation", "Aggregator", "Measure"),
         "apps.app": ("App", "virtual"),
         "experiment.arrays": ("ArrayEvaluation", "evaluate"),
-        "comparison": ("Comparison", "compare"),
+        "comparison.comparing": ("Comparison", "compare"),
         "data.dataset": ("Dataset", "Example"),
         "engine.engine": ("LocalEngine", "Policy"),
         "core.errors": (
             "DataError",
             "EngineError",
             "EvaluandError",
+            "EvaluandWarning",
+            "NotFound",
+            "ParameterError",
             "Skipped",
             "SpecError",
             "TaskError",
@@ -164,7 +170,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "TransientError",
         ),
         "evaluation.evaluator": ("Evaluation", "Evaluator"),
-        "experiment": ("Experiment",),
+        "experiment.experiment": ("Experiment",),
         "evaluation.feedback": ("Feedback",),
         "apps.instrument": ("carried", "instrument"),
         "metrics.accuracy": ("Accuracy",),

@@ -831,7 +831,7 @@ def test_the_attributes_of_the_dataset_are_compared_if_no_metric_is_given(tmp_pa
 
 
 @pytest.mark.parametrize(("weighted", "expected"), [(None, [1, 2, 3, 4]), (True, [1, 2, 3, 4]), (False, None)])
-@pytest.mark.filterwarnings("ignore::evaluand.core.errors.EvaluandWarning")
+@pytest.mark.filterwarnings("ignore::evaluand.EvaluandWarning")
 def test_weights_are_taken_as_declared_metrics_take_them(weighted: bool | None, expected: list[float] | None) -> None:
     rows = [{"input": i, "expected": i % 2 == 1, "w": 1.0 + i} for i in range(4)]
     run = Runner().run(lambda i: {"prediction": True, "confidence": i / 4}, Dataset.from_rows(rows, weight="w"))

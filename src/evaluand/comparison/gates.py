@@ -102,7 +102,7 @@ class Gate:
             ('answer', (('topic', 'algebra'),), 'not worse than', 'base', 0.02, 0.95)
             >>> Gate.parse("accuracy => 0.9")
             Traceback (most recent call last):
-            evaluand.core.errors.SpecError: gate 'accuracy => 0.9': at 10 stands '=', but >=, <=, >, <, ... is expected
+            evaluand.SpecError: gate 'accuracy => 0.9': at 10 stands '=', but >=, <=, >, <, ... is expected
         """
         return _Parser(text).gate()
 

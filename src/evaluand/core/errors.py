@@ -236,3 +236,20 @@ class EngineError(EvaluandError):
 
 class NotFound(EngineError):
     """The store holds nothing under that id or name."""
+
+
+# Tracebacks show the name under which users import an error.
+for _public in (
+    EvaluandError,
+    EvaluandWarning,
+    SpecError,
+    ParameterError,
+    DataError,
+    TaskError,
+    TransientError,
+    TaskTimeout,
+    Skipped,
+    EngineError,
+    NotFound,
+):
+    _public.__module__ = "evaluand"

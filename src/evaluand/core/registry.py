@@ -49,7 +49,7 @@ def by_default(group: str, name: str, **given: Any) -> Any:
     Example:
         >>> by_default("metrics", "pass_at_k")
         Traceback (most recent call last):
-        evaluand.core.errors.SpecError: pass_at_k: give k; from Python as PassAtK(k=…)
+        evaluand.SpecError: pass_at_k: give k; from Python as PassAtK(k=…)
     """
     found = find(group, name)
     needed = [

@@ -25,7 +25,7 @@ from evaluand.core.errors import DataError, Fault, SpecError, with_article
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.scorer import Scorer
-from evaluand.experiment import Experiment, Results
+from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.labels import coded, contents
 from evaluand.metrics.base.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts

@@ -30,8 +30,7 @@ from evaluand.aggregation.aggregator import (
     shards,
 )
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
-from evaluand.comparison import find_evaluations
-from evaluand.comparison.comparing import declared_of, labels_of
+from evaluand.comparison.comparing import declared_of, find_evaluations, labels_of
 from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, doubts
 from evaluand.core.identity import encode
