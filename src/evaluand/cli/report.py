@@ -18,7 +18,8 @@ from evaluand.apps.recording import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
-from evaluand.comparison.comparing import compare, declared_of
+from evaluand.comparison.comparing import compare
+from evaluand.comparison.find import declared_measures
 from evaluand.core.errors import DataError, NotFound, SpecError
 from evaluand.core.files.atomic import replaced
 from evaluand.evaluation.evaluator import Evaluation
@@ -90,7 +91,7 @@ def write(
     parts, tables = _gathered(store, kind, id, title)
     facts = report_facts(title, parts, commands=_commands(store, kind, id, title, parts), folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
-    measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
+    measures = Aggregation(store, id).measures if kind == "aggregations" else declared_measures(graded.values())
     with notes():
         facts["comparisons"] = _compared(graded, measures)
         facts["leaderboard"] = _leaderboard(store, parts)

@@ -18,7 +18,8 @@ from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
-from evaluand.comparison.gates import Gate, check_fit, check_gates
+from evaluand.comparison.gates import check_fit, check_gates
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, EvaluandWarning, SpecError
 from evaluand.core.registry import nearest
 from evaluand.engine.engine import Aborted

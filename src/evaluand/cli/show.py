@@ -16,7 +16,8 @@ from evaluand.apps.recording import KIND, Recording, standing
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
-from evaluand.comparison.comparing import Comparison, declared_of
+from evaluand.comparison.comparing import Comparison
+from evaluand.comparison.find import declared_measures
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
@@ -206,7 +207,7 @@ def _facts(
     if kind == "evaluations":
         graded, evaluation = _run(store, manifest["provenance"]["run"]), Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
-        chosen |= {"lowest": lowest, "against": against, "measures": declared_of([evaluation])}
+        chosen |= {"lowest": lowest, "against": against, "measures": declared_measures([evaluation])}
         if against is not None:
             facts["against"] = _other(store, names, "evaluations", against.id)
         return facts | evaluation_facts(evaluation, graded, examples, **chosen)
