@@ -248,7 +248,7 @@ def test_a_gate_says_why_it_passes_or_fails_beside_an_interval_that_seems_to_say
     held = one(b, "mean not worse than a by 0.5", a, measures=[Measure("score", Mean(range=(0, 10)))])
     bound, low = (held.facts["values"][0][name] for name in ("bound", "low"))
     assert bound < -0.5 < low
-    assert held.message.endswith("the bound also heeds one not seen that is apart by 10")
+    assert held.message.endswith("the bound allows for an unseen one that differs by 10")
 
 
 def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: MemoryStore) -> None:
@@ -442,7 +442,7 @@ def test_a_gate_says_which_of_several_metrics_by_the_words_of_the_tables(base: E
         SpecError, match=r"the experiment has no quantile with these parameters; there are quantile\(score, q=0\.2\), quantile\(score, q="
     ):
         one(base, "quantile(q=0.9) >= 1", measures=measures)
-    with pytest.raises(SpecError, match=r"no such mean is among the metrics of the experiment$"):
+    with pytest.raises(SpecError, match=r"the experiment has no mean with these parameters$"):
         one(base, "mean(q=0.9) >= 1", measures=measures)
 
 
@@ -689,7 +689,7 @@ def test_a_run_without_grades_is_told_with_a_command_there_and_with_a_call_in_py
     data = Dataset.from_rows([{"input": 1}])
     Runner(store).run(str, data, name="plain")
     Runner(store).run(repr, data, name="filed", origin={"experiment": "my file.yaml"})
-    for name, command in (("plain", "evaluand run FILE"), ("filed", "grade it: evaluand run 'my file.yaml'")):
+    for name, command in (("plain", "evaluand run FILE"), ("filed", "evaluate it with: evaluand run 'my file.yaml'")):
         for arguments in ((name, "exp/mine"), ("exp", "--gate", f"accuracy better than {name}")):
             done = call(folder, "compare", *arguments)
             assert (done.exit_code, "Evaluator" in done.stderr) == (1, False)
