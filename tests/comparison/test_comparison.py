@@ -730,7 +730,10 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
         SpecError, match=r"compare by accuracy, brier, hits_at_k, k_of_n, .* or top_k .mean averages the scorer's"
     ):
         compare(a, b, metrics=Count())
-    with pytest.raises(SpecError, match="accuracy with reduce='all' counts each response as a row, and responses of different runs cannot be paired"):
+    with pytest.raises(
+        SpecError,
+        match="accuracy with reduce='all' counts each response as a row, and responses of different runs cannot be paired",
+    ):
         compare(a, b, metrics=Accuracy(reduce="all"))
     with pytest.raises(SpecError, match="needs two evaluations"):
         compare(a)

@@ -439,7 +439,8 @@ def test_a_gate_says_which_of_several_metrics_by_the_words_of_the_tables(base: E
         assert not one(base, gate, measures=measures).passed
     assert one(base, 'quantile(score, "q"="0.5") >= 1', measures=measures).passed
     with pytest.raises(
-        SpecError, match=r"the experiment has no quantile with these parameters; there are quantile\(score, q=0\.2\), quantile\(score, q="
+        SpecError,
+        match=r"the experiment has no quantile with these parameters; there are quantile\(score, q=0\.2\), quantile\(score, q=",
     ):
         one(base, "quantile(q=0.9) >= 1", measures=measures)
     with pytest.raises(SpecError, match=r"the experiment has no mean with these parameters$"):
@@ -571,7 +572,10 @@ def test_the_bound_of_a_disparity_towards_none_leaves_out_that_its_end_errs_more
         ("equalised difference by topic <= 0.5", r"no metric is called 'equalised' \(did you mean 'equalized'\?\)"),
         ("equalized difference by topc <= 0.5", r"'topc' is not an attribute \(did you mean 'topic'\?\)"),
         ("accuracy ratio by topic >= 80", "the ratio of accuracy lies between 0 and 1, never at 80; did you mean 0.8"),
-        ("accuracy[topic=algebra] ratio by topic >= 1", r"a disparity compares all groups; leave out the group in \[\]"),
+        (
+            "accuracy[topic=algebra] ratio by topic >= 1",
+            r"a disparity compares all groups; leave out the group in \[\]",
+        ),
         ("accuracy ratio by topic better than base", "found 'better', expected >=, <=, >, <"),
         ("accuracy ratio", "found the end, expected `by`"),
     ],
