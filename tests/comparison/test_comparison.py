@@ -732,7 +732,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
         compare(a, b, metrics=Count())
     with pytest.raises(
         SpecError,
-        match="accuracy with reduce='all' counts each response as a row, and responses of different runs cannot be paired",
+        match="accuracy with reduce='all' counts each response as a row, and responses of different runs cannot be",
     ):
         compare(a, b, metrics=Accuracy(reduce="all"))
     with pytest.raises(SpecError, match="needs two evaluations"):

@@ -440,7 +440,7 @@ def test_a_gate_says_which_of_several_metrics_by_the_words_of_the_tables(base: E
     assert one(base, 'quantile(score, "q"="0.5") >= 1', measures=measures).passed
     with pytest.raises(
         SpecError,
-        match=r"the experiment has no quantile with these parameters; there are quantile\(score, q=0\.2\), quantile\(score, q=",
+        match=r"has no quantile with these parameters; there are quantile\(score, q=0\.2\), quantile\(score, q=",
     ):
         one(base, "quantile(q=0.9) >= 1", measures=measures)
     with pytest.raises(SpecError, match=r"the experiment has no mean with these parameters$"):

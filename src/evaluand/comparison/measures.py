@@ -77,7 +77,7 @@ def default_metric(kind: str) -> Metric:
     """
     found = registry.find("metrics", kind)
     unknown = {field.name: None for field in dataclasses.fields(found) if field.name == "direction"}
-    return registry.by_default("metrics", kind, **unknown)  # type: ignore[no-any-return]
+    return registry.make_default("metrics", kind, **unknown)  # type: ignore[no-any-return]
 
 
 def definition(metric: Metric) -> str:

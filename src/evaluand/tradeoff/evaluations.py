@@ -33,7 +33,7 @@ from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
 from evaluand.comparison.comparing import short_labels
 from evaluand.comparison.find import declared_measures, find_evaluations
 from evaluand.core import registry
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, doubts
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, collect_warnings
 from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
@@ -149,7 +149,7 @@ class Trade:
             if task not in evaluations:
                 raise SpecError(f"the task {task!r} was not run; there are: {', '.join(evaluations)}")
         chosen = {name: evaluations[name] for name in self.tasks or evaluations}
-        with doubts() as told:
+        with collect_warnings() as told:
             points = self._points(chosen, declared)
         return replace(points, notes=tuple(told))
 
@@ -583,7 +583,7 @@ def _by_default(kind: str, label: Label | None, range: tuple[float, float] | Non
     fields = {one.name for one in dataclasses.fields(registry.find("metrics", kind))}
     given = {"label": label, "range": range}
     known = {name: value for name, value in given.items() if value is not None and name in fields}
-    return registry.by_default("metrics", kind, **known)  # type: ignore[no-any-return]
+    return registry.make_default("metrics", kind, **known)  # type: ignore[no-any-return]
 
 
 def _by_values(kind: str, scorer: str, evaluations: Sequence[Evaluation], label: Label | None) -> Metric:
