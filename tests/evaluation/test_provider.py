@@ -882,8 +882,8 @@ def test_a_provider_with_a_secret_is_not_stored(secret: dict[str, Any], told: st
 
 def test_rates_written_alike_are_one_rate() -> None:
     one, two, other = (fresh(rate="7/s", model=name) for name in ("a", "a", "b"))
-    assert one._policy.pace is two._policy.pace
-    assert one._policy.pace is not other._policy.pace
+    assert one._policy.rate_limit is two._policy.rate_limit
+    assert one._policy.rate_limit is not other._policy.rate_limit
 
 
 @pytest.mark.parametrize(
