@@ -15,7 +15,7 @@ from evaluand.core.text.wording import plural
 from evaluand.problem.formats import OpenProblem, format_of
 from evaluand.problem.judge_parts import scoring_faults
 from evaluand.problem.problem import Criterion, Division, Problem
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 
 _EXAMPLES = """\b
