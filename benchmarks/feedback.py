@@ -227,7 +227,7 @@ def apps(who: str) -> Iterator[Work]:
     if who != OURS:
         return
     from evaluand.apps.app import App
-    from evaluand.apps.instrument import Recorded, closed, opened
+    from evaluand.apps.instrument import CompletedCall, closed, opened
 
     class Nobody:
         """Takes records and keeps nothing."""
@@ -235,7 +235,7 @@ def apps(who: str) -> Iterator[Work]:
         def __init__(self, app: Any) -> None:
             self.place = app.place
 
-        def take(self, recorded: Recorded) -> None:
+        def take(self, recorded: CompletedCall) -> None:
             recorded.trace.rows()
 
     bare, rag = Rag(), Rag()

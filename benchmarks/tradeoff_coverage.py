@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluand.core.errors import Doubt
+from evaluand.core.errors import EvaluandWarning
 from evaluand.tradeoff import Confidences, Objective, solve
 from evaluand.tradeoff.front import hypervolume
 
@@ -134,7 +134,7 @@ def of_hypervolumes(
     for number in range(simulations):
         points = solve(_only(sample(n, share, random), names), objectives, grid if given else "every")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Doubt)  # there may be no interval
+            warnings.simplefilter("ignore", EvaluandWarning)  # there may be no interval
             low, high = points.hypervolume_interval(replicates=100, seed=number)
         if math.isnan(low):
             continue

@@ -22,10 +22,10 @@ import pytest
 from pydantic import BaseModel
 
 from evaluand import Dataset, Evaluator, Runner, span
-from evaluand.apps.app import App, Recording, virtual
+from evaluand.apps.app import App, RecordingSession, virtual
 from evaluand.apps.instrument import carried, instrument
 from evaluand.apps.recording import NotRecorded
-from evaluand.core.errors import DataError, Doubt, SpecError, warn
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, warn
 from evaluand.core.selector import Selector
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.feedback import Feedback
@@ -984,7 +984,7 @@ def test_what_is_no_function_cannot_be_marked(wrong: Any) -> None:
 def test_a_plain_thread_belongs_to_no_recording_unless_it_is_carried() -> None:
     rag = Rag()
     with App(rag) as recording, ThreadPoolExecutor(4) as pool:
-        with pytest.warns(Doubt, match="in no record"):
+        with pytest.warns(EvaluandWarning, match="in no record"):
             pool.submit(rag.query, "lost").result()
         list(pool.map(recording.carried(rag.query), map(str, range(50))))
     assert sorted(int(record["main_input"]) for record in recording.records) == list(range(50))
@@ -994,7 +994,7 @@ def test_a_plain_thread_belongs_to_no_recording_unless_it_is_carried() -> None:
 def test_a_call_that_a_thread_loses_is_told_once_for_each_app_and_method() -> None:
     rag, other = Rag(), Rag()
     with App(rag, name="one"), App(rag, name="two"), ThreadPoolExecutor(1, "worker") as pool:
-        with pytest.warns(Doubt) as told:
+        with pytest.warns(EvaluandWarning) as told:
             list(pool.map(lambda each: each.query("lost"), [rag, rag, rag, other]))
         said = [str(each.message) for each in told]
         assert sorted(text.partition(" was called")[0] for text in said) == sorted(
@@ -1026,7 +1026,7 @@ def test_calls_of_every_sort_are_told_that_a_thread_loses(kind: str) -> None:
         "generator": lambda: list(sorts.generator()),
         "function": lambda: app.app(),
     }
-    with app, ThreadPoolExecutor(1) as pool, pytest.warns(Doubt, match=f": {kind} was called in the thread"):
+    with app, ThreadPoolExecutor(1) as pool, pytest.warns(EvaluandWarning, match=f": {kind} was called in the thread"):
         pool.submit(calls[kind]).result()
 
 
@@ -1403,7 +1403,7 @@ def test_one_record_is_got_and_more_are_told() -> None:
 # Logged interactions
 
 
-def logged() -> Recording:
+def logged() -> RecordingSession:
     return virtual(
         [
             {
@@ -1562,7 +1562,7 @@ def test_the_structure_of_an_app_has_the_names_and_arguments_of_its_calls() -> N
     rag = Rag()
     wrong = Feedback(len).on("__record__.app.shelves[0].search.rets[:]")
     right = Feedback(len, name="right").on("__record__.app.shelves[-1].find.rets[:]")
-    with pytest.warns(Doubt, match=r"search.rets\[:\]: leads to no call that the app instruments") as warned:
+    with pytest.warns(EvaluandWarning, match=r"search.rets\[:\]: leads to no call that the app instruments") as warned:
         app = App(rag, feedbacks=[wrong, right])
     assert len(warned) == 1
     assert app.instrumented == {"": ["ask"], "shelves[0]": ["find", "at", "size"]}
@@ -1622,10 +1622,10 @@ def test_warnings_point_to_the_line_that_led_to_them() -> None:
     first = test_warnings_point_to_the_line_that_led_to_them.__code__.co_firstlineno
     pointed = [(each.category, each.filename, lines[each.lineno - first].strip().partition("(")[0]) for each in told]
     assert pointed == [
-        (Doubt, __file__, "App"),
+        (EvaluandWarning, __file__, "App"),
         (ScorerFailed, __file__, "recording.close"),
         (ScorerFailed, __file__, "Evaluator"),
-        (Doubt, __file__, "traces_of"),
+        (EvaluandWarning, __file__, "traces_of"),
     ]
 
 
@@ -1649,7 +1649,7 @@ def test_feedbacks_are_held_against_the_app_when_it_is_made() -> None:
     found = Feedback(len).on("__record__.app.query[0].rets")
     anywhere = Feedback(len, name="anywhere").on("__record__.app..rets")
     assert list(App(Answers(), methods=["query"], feedbacks=[found, anywhere]).feedbacks) == ["len", "anywhere"]
-    with pytest.warns(Doubt, match="leads to no call that the app instruments; there are query"):
+    with pytest.warns(EvaluandWarning, match="leads to no call that the app instruments; there are query"):
         App(Answers(), methods=["query"], feedbacks=[Feedback(len).on("__record__.app.qery[0].rets")])
     with pytest.raises(SpecError, match="__app__ has no 'nam'"):
         App(Answers(), methods=["query"], feedbacks=[Feedback(len).on("__app__.nam")])

@@ -22,11 +22,11 @@ from support.places import SUPPORT_FOLDER
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
 from evaluand.apps.leaderboard import leaderboard
-from evaluand.apps.recording import KIND, MODES, Recording, found, live, standing, work
+from evaluand.apps.recording import KIND, MODES, RecordingWriter, found, live, standing, work
 from evaluand.apps.recording.judge import QUEUE
 from evaluand.apps.recording.workers import _Crew
 from evaluand.cli import main
-from evaluand.core.errors import Doubt, EngineError, SpecError, TransientError
+from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, TransientError
 from evaluand.core.fingerprint import Identity
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Tally
@@ -75,7 +75,7 @@ def test_all_modes_and_a_later_evaluation_give_one_digest(tmp_path: Path) -> Non
     digests = set()
     for mode in MODES:
         for at, store in enumerate((MemoryStore(), DirectoryStore(tmp_path / mode))):
-            with Recording.begin(store, APP, feedbacks(), mode=mode) as recording:
+            with RecordingWriter.begin(store, APP, feedbacks(), mode=mode) as recording:
                 for number in range(12):
                     use(recording, f"q{number}")
             recording.close()
@@ -93,7 +93,7 @@ def test_all_modes_give_up_what_takes_too_long(store: Store) -> None:
     given = [Feedback(sleepy).on_output(), Feedback(length).on_output()]
     digests = set()
     for mode in MODES:
-        with Recording.begin(store, APP, given, mode=mode, policy=Policy(timeout=1.5)) as recording:
+        with RecordingWriter.begin(store, APP, given, mode=mode, policy=Policy(timeout=1.5)) as recording:
             for number in range(3):
                 use(recording, f"q{number}")
         if mode == "deferred":
@@ -112,7 +112,7 @@ def test_with_app_a_feedback_that_hangs_holds_the_call_no_longer_than_its_timeou
         return float(free.wait(PATIENCE))
 
     given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
-    recording = Recording.begin(store, APP, given, mode="with_app", policy=Policy(timeout=0.5))
+    recording = RecordingWriter.begin(store, APP, given, mode="with_app", policy=Policy(timeout=0.5))
     use(recording, "q")
     assert recording.standing().feedbacks == {"hangs": {"failed": 1}, "length": {"scored": 1}}
     free.set()
@@ -133,7 +133,9 @@ def test_threads_that_are_left_behind_end_when_their_call_has(store: Store) -> N
 
     before = alive()
     policy = Policy(timeout=0.2, retries=1, backoff=0.0)
-    recording = Recording.begin(store, APP, [Feedback(hangs, version="1").on_output()], mode="with_app", policy=policy)
+    recording = RecordingWriter.begin(
+        store, APP, [Feedback(hangs, version="1").on_output()], mode="with_app", policy=policy
+    )
     for number in range(4):
         use(recording, f"q{number}")
     assert alive() > before + 1
@@ -155,7 +157,7 @@ def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
         time.sleep(0.5)
         return 1.0
 
-    recording = Recording.begin(store, APP, [Feedback(slow, version="1").on_output()], mode="with_app")
+    recording = RecordingWriter.begin(store, APP, [Feedback(slow, version="1").on_output()], mode="with_app")
     use(recording, "q")
     assert recording.standing().feedbacks == {"slow": {"failed": 1}}
     assert threads == [threading.current_thread()]
@@ -166,7 +168,7 @@ def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
 def test_all_modes_keep_what_each_call_of_a_feedback_said(store: Store) -> None:
     kept = []
     for mode in MODES:
-        with Recording.begin(store, APP, feedbacks(), mode=mode) as recording:
+        with RecordingWriter.begin(store, APP, feedbacks(), mode=mode) as recording:
             use(recording, "q")
         recording.close()
         kept.append(recording.evaluate().table("context").drop(["digest"]).to_pylist())
@@ -189,12 +191,12 @@ def biased(bias: float) -> Feedback:
 @pytest.mark.parametrize("mode", ["with_app", "with_app_thread"])
 def test_what_a_judge_said_before_it_was_another_is_not_taken_for_the_others_word(store: Store, mode: str) -> None:
     feedback = biased(1)
-    recording = Recording.begin(store, APP, [feedback], mode=mode)
+    recording = RecordingWriter.begin(store, APP, [feedback], mode=mode)
     use(recording, "a")
     assert recording.snapshot().evaluation is not None  # by now, the first record is judged
     feedback.implementation.__self__.bias = 7.0
     use(recording, "b")
-    with pytest.warns(Doubt, match="'biased' is not what it was when the recording was opened"):
+    with pytest.warns(EvaluandWarning, match="'biased' is not what it was when the recording was opened"):
         recording.close()
     made, run = recording.evaluation, recording.run
     assert made is not None
@@ -210,7 +212,7 @@ def test_what_a_judge_said_before_it_was_another_is_not_taken_for_the_others_wor
 
 def test_a_judge_that_changed_before_it_was_asked_is_what_it_is_when_it_is_asked(store: Store) -> None:
     feedback = biased(1)
-    with Recording.begin(store, APP, [feedback], mode="none") as recording:
+    with RecordingWriter.begin(store, APP, [feedback], mode="none") as recording:
         use(recording, "a")
     feedback.implementation.__self__.bias = 7.0
     made = recording.evaluate()
@@ -236,7 +238,7 @@ def test_an_error_of_a_users_own_code_is_not_told_as_damage_of_the_journal(store
             return Score(1.0)
 
     scorer = Unsure()
-    recording = Recording.begin(store, APP, {"unsure": scorer}, mode="with_app")
+    recording = RecordingWriter.begin(store, APP, {"unsure": scorer}, mode="with_app")
     use(recording, "q")
     scorer.known = False
     with pytest.raises(TypeError, match="what am I"):
@@ -246,7 +248,7 @@ def test_an_error_of_a_users_own_code_is_not_told_as_damage_of_the_journal(store
 
 
 def test_a_damaged_line_of_a_lane_is_told_as_damage(folder: DirectoryStore) -> None:
-    recording = Recording.begin(folder, APP, [Feedback(length).on_output()], mode="with_app")
+    recording = RecordingWriter.begin(folder, APP, [Feedback(length).on_output()], mode="with_app")
     use(recording, "q")
     [segment] = [path for path in (folder.root / KIND / recording.id).rglob("*") if b"scored" in _bytes(path)]
     segment.write_bytes(b"[0,5]\n")
@@ -262,12 +264,12 @@ def test_a_mode_of_an_enum_is_taken(store: Store) -> None:
     class Mode:
         value = "with_app"
 
-    recording = Recording.begin(store, APP, mode=Mode())  # type: ignore[arg-type]
+    recording = RecordingWriter.begin(store, APP, mode=Mode())  # type: ignore[arg-type]
     assert recording.close().mode == "with_app"
 
 
 def test_in_mode_none_nobody_is_asked_until_somebody_asks(store: Store, notes: Path) -> None:
-    with Recording.begin(store, APP, [Feedback(noted).on_output()], mode="none") as recording:
+    with RecordingWriter.begin(store, APP, [Feedback(noted).on_output()], mode="none") as recording:
         use(recording, "q")
     assert recording.evaluation is None
     assert noted_lines(notes) == []
@@ -278,7 +280,7 @@ def test_in_mode_none_nobody_is_asked_until_somebody_asks(store: Store, notes: P
 
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_is_judged_twice(store: Store, notes: Path, mode: str) -> None:
-    with Recording.begin(store, APP, [Feedback(noted).on_output()], mode=mode) as recording:
+    with RecordingWriter.begin(store, APP, [Feedback(noted).on_output()], mode=mode) as recording:
         for number in range(20):
             use(recording, f"q{number}")
             if number == 10 and mode != "none":
@@ -292,7 +294,7 @@ def test_nothing_is_judged_twice(store: Store, notes: Path, mode: str) -> None:
 
 
 def test_with_app_a_record_is_judged_when_its_call_returns(store: Store, notes: Path) -> None:
-    with Recording.begin(store, APP, [Feedback(noted).on_output()], mode="with_app") as recording:
+    with RecordingWriter.begin(store, APP, [Feedback(noted).on_output()], mode="with_app") as recording:
         for number in range(3):
             use(recording, f"q{number}")
             assert [text for _, text in noted_lines(notes)] == [f"Q{n}" for n in range(number + 1)]
@@ -305,7 +307,7 @@ def test_no_error_of_a_feedback_reaches_the_app(store: Store, mode: str, error: 
         raise error
 
     policy = Policy(concurrency=1, retries=1, backoff=0.0)
-    recording = Recording.begin(store, APP, [Feedback(fails).on_output()], mode=mode, policy=policy)
+    recording = RecordingWriter.begin(store, APP, [Feedback(fails).on_output()], mode=mode, policy=policy)
     use(recording, "q0")
     use(recording, "q1")
     with pytest.warns(UserWarning, match="failed on"):
@@ -330,9 +332,9 @@ def test_what_passes_is_tried_again_as_the_policy_says(store: Store, mode: str) 
     given = Feedback(shy, version="1").on_output()
     if mode == "deferred":
         with pytest.raises(SpecError, match="cannot be deferred"):
-            Recording.begin(store, APP, [given], mode=mode, policy=policy)
+            RecordingWriter.begin(store, APP, [given], mode=mode, policy=policy)
         return
-    with Recording.begin(store, APP, [given], mode=mode, policy=policy) as recording:
+    with RecordingWriter.begin(store, APP, [given], mode=mode, policy=policy) as recording:
         for number in range(4):
             use(recording, f"q{number}")
     assert recording.evaluation is not None
@@ -353,7 +355,7 @@ def test_what_is_being_judged_in_another_thread_is_waited_for(store: Store, what
         return 1.0
 
     given = [Feedback(waits, version="1").on_output()]
-    recording = Recording.begin(store, APP, given, mode="with_app", policy=policy)
+    recording = RecordingWriter.begin(store, APP, given, mode="with_app", policy=policy)
     caller = threading.Thread(target=use, args=(recording, "q"))
     caller.start()
     assert begun.wait(PATIENCE)
@@ -369,7 +371,7 @@ def test_what_is_being_judged_in_another_thread_is_waited_for(store: Store, what
 
 
 def test_what_a_feedback_calls_of_the_app_is_not_recorded(store: Store) -> None:
-    inner: list[Recording] = []
+    inner: list[RecordingWriter] = []
 
     def asks_the_app(text: str) -> float:
         use(inner[0], f"not {text}")
@@ -381,7 +383,7 @@ def test_what_a_feedback_calls_of_the_app_is_not_recorded(store: Store) -> None:
 
     given = [Feedback(asks_the_app).on_output(), Feedback(asks_it_async).on_output()]
     for mode in ("with_app", "with_app_thread"):
-        with Recording.begin(store, APP, given, mode=mode) as recording:
+        with RecordingWriter.begin(store, APP, given, mode=mode) as recording:
             inner[:] = [recording]
             use(recording, "q")
         assert recording.run is not None
@@ -397,7 +399,7 @@ def test_an_async_app_is_recorded_and_judged(store: Store, mode: str) -> None:
 
         await asyncio.gather(*(one(number) for number in range(10)))
 
-    with Recording.begin(store, APP, feedbacks(), mode=mode) as recording:
+    with RecordingWriter.begin(store, APP, feedbacks(), mode=mode) as recording:
         asyncio.run(main())
     recording.close()
     assert recording.evaluate().counts["slowly"] == {"scored": 10}
@@ -416,7 +418,7 @@ def test_a_feedback_that_hangs_holds_up_neither_the_app_nor_the_other_feedbacks(
 
     given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
     policy = Policy(concurrency=2, timeout=0.5)
-    with Recording.begin(store, APP, given, policy=policy) as recording:
+    with RecordingWriter.begin(store, APP, given, policy=policy) as recording:
         for number in range(100):
             use(recording, f"q{number}")
     free.set()
@@ -433,7 +435,7 @@ def test_more_records_than_the_queue_holds_are_all_judged(store: Store) -> None:
         return 1.0
 
     policy = Policy(concurrency=1)
-    with Recording.begin(store, APP, [Feedback(waits).on_output()], policy=policy) as recording:
+    with RecordingWriter.begin(store, APP, [Feedback(waits).on_output()], policy=policy) as recording:
         for number in range(QUEUE + 300):
             use(recording, f"q{number}")
         assert recording._beside is not None
@@ -446,8 +448,8 @@ def test_more_records_than_the_queue_holds_are_all_judged(store: Store) -> None:
 # Deferred
 
 
-def deferred(store: Store, n: int, *given: Feedback, attempts: int = 3) -> Recording:
-    with Recording.begin(store, APP, given or feedbacks(), mode="deferred", attempts=attempts) as recording:
+def deferred(store: Store, n: int, *given: Feedback, attempts: int = 3) -> RecordingWriter:
+    with RecordingWriter.begin(store, APP, given or feedbacks(), mode="deferred", attempts=attempts) as recording:
         for number in range(n):
             use(recording, f"q{number}")
     return recording
@@ -470,10 +472,10 @@ local.__module__ = "__main__"
 )
 def test_what_cannot_be_imported_is_refused_for_deferred_alone(store: Store, feedback: Feedback, told: str) -> None:
     with pytest.raises(SpecError, match=told):
-        Recording.begin(store, APP, [feedback], mode="deferred")
+        RecordingWriter.begin(store, APP, [feedback], mode="deferred")
     assert store.ids(KIND) == []
     for mode in MODES[:-1]:
-        with Recording.begin(store, APP, [feedback], mode=mode) as recording:
+        with RecordingWriter.begin(store, APP, [feedback], mode=mode) as recording:
             use(recording, "q")
         assert recording.evaluate().counts == {feedback.name: {"scored": 1}}
 
@@ -492,7 +494,7 @@ def test_a_deferred_recording_stays_open_until_it_is_judged(folder: DirectorySto
 
 def test_the_kind_of_experiment_files_can_be_deferred(folder: DirectoryStore) -> None:
     kind = FeedbackKind(implementation=length, on="output", name="letters", higher_is_better=False)
-    recording = Recording.begin(folder, APP, [kind], mode="deferred")
+    recording = RecordingWriter.begin(folder, APP, [kind], mode="deferred")
     with recording:
         use(recording, "q")
     done = work(folder, recording.id)
@@ -519,7 +521,7 @@ def test_a_provider_of_a_module_of_ones_own_judges_in_another_process(
 
 
 def test_workers_go_on_while_the_app_records(folder: DirectoryStore) -> None:
-    recording = Recording.begin(folder, APP, feedbacks(), mode="deferred")
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="deferred")
     worker = threading.Thread(target=lambda: work(DirectoryStore(folder.root), recording.id, follow=True))
     worker.start()
     for number in range(30):
@@ -536,7 +538,7 @@ def test_workers_go_on_while_the_app_records(folder: DirectoryStore) -> None:
 
 
 def test_without_follow_a_worker_does_what_there_is_and_leaves_it_open(folder: DirectoryStore) -> None:
-    recording = Recording.begin(folder, APP, feedbacks(), mode="deferred")
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="deferred")
     use(recording, "q")
     assert not work(folder, recording.id).is_sealed
     assert standing(folder, recording.id).waiting == 0
@@ -647,7 +649,7 @@ def test_a_deferred_recording_is_closed_without_a_judge_that_has_changed_and_jud
     import changing  # type: ignore[import-not-found]
 
     store = DirectoryStore()
-    recording = Recording.begin(store, APP, [Feedback(changing.length).on_output()], mode="deferred")
+    recording = RecordingWriter.begin(store, APP, [Feedback(changing.length).on_output()], mode="deferred")
     use(recording, "q0")
     work(store, recording.id)
     use(recording, "q1")
@@ -689,7 +691,7 @@ def test_a_feedback_that_is_not_found_from_here_is_told_as_those_who_ask_can_hel
 
 
 def test_a_recording_that_its_app_judges_has_no_workers(folder: DirectoryStore) -> None:
-    recording = Recording.begin(folder, APP, feedbacks(), mode="with_app")
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
     with pytest.raises(SpecError, match="judged by its own app"):
         work(folder, recording.id)
     recording.close()
@@ -729,7 +731,7 @@ def test_the_commands_work_and_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     import judges  # type: ignore[import-not-found]
 
     store = DirectoryStore()
-    recording = Recording.begin(store, APP, [Feedback(judges.length).on_output()], mode="deferred")
+    recording = RecordingWriter.begin(store, APP, [Feedback(judges.length).on_output()], mode="deferred")
     for number in range(7):
         use(recording, f"q{number}")
 

@@ -27,7 +27,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from evaluand.apps.app import App
 from evaluand.apps.frameworks.langchain import LangChainApp
 from evaluand.apps.instrument import instrument
-from evaluand.core.errors import Doubt, SpecError
+from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback import Feedback
 from evaluand.trace.record import Record
@@ -161,7 +161,7 @@ def test_a_feedback_may_select_a_retriever_by_invoke(recwarn: pytest.WarningsRec
     found = Feedback(len).on(f"__record__.app.{CONTEXT}.invoke.rets[:].page_content")
     app = LangChainApp(chain, feedbacks=[found], mode="none")
     assert app.instrumented[CONTEXT] == ["_get_relevant_documents", "invoke"]
-    assert not [each for each in recwarn if issubclass(each.category, Doubt)]
+    assert not [each for each in recwarn if issubclass(each.category, EvaluandWarning)]
     with app as recording:
         chain.invoke("hi")
     assert found.evaluate({"__record__": recording.get()}).value == 4.0

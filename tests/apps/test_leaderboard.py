@@ -33,7 +33,7 @@ from evaluand import (
 )
 from evaluand.apps.app import virtual
 from evaluand.apps.leaderboard import LEADERBOARD, Leaderboard, gathered, label_of, leaderboard
-from evaluand.apps.recording import Recording
+from evaluand.apps.recording import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.evaluation.feedback import Feedback
@@ -72,11 +72,11 @@ def feedback(function: Callable[..., Any], **options: Any) -> Feedback:
 
 def recording(
     store: Store, version: str, feedbacks: Sequence[Feedback], mode: str = "with_app", name: str = "app"
-) -> Recording:
-    return Recording.begin(store, {"name": name, "version": version}, feedbacks, mode=mode)
+) -> RecordingWriter:
+    return RecordingWriter.begin(store, {"name": name, "version": version}, feedbacks, mode=mode)
 
 
-def use(recording: Recording, said: Iterable[tuple[Any, Any]], usage: Any = None) -> None:
+def use(recording: RecordingWriter, said: Iterable[tuple[Any, Any]], usage: Any = None) -> None:
     """Records a call for each question and answer; an answer that is an error was raised."""
     for question, answer in said:
         trace = Trace.start("ask", question)
@@ -89,7 +89,7 @@ def use(recording: Recording, said: Iterable[tuple[Any, Any]], usage: Any = None
 
 def recorded(
     store: Store, version: str, said: Iterable[tuple[Any, Any]], *feedbacks: Feedback, **options: Any
-) -> Recording:
+) -> RecordingWriter:
     made = recording(store, version, feedbacks, **options)
     use(made, said)
     return made.close()
@@ -140,7 +140,7 @@ def test_versions_that_would_be_called_alike_are_told_apart() -> None:
     store, one = MemoryStore(), {"feedbacks": [feedback(number)], "mode": "with_app"}
     made = []
     for app, value in (({"name": "rag 2"}, 1.0), ({"name": "rag", "version": "2"}, 2.0), ({"name": "rag"}, 3.0)):
-        each = Recording.begin(store, app, **one)
+        each = RecordingWriter.begin(store, app, **one)
         use(each, asked([value] * 20))
         made.append(each.close())
     board = leaderboard(made)

@@ -22,8 +22,8 @@ from evaluand.apps.instrument import instrument
 from evaluand.apps.recording import (
     KIND,
     NotRecorded,
-    Recorded,
     Recording,
+    RecordingWriter,
     about,
     closed,
     standing,
@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> DirectoryStore:
     return DirectoryStore(tmp_path / "store")
 
 
-def inputs(recording: Recording) -> list[object]:
+def inputs(recording: RecordingWriter) -> list[object]:
     assert recording.run is not None
     return [example.input for example in recording.run.dataset]
 
@@ -66,7 +66,7 @@ def n_written(store: Store, id: str) -> int:
 
 
 def test_a_recording_becomes_a_dataset_a_run_and_an_evaluation(store: Store) -> None:
-    with Recording.begin(store, APP, feedbacks()) as recording:
+    with RecordingWriter.begin(store, APP, feedbacks()) as recording:
         for number in range(5):
             use(recording, f"q{number}")
     run, evaluation = recording.run, recording.evaluation
@@ -82,7 +82,7 @@ def test_a_recording_becomes_a_dataset_a_run_and_an_evaluation(store: Store) -> 
 
 
 def test_a_sealed_recording_is_whole_for_who_looks_closely(store: Store) -> None:
-    with Recording.begin(store, APP, feedbacks()) as recording:
+    with RecordingWriter.begin(store, APP, feedbacks()) as recording:
         use(recording, "q")
     for kind in ("datasets", "runs", "evaluations", KIND):
         [id] = store.ids(kind)
@@ -90,7 +90,7 @@ def test_a_sealed_recording_is_whole_for_who_looks_closely(store: Store) -> None
 
 
 def test_what_a_recording_was_made_into_is_missed_when_it_is_gone(folder: DirectoryStore) -> None:
-    with Recording.begin(folder, APP, feedbacks()) as recording:
+    with RecordingWriter.begin(folder, APP, feedbacks()) as recording:
         use(recording, "q")
     [evaluation] = folder.ids("evaluations")
     (folder.root / "evaluations" / evaluation).rename(folder.root / "elsewhere")
@@ -98,7 +98,7 @@ def test_what_a_recording_was_made_into_is_missed_when_it_is_gone(folder: Direct
 
 
 def test_a_call_that_raises_is_a_record_that_failed(store: Store) -> None:
-    with Recording.begin(store, APP, feedbacks(), mode="with_app") as recording:
+    with RecordingWriter.begin(store, APP, feedbacks(), mode="with_app") as recording:
         use(recording, "q0")
         with pytest.raises(OSError, match="no index"):
             use(recording, "q1", OSError("no index"))
@@ -111,7 +111,7 @@ def test_a_call_that_raises_is_a_record_that_failed(store: Store) -> None:
 
 def test_nothing_recorded_leaves_nothing(store: Store) -> None:
     with (
-        Recording.begin(store, APP, feedbacks()) as recording,
+        RecordingWriter.begin(store, APP, feedbacks()) as recording,
         pytest.raises(SpecError, match="nothing was recorded yet"),
     ):
         recording.snapshot()
@@ -121,7 +121,7 @@ def test_nothing_recorded_leaves_nothing(store: Store) -> None:
 
 
 def test_what_cannot_be_stored_is_told_and_does_not_fail_the_record(store: Store) -> None:
-    with Recording.begin(store, APP) as recording:
+    with RecordingWriter.begin(store, APP) as recording:
         trace = Trace.start("query", threading.Lock())
         with trace.root as root:
             root.output = object()
@@ -133,7 +133,7 @@ def test_what_cannot_be_stored_is_told_and_does_not_fail_the_record(store: Store
 
 
 def test_names_tags_and_metadata_belong_to_the_calls_that_end_meanwhile(store: Store) -> None:
-    with Recording.begin(store, APP, feedbacks()) as recording:
+    with RecordingWriter.begin(store, APP, feedbacks()) as recording:
         use(recording, "q0")
         with about(metadata={"topic": "novels"}, tags="first"):
             with about(name="emma", metadata={"level": 2}):
@@ -167,7 +167,7 @@ def test_metadata_that_is_no_data_is_refused() -> None:
 def test_values_by_groups_comparison_and_export_take_a_recording_as_any_run(store: Store) -> None:
     evaluations = []
     for version in ("1", "2"):
-        with Recording.begin(store, {"name": "rag", "version": version}, feedbacks()) as recording:
+        with RecordingWriter.begin(store, {"name": "rag", "version": version}, feedbacks()) as recording:
             for number in range(6):
                 with about(metadata={"parity": "odd" if number % 2 else "even"}):
                     use(recording, f"q{number}")
@@ -184,7 +184,7 @@ def test_values_by_groups_comparison_and_export_take_a_recording_as_any_run(stor
 
 
 def test_a_snapshot_tells_of_what_there_is_and_the_recording_goes_on(store: Store) -> None:
-    with Recording.begin(store, APP, feedbacks()) as recording:
+    with RecordingWriter.begin(store, APP, feedbacks()) as recording:
         for number in range(3):
             use(recording, f"q{number}")
         first = recording.snapshot()
@@ -199,7 +199,7 @@ def test_a_snapshot_tells_of_what_there_is_and_the_recording_goes_on(store: Stor
 
 
 def test_a_snapshot_without_feedbacks_is_a_run(store: Store) -> None:
-    with Recording.begin(store, APP) as recording:
+    with RecordingWriter.begin(store, APP) as recording:
         use(recording, "q")
         assert recording.snapshot().evaluation is None
     with pytest.raises(SpecError, match="has no feedbacks"):
@@ -207,7 +207,7 @@ def test_a_snapshot_without_feedbacks_is_a_run(store: Store) -> None:
 
 
 def test_a_call_that_ends_after_the_recording_is_told(store: Store) -> None:
-    with Recording.begin(store, APP) as recording:
+    with RecordingWriter.begin(store, APP) as recording:
         use(recording, "q0")
     with pytest.warns(NotRecorded, match="after the recording had"):
         use(recording, "q1")
@@ -216,7 +216,7 @@ def test_a_call_that_ends_after_the_recording_is_told(store: Store) -> None:
 
 def test_feedbacks_of_one_name_are_told_apart(store: Store) -> None:
     twice = [Feedback(length).on_input(), Feedback(length).on_output()]
-    recording = Recording.begin(store, APP, twice)
+    recording = RecordingWriter.begin(store, APP, twice)
     assert list(recording.feedbacks) == ["length", "length 2"]
     recording.close()
 
@@ -233,14 +233,14 @@ def test_feedbacks_of_one_name_are_told_apart(store: Store) -> None:
 )
 def test_what_cannot_be_recorded_so_is_refused_at_once(given: dict[str, object], told: str) -> None:
     with pytest.raises(SpecError, match=told):
-        Recording.begin(**({"store": MemoryStore(), "app": APP} | given))  # type: ignore[arg-type]
+        RecordingWriter.begin(**({"store": MemoryStore(), "app": APP} | given))  # type: ignore[arg-type]
 
 
 # Who records
 
 
 def test_several_threads_record_at_once(store: Store) -> None:
-    with Recording.begin(store, APP, feedbacks()) as recording:
+    with RecordingWriter.begin(store, APP, feedbacks()) as recording:
         threads = [
             threading.Thread(target=lambda t=t: [use(recording, f"{t}-{n}") for n in range(50)]) for t in range(8)
         ]
@@ -254,14 +254,14 @@ def test_several_threads_record_at_once(store: Store) -> None:
 
 
 def test_more_records_than_a_block_holds(folder: DirectoryStore) -> None:
-    with Recording.begin(folder, APP) as recording:
+    with RecordingWriter.begin(folder, APP) as recording:
         for number in range(SHARD_SLOTS + 5):
             use(recording, str(number))
     assert inputs(recording) == [str(number) for number in range(SHARD_SLOTS + 5)]
 
 
 def test_two_recordings_take_the_calls_of_one_app(store: Store) -> None:
-    with Recording.begin(store, APP, name="a") as one, Recording.begin(store, APP, name="b") as other:
+    with RecordingWriter.begin(store, APP, name="a") as one, RecordingWriter.begin(store, APP, name="b") as other:
         use(one, "q0")
         use(other, "q1")
         use(one, "q2")
@@ -271,7 +271,7 @@ def test_two_recordings_take_the_calls_of_one_app(store: Store) -> None:
 
 @pytest.mark.parametrize("mode", ["none", "with_app", "with_app_thread", "deferred"])
 def test_a_fork_records_beside_its_parent(folder: DirectoryStore, mode: str) -> None:
-    recording = Recording.begin(folder, APP, feedbacks(), mode=mode)
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode=mode)
     use(recording, "parent 1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -296,7 +296,7 @@ def test_a_fork_records_beside_its_parent(folder: DirectoryStore, mode: str) -> 
 
 
 def test_a_recording_is_not_closed_while_another_process_records(folder: DirectoryStore) -> None:
-    recording = Recording.begin(folder, APP)
+    recording = RecordingWriter.begin(folder, APP)
     use(recording, "q")
     with pytest.raises(SpecError, match="still being recorded"):
         closed(DirectoryStore(folder.root), recording.id)
@@ -311,10 +311,11 @@ APP_THAT_DIES = """
 import sys
 sys.path.insert(0, sys.argv[2])
 from support.feedback_functions import feedbacks, use
-from evaluand.apps.recording import Recording
+from evaluand.apps.recording import RecordingWriter
 from evaluand.store.directory import DirectoryStore
 
-recording = Recording.begin(DirectoryStore(sys.argv[1]), {"name": "rag", "version": "2"}, feedbacks(), mode=sys.argv[3])
+app = {"name": "rag", "version": "2"}
+recording = RecordingWriter.begin(DirectoryStore(sys.argv[1]), app, feedbacks(), mode=sys.argv[3])
 number = 0
 while True:
     use(recording, f"q{number}")
@@ -371,7 +372,7 @@ def test_what_is_complete_at_the_end_of_the_interpreter_is_closed(folder: Direct
         made = standing(folder, id)
         assert (made.records, made.recording, made.waiting) == (200, False, 800)
         return
-    recording = Recorded(folder, id)
+    recording = Recording(folder, id)
     assert recording.run is not None
     assert recording.run.counts == {"completed": 200}
     assert (recording.evaluation is None) == (mode == "none")
@@ -384,10 +385,10 @@ def test_results_of_a_feedback_that_cannot_be_imported_are_kept(folder: Director
         said["n"] += 1
         return float(said["n"])
 
-    recording = Recording.begin(folder, APP, [Feedback(once).on_output()], mode="with_app")
+    recording = RecordingWriter.begin(folder, APP, [Feedback(once).on_output()], mode="with_app")
     for number in range(3):
         use(recording, f"q{number}")
-    Recording._stop(recording)
+    RecordingWriter._stop(recording)
     with_more = Lanes.of(folder, recording.manifest)  # a record that nobody has judged
     with_more.refresh()
     with_more.records.append(with_more.records.line(2).replace(b"[2,", b"[3,", 1))
@@ -401,7 +402,7 @@ def test_results_of_a_feedback_that_cannot_be_imported_are_kept(folder: Director
 
 
 def test_an_open_recording_is_abandoned_only_when_nobody_records(folder: DirectoryStore) -> None:
-    recording = Recording.begin(folder, APP)
+    recording = RecordingWriter.begin(folder, APP)
     use(recording, "q")
     assert leftovers(folder, open_older_than=0.0) == []
     recording._stop()
@@ -410,7 +411,7 @@ def test_an_open_recording_is_abandoned_only_when_nobody_records(folder: Directo
 
 
 def test_a_disk_that_is_full_is_no_business_of_the_app(folder: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    recording = Recording.begin(folder, APP, feedbacks(), mode="with_app")
+    recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")

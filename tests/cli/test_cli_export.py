@@ -25,7 +25,7 @@ from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.report.export import flat, write_csv
 from evaluand.run.runner import Run, Runner
-from evaluand.run.task import Alternatives, FunctionTask
+from evaluand.run.task import Candidates, FunctionTask
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore
 
@@ -142,7 +142,7 @@ def test_answers_of_several_types_are_json_that_keeps_them_apart() -> None:
 
 
 def test_several_answers_stand_beside_the_first() -> None:
-    first, second = rows(answers(Alternatives(["x", "y"]), "z"))
+    first, second = rows(answers(Candidates(["x", "y"]), "z"))
     assert (first["response"], first["responses"]) == ("x", '["x","y"]')
     assert (second["response"], second["responses"]) == ("z", '["z"]')
 
@@ -170,7 +170,7 @@ def test_an_evaluation_gives_a_row_for_each_score_with_example_and_response() ->
 
 def test_each_answer_stands_beside_its_own_score_through_replications_and_alternatives() -> None:
     def answer(i: int, replication: int) -> Any:
-        return None if i == 1 else Alternatives([f"{i}.{replication}a", f"{i}.{replication}b"])
+        return None if i == 1 else Candidates([f"{i}.{replication}a", f"{i}.{replication}b"])
 
     data = Dataset.from_rows([{"_index_": 10 * i, "input": i, "expected": "x"} for i in range(3)])
     run = Runner().run(answer, data, replications=2)

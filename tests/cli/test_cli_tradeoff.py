@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.cli import main
-from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
@@ -466,7 +466,7 @@ def test_stored_confidences_of_the_predicted_class_become_those_of_the_positive_
 
 
 def test_rows_that_a_model_failed_on_are_left_out_for_all_and_told() -> None:
-    with pytest.warns(Doubt, match="1 row is left out, as not every model has a confidence for it"):
+    with pytest.warns(EvaluandWarning, match="1 row is left out, as not every model has a confidence for it"):
         given = confidences_of(classifiers((0.1, 0.9, 0.6, 0.4), (None, 0.3, 0.4, 0.8)))
     assert [len(values) for values in given.models.values()] == [3, 3]
 
@@ -783,7 +783,9 @@ def test_the_probability_of_one_class_is_not_taken_for_that_of_the_predicted_one
 
 def test_confidences_below_a_half_that_part_nothing_are_told() -> None:
     outputs = [said("yes" if i % 2 else "no", 0.3 + i / 50) for i in range(20)]
-    with pytest.warns(Doubt, match=r"m: 10 of 20 confidences are below 0.5.*taken for those of the predicted class"):
+    with pytest.warns(
+        EvaluandWarning, match=r"m: 10 of 20 confidences are below 0.5.*taken for those of the predicted class"
+    ):
         confidences_of(judged(*outputs, truth=["no", "yes"]), label="yes")
 
 
@@ -829,7 +831,7 @@ def test_the_attributes_of_the_dataset_are_compared_if_no_metric_is_given(tmp_pa
 
 
 @pytest.mark.parametrize(("weighted", "expected"), [(None, [1, 2, 3, 4]), (True, [1, 2, 3, 4]), (False, None)])
-@pytest.mark.filterwarnings("ignore::evaluand.core.errors.Doubt")
+@pytest.mark.filterwarnings("ignore::evaluand.EvaluandWarning")
 def test_weights_are_taken_as_declared_metrics_take_them(weighted: bool | None, expected: list[float] | None) -> None:
     rows = [{"input": i, "expected": i % 2 == 1, "w": 1.0 + i} for i in range(4)]
     run = Runner().run(lambda i: {"prediction": True, "confidence": i / 4}, Dataset.from_rows(rows, weight="w"))

@@ -9,7 +9,7 @@ import pytest
 from support.feedback_functions import use
 
 from evaluand import App, DirectoryStore
-from evaluand.apps.recording import MODES, Recording
+from evaluand.apps.recording import MODES, RecordingWriter
 from evaluand.core.errors import SpecError
 from evaluand.core.redaction import is_secret, secret_in, without_passwords
 from evaluand.evaluation.feedback import Feedback
@@ -32,8 +32,8 @@ PLAIN = """
 def test_credentials_are_known_by_the_words_of_their_names() -> None:
     sure, likely, plain = SURE.split(), LIKELY.split(), PLAIN.split()
     assert [name for name in sure + likely if not is_secret(name)] == []
-    assert [name for name in sure if not is_secret(name, surely=True)] == []
-    assert [name for name in plain + likely if is_secret(name, surely=True)] == []
+    assert [name for name in sure if not is_secret(name, strict=True)] == []
+    assert [name for name in plain + likely if is_secret(name, strict=True)] == []
     assert [name for name in plain if is_secret(name)] == []
 
 
@@ -93,7 +93,7 @@ def test_no_credential_of_a_judge_or_an_app_is_written(tmp_path: Path, place: st
     for mode in MODES[:-1]:
         store = DirectoryStore(tmp_path / mode)
         app = {"name": "rag"}
-        with Recording.begin(store, app, [feedback], mode=mode) as recording:
+        with RecordingWriter.begin(store, app, [feedback], mode=mode) as recording:
             use(recording, "q")
         assert recording.evaluate().counts == {"judge": {"scored": 1}}
         written = [path for path in (tmp_path / mode).rglob("*") if path.is_file()]
@@ -101,7 +101,7 @@ def test_no_credential_of_a_judge_or_an_app_is_written(tmp_path: Path, place: st
     with pytest.raises(SpecError, match=f"cannot be stored with its {place}; let it read that from the environment"):
         feedback.to_json()
     with pytest.raises(SpecError, match="cannot be deferred"):
-        Recording.begin(DirectoryStore(tmp_path / "deferred"), {"name": "rag"}, [feedback], mode="deferred")
+        RecordingWriter.begin(DirectoryStore(tmp_path / "deferred"), {"name": "rag"}, [feedback], mode="deferred")
 
 
 def test_another_key_is_the_same_provider_and_stands_in_no_identity() -> None:

@@ -57,7 +57,7 @@ from evaluand.data.schema import (
     names,
     register,
 )
-from evaluand.data.schema.kinds import RANGES, Map, Record, Scalar, Type, json_value
+from evaluand.data.schema.kinds import RANGES, Map, Scalar, StructType, Type, json_value
 from evaluand.interop.dyff import arrow, base, embedding, ids, platform
 from evaluand.store import tables as rows
 
@@ -183,7 +183,7 @@ def values(draw: st.DrawFn, kind: Type, *, json_form: bool = False) -> Any:
         some = st.sampled_from(kind.choices) if kind.choices else VALUES[kind.kind]
         made = draw(some.filter(lambda value: holds(kind, value)))
         return json_value(kind, made) if json_form else made
-    if isinstance(kind, Record):
+    if isinstance(kind, StructType):
         held = [each for each in kind.fields if each.required or draw(st.booleans())]
         return {each.name: draw(values_or_null(each.type, each.blank, json_form)) for each in held}
     most = kind.max_length or 2
@@ -224,14 +224,14 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 
 @st.composite
-def loose(draw: st.DrawFn, record: Record) -> Record:
+def loose(draw: st.DrawFn, record: StructType) -> StructType:
     """The record with some fields that may be missing, and be null."""
-    return Record(tuple(draw(loose_field(each)) for each in record.fields))
+    return StructType(tuple(draw(loose_field(each)) for each in record.fields))
 
 
 @st.composite
 def loose_field(draw: st.DrawFn, given: Any) -> Any:
-    kind = draw(loose(given.type)) if isinstance(given.type, Record) else given.type
+    kind = draw(loose(given.type)) if isinstance(given.type, StructType) else given.type
     made = replace(given, type=kind, nullable=draw(st.booleans()), required=draw(st.booleans()))
     if made.required or not draw(st.booleans()):
         return made

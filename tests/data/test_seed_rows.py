@@ -21,7 +21,7 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
 from evaluand.metrics.mean import Mean
 from evaluand.run.runner import Run, Runner
-from evaluand.run.task import Alternatives, task
+from evaluand.run.task import Candidates, task
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore
 
@@ -62,8 +62,8 @@ TAGGED = Dataset.from_rows(
 )
 
 TAGGER_GIVES = {
-    ("Ada met Bob in Oslo", 0): Alternatives([[ADA, BOB, OSLO_WRONG], [ADA, BOB, OSLO]]),
-    ("Ada met Bob in Oslo", 1): Alternatives([[ADA], []]),
+    ("Ada met Bob in Oslo", 0): Candidates([[ADA, BOB, OSLO_WRONG], [ADA, BOB, OSLO]]),
+    ("Ada met Bob in Oslo", 1): Candidates([[ADA], []]),
     ("nothing to see", 0): [],
     ("nothing to see", 1): [NOTHING],
     ("broken", 1): None,
@@ -496,8 +496,8 @@ def test_one_failing_call_of_a_scorer_keeps_the_details_of_the_others() -> None:
 @pytest.mark.parametrize("error", [ValueError, ConnectionError])  # the second is worth another try, but there is none
 def test_contexts_that_are_responses_are_graded_one_by_one_and_reduced_by_their_mean(error: type[Exception]) -> None:
     @task(version="1")
-    def retrieve(question: str) -> Alternatives:
-        return Alternatives(CONTEXTS)
+    def retrieve(question: str) -> Candidates:
+        return Candidates(CONTEXTS)
 
     def of_context(output: str, input: str) -> float:
         if not output:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
-from evaluand.data.sources import FORMATS, MAX_FAULTS, Faults, Source, from_rows, from_table, open_file
+from evaluand.data.sources import FORMATS, MAX_FAULTS, DataSource, Faults, from_rows, from_table, open_file
 from evaluand.store.tables import BATCH_ROWS, is_json
 
 BOM = b"\xef\xbb\xbf"
@@ -28,7 +28,7 @@ def file(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def values(source: Source) -> list[dict[str, Any]]:
+def values(source: DataSource) -> list[dict[str, Any]]:
     """The rows as Python values, JSON columns decoded."""
     marked = {field.name for field in source.schema if is_json(field)}
     return [
@@ -38,11 +38,11 @@ def values(source: Source) -> list[dict[str, Any]]:
     ]
 
 
-def column(source: Source, name: str) -> list[Any]:
+def column(source: DataSource, name: str) -> list[Any]:
     return [row[name] for row in values(source)]
 
 
-def types(source: Source) -> dict[str, str]:
+def types(source: DataSource) -> dict[str, str]:
     return {field.name: "json" if is_json(field) else str(field.type) for field in source.schema}
 
 

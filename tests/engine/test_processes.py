@@ -21,9 +21,9 @@ import pytest
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Aborted, Policy, Wire
+from evaluand.engine.engine import Aborted, Policy, UnitCodec
 from evaluand.engine.processes import ProcessMap
-from evaluand.engine.rate_limit import Pace
+from evaluand.engine.rate_limit import RateLimit
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.runner import Run, Runner
@@ -137,7 +137,7 @@ def test_units_are_taken_only_when_a_call_can_be_made() -> None:
         nonlocal ended
         ended += 1
 
-    wire = Wire[int](lambda unit: b"%d" % unit, int)
+    wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
     ProcessMap(units(), lambda unit: unit, lambda unit, outcome: (b"", 0), wire, done, TWO).run()
     assert taken == ended == 100
     assert ahead <= 2
@@ -146,7 +146,7 @@ def test_units_are_taken_only_when_a_call_can_be_made() -> None:
 def test_nothing_to_do_starts_no_process() -> None:
     forks: list[int] = []
     os.register_at_fork(before=lambda: forks.append(os.getpid()))
-    wire = Wire[int](lambda unit: b"%d" % unit, int)
+    wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
 
     def started(units: list[int]) -> int:
         forks.clear()
@@ -305,7 +305,7 @@ def test_an_error_while_units_are_read_comes_through_after_what_was_in_flight() 
     def call(unit: int) -> None:
         time.sleep(0.1)
 
-    wire = Wire[int](lambda unit: b"%d" % unit, int)
+    wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
     with pytest.raises(OSError, match="went away"):
         ProcessMap(
             units(),
@@ -402,7 +402,7 @@ def test_no_processes_threads_or_files_are_left_after_a_run() -> None:
 
 
 def test_calls_in_processes_wait_for_their_turn() -> None:
-    pace = Pace(1, 0.3)
+    pace = RateLimit(1, 0.3)
     began = time.monotonic()
     run = Runner(policy=replace(TWO, rate=pace)).run(work, data(3))
     assert sum(run.counts.values()) == 3
@@ -484,9 +484,9 @@ def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path
 def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(tmp_path: Path, by: signal.Signals) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
-    told, _ = running(whole, 200).communicate(timeout=PATIENCE)
+    told, _ = running(whole, 80).communicate(timeout=PATIENCE)
 
-    run = running(tmp_path, 200, start_new_session=True)
+    run = running(tmp_path, 80, start_new_session=True)
     end = time.monotonic() + PATIENCE
     while len(calls(tmp_path)) < 20:
         assert time.monotonic() < end
@@ -499,9 +499,9 @@ def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(tmp_path: P
     assert run.returncode == -by
     assert said.count("Traceback") <= 1
     check_all_end(pids(tmp_path))
-    assert len(calls(tmp_path)) < 200
+    assert len(calls(tmp_path)) < 80
 
-    again, said = running(tmp_path, 200).communicate(timeout=PATIENCE)
+    again, said = running(tmp_path, 80).communicate(timeout=PATIENCE)
     assert again.splitlines()[-1] == told.splitlines()[-1], said
-    assert set(calls(tmp_path)) == set(range(200))
-    assert len(calls(tmp_path)) <= 200 + (2 if by == signal.SIGKILL else 0)
+    assert set(calls(tmp_path)) == set(range(80))
+    assert len(calls(tmp_path)) <= 80 + (2 if by == signal.SIGKILL else 0)

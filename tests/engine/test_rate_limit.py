@@ -20,7 +20,7 @@ from support.clock import Clock, fullest
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import LocalEngine, Outcome, Policy
-from evaluand.engine.rate_limit import MARGIN, Pace, Turn
+from evaluand.engine.rate_limit import MARGIN, RateLimit, Turn
 from evaluand.run.runner import Runner
 
 PATIENCE = 30.0  # no test waits so long unless it fails
@@ -35,7 +35,7 @@ Caller = tuple[float, float, float, float | None]
 """When it comes, how late it wakes, how late its call then starts, and after how long it gives up."""
 
 
-def starts_of(pace: Pace, clock: Clock, callers: Sequence[Caller], after: bool = False) -> list[float]:
+def starts_of(pace: RateLimit, clock: Clock, callers: Sequence[Caller], after: bool = False) -> list[float]:
     """When the calls of all callers start, moment by moment; the pace is told just before a start, or after it."""
     events = [(comes, number, "asks") for number, (comes, *_) in enumerate(callers)]
     events += [(c[0] + c[3], number, "leaves") for number, c in enumerate(callers) if c[3] is not None]
@@ -77,7 +77,7 @@ caller = st.tuples(moments, late, unseen, st.none() | st.floats(0, 3))
 @given(st.integers(1, 7), st.lists(caller, max_size=80), st.booleans())
 def test_no_period_ever_holds_more_starts_than_allowed(calls: int, callers: list[Caller], after: bool) -> None:
     clock = Clock()
-    starts = starts_of(Pace(calls, 1.0, clock=clock), clock, callers, after)
+    starts = starts_of(RateLimit(calls, 1.0, clock=clock), clock, callers, after)
     assert fullest(starts, 1.0) <= calls
     assert len(starts) >= sum(gives_up is None for *_, gives_up in callers)
 
@@ -85,7 +85,7 @@ def test_no_period_ever_holds_more_starts_than_allowed(calls: int, callers: list
 @given(st.integers(1, 20), st.integers(1, 40), st.sampled_from([0.1, 1.0, 60.0]))
 def test_where_there_is_work_at_least_95_percent_of_a_pace_are_used(calls: int, workers: int, seconds: float) -> None:
     clock = Clock()
-    pace = Pace(calls, seconds, clock=clock)
+    pace = RateLimit(calls, seconds, clock=clock)
     waiting = [(0.0, number, pace.turn()) for number in range(workers)]
     starts = []
     while clock.now < 30 * seconds:
@@ -102,7 +102,7 @@ def test_where_there_is_work_at_least_95_percent_of_a_pace_are_used(calls: int, 
 
 def test_what_nobody_used_does_not_add_up() -> None:
     clock = Clock()
-    pace = Pace(3, 1.0, clock=clock)
+    pace = RateLimit(3, 1.0, clock=clock)
     assert len(starts_of(pace, clock, [(0.0, 0, 0, None)])) == 1
     starts = starts_of(pace, clock, [(10.0, 0, 0, None)] * 7)
     assert sorted(starts) == pytest.approx([10.0] * 3 + [11.025] * 3 + [12.05])
@@ -110,7 +110,7 @@ def test_what_nobody_used_does_not_add_up() -> None:
 
 def test_a_turn_given_up_costs_no_start() -> None:
     clock = Clock()
-    pace = Pace(1, 1.0, clock=clock)
+    pace = RateLimit(1, 1.0, clock=clock)
     with pace.turn() as first:
         assert first.pause() == 0
         first.start()
@@ -140,9 +140,9 @@ def test_a_turn_given_up_costs_no_start() -> None:
 )
 def test_a_rate_is_calls_per_period(text: str, calls: int, seconds: float) -> None:
     policy = Policy(rate=text)
-    assert policy.pace is not None
-    assert (policy.pace.calls, policy.pace.seconds) == (calls, seconds)
-    again = Pace.parse(str(policy.pace))
+    assert policy.rate_limit is not None
+    assert (policy.rate_limit.calls, policy.rate_limit.seconds) == (calls, seconds)
+    again = RateLimit.parse(str(policy.rate_limit))
     assert (again.calls, again.seconds) == (calls, seconds)
 
 
@@ -155,25 +155,25 @@ def test_a_text_that_says_no_rate_is_refused_with_what_to_write(wrong: str) -> N
 
 @pytest.mark.parametrize("wrong", [60, 1.5, ("60", "min"), True])
 def test_a_rate_of_another_type_is_refused(wrong: Any) -> None:
-    with pytest.raises(SpecError, match="give a Pace, or a text such as 10/s"):
+    with pytest.raises(SpecError, match="give a RateLimit, or a text such as 10/s"):
         Policy(rate=wrong)
 
 
 @pytest.mark.parametrize(
     ("calls", "seconds", "message"),
     [
-        (0, 1, "a pace of 0 calls; give a whole number of at least 1"),
-        (1.5, 1, "a pace of 1.5 calls"),
-        (True, 1, "a pace of True calls"),
-        (1, 0, "a pace over 0 seconds; give a number above 0"),
-        (1, float("nan"), "a pace over nan seconds"),
-        (1, float("inf"), "a pace over inf seconds"),
-        (1, "60", "a pace over '60' seconds"),
+        (0, 1, "a rate of 0 calls; give a whole number of at least 1"),
+        (1.5, 1, "a rate of 1.5 calls"),
+        (True, 1, "a rate of True calls"),
+        (1, 0, "a rate over 0 seconds; give a number above 0"),
+        (1, float("nan"), "a rate over nan seconds"),
+        (1, float("inf"), "a rate over inf seconds"),
+        (1, "60", "a rate over '60' seconds"),
     ],
 )
 def test_a_pace_that_cannot_be_kept_is_refused(calls: Any, seconds: Any, message: str) -> None:
     with pytest.raises(SpecError) as raised:
-        Pace(calls, seconds)
+        RateLimit(calls, seconds)
     assert message in str(raised.value)
 
 
@@ -224,7 +224,7 @@ def test_a_long_run_uses_its_rate(way: str) -> None:
 
 @WAYS
 def test_one_pace_is_shared_by_several_runs(way: str) -> None:
-    stamps, pace = Stamps(), Pace(20, 0.5)
+    stamps, pace = Stamps(), RateLimit(20, 0.5)
     runners = [Runner(policy=Policy(concurrency=8, rate=pace)) for _ in range(2)]
     threads = [threading.Thread(target=r.run, args=(getattr(stamps, way), data(25))) for r in runners]
     for thread in threads:
@@ -249,7 +249,7 @@ def test_further_attempts_wait_for_their_turn_too(way: str) -> None:
     async def flaky_async(number: int) -> int:
         return flaky(number)
 
-    policy = Policy(concurrency=8, rate=Pace(10, 0.4), retries=2, backoff=0)
+    policy = Policy(concurrency=8, rate=RateLimit(10, 0.4), retries=2, backoff=0)
     run = Runner(policy=policy).run(flaky if way == "plain" else flaky_async, data(8))
     assert run.table()["attempts"].to_pylist() == [3] * 8
     assert len(stamps.all) == 24
@@ -259,14 +259,14 @@ def test_further_attempts_wait_for_their_turn_too(way: str) -> None:
 @pytest.mark.parametrize("way", ["plain", "coroutine"])
 def test_waiting_for_a_turn_is_no_part_of_the_time_a_call_may_take(way: str) -> None:
     stamps = Stamps()
-    run = Runner(policy=Policy(concurrency=3, rate=Pace(2, 2.5), timeout=2)).run(getattr(stamps, way), data(3))
+    run = Runner(policy=Policy(concurrency=3, rate=RateLimit(2, 2.5), timeout=2)).run(getattr(stamps, way), data(3))
     assert run.counts == {"completed": 3}
     assert stamps.all[-1] - stamps.all[0] >= 2.5
 
 
 @pytest.mark.parametrize("way", ["plain", "coroutine"])
 def test_an_interrupt_ends_the_waiting_at_once_and_gives_the_turns_back(way: str) -> None:
-    pace = Pace(3, PATIENCE)
+    pace = RateLimit(3, PATIENCE)
     found: dict[int, Outcome] = {}
     made = itertools.count(1)
 

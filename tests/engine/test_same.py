@@ -35,7 +35,7 @@ from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
 from evaluand.run.runner import Run, Runner
-from evaluand.run.task import Alternatives, Task, task
+from evaluand.run.task import Candidates, Task, task
 from evaluand.run.tasks.recorded import DoubtfulJoin, RecordedTask
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.journal import SHARD_SLOTS
@@ -681,7 +681,7 @@ class Sparse(Scorer):
 @pytest.mark.parametrize("scorer", [Sparse(), Prediction(), ExactMatch()], ids=lambda scorer: scorer.kind)
 def test_scores_that_were_taken_over_make_the_same_evaluation_as_new_ones(store: Store, scorer: Scorer) -> None:
     def answer(text: str) -> Any:
-        return Alternatives([text.upper(), text]) if text == "q8" else text.upper()
+        return Candidates([text.upper(), text]) if text == "q8" else text.upper()
 
     def evaluation(where: Store, n: int) -> Evaluation:
         data = Dataset.from_rows([row | {"w": i} for i, row in enumerate(questions(n))], metadata="group", weight="w")

@@ -21,7 +21,7 @@ from evaluand.apps.app import App
 from evaluand.apps.leaderboard import leaderboard
 from evaluand.cli import main
 from evaluand.comparison import compare
-from evaluand.core.errors import DataError, Doubt, Skipped, SpecError, TaskError, TransientError
+from evaluand.core.errors import DataError, EvaluandWarning, Skipped, SpecError, TaskError, TransientError
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback import Feedback, may_see_times, mean
 from evaluand.evaluation.feedback.references import AGGREGATES, reference_of
@@ -318,14 +318,14 @@ def test_selectors_of_what_is_in_no_record_are_refused(text: str, told: str, if_
 )
 def test_what_calls_do_not_have_is_doubted(text: str, told: str) -> None:
     for feedback in (Feedback(length).on(text), Feedback(length, if_exists=text).on_output()):
-        with pytest.warns(Doubt) as warned:
+        with pytest.warns(EvaluandWarning) as warned:
             feedback.check_app(STRUCTURE)
         assert told in str(warned[0].message)
     Feedback(length, if_missing="ignore").on(text).check_app(STRUCTURE)
 
 
 def test_that_nothing_of_an_app_is_there_to_exist_is_doubted() -> None:
-    with pytest.warns(Doubt, match="if_exists: __app__.nope: __app__ has no 'nope'"):
+    with pytest.warns(EvaluandWarning, match="if_exists: __app__.nope: __app__ has no 'nope'"):
         Feedback(length, if_exists="__app__.nope").on_output().check_app(STRUCTURE)
 
 
@@ -334,7 +334,7 @@ def test_selectors_that_lead_nowhere_in_an_app_are_told() -> None:
         Feedback(length).on("__app__.app.kk").check_app(STRUCTURE)
     for text in ("__record__.app.quer.rets", "__record__.app.steps[1].ask.run", "__record__.app.steps[0].ask.runs"):
         with pytest.warns(
-            Doubt, match=r"leads to no call that the app instruments.*there are query, steps\[0\].ask.run"
+            EvaluandWarning, match=r"leads to no call that the app instruments.*there are query, steps\[0\].ask.run"
         ):
             Feedback(length).on(text).check_app(STRUCTURE)
     Feedback(length, if_missing="ignore").on("__app__.app.kk").check_app(STRUCTURE)
@@ -568,7 +568,7 @@ def test_a_selector_that_leads_nowhere_fails_and_tells_how_far_it_goes() -> None
 
 def test_a_selector_that_leads_nowhere_may_skip_with_or_without_a_warning() -> None:
     assert Feedback(length, if_missing="ignore").on("__record__.x").score(SOURCE).status == "skipped"
-    with pytest.warns(Doubt, match="feedback 'length' is skipped: text: __record__.x"):
+    with pytest.warns(EvaluandWarning, match="feedback 'length' is skipped: text: __record__.x"):
         assert Feedback(length, if_missing="warn").on("__record__.x").score(SOURCE).status == "skipped"
 
 

@@ -10,16 +10,16 @@ import pytest
 from support.commands import Folder
 
 from evaluand import Aggregator, Dataset, Evaluator, Mean, Measure, Runner
-from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.evaluation.human_labels import HumanLabels, Label, labelled, labelling_rows, read_labels
 from evaluand.run.runner import Run
-from evaluand.run.task import Alternatives
+from evaluand.run.task import Candidates
 
 
 def failing_on_three(number: int) -> Any:
     if number == 3:
         raise ValueError("three")
-    return Alternatives([number, -number]) if number == 2 else {"answer": number}
+    return Candidates([number, -number]) if number == 2 else {"answer": number}
 
 
 @pytest.fixture
@@ -144,14 +144,14 @@ def test_blanks_and_the_case_of_a_label_part_nobody(run: Run, tmp_path: Path) ->
 def test_names_that_differ_in_case_are_doubted(run: Run, tmp_path: Path) -> None:
     rows = list(labelling_rows(run))
     file = filled(tmp_path / "a.jsonl", rows, {"value": 1, "by": "ann"}, {"value": 1, "by": "Ann"})
-    with pytest.warns(Doubt, match="'Ann' and 'ann' count as 2 people"):
+    with pytest.warns(EvaluandWarning, match="'Ann' and 'ann' count as 2 people"):
         read_labels([file])
 
 
 def test_an_explanation_alone_is_told_to_be_no_label(run: Run, tmp_path: Path) -> None:
     rows = list(labelling_rows(run))
     file = filled(tmp_path / "a.jsonl", rows, {"value": 1}, {"explanation": "cannot tell"})
-    with pytest.warns(Doubt, match=r"1 row has an explanation but neither value nor label.*a\.jsonl:2"):
+    with pytest.warns(EvaluandWarning, match=r"1 row has an explanation but neither value nor label.*a\.jsonl:2"):
         assert len(read_labels([file]).labels) == 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand import Alternatives, Dataset, Evaluation, Evaluator, Runner, Score, SpecError, task
+from evaluand import Candidates, Dataset, Evaluation, Evaluator, Runner, Score, SpecError, task
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.spans import OUTCOMES, Span, Spans
 
@@ -297,7 +297,7 @@ def test_words_that_do_not_stand_at_their_place_cost_the_row_its_score() -> None
 def tagger(text: str) -> Any:
     if text == "crash":
         raise RuntimeError("out of memory")
-    return {"null": None, "bad": [span(1, 0, "A")], "some": Alternatives([[GOOD], []])}.get(text, [GOOD])
+    return {"null": None, "bad": [span(1, 0, "A")], "some": Candidates([[GOOD], []])}.get(text, [GOOD])
 
 
 def evaluated() -> Evaluation:

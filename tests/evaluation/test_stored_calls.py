@@ -24,7 +24,7 @@ from evaluand.evaluation.feedback.call_storage import SHORT, told
 from evaluand.interop import trulens
 from evaluand.report.facts import Part
 from evaluand.report.html.examples import Examples
-from evaluand.run.task import Alternatives
+from evaluand.run.task import Candidates
 from evaluand.store.store import MemoryStore, Store, drafted
 from evaluand.trace import span
 
@@ -166,8 +166,8 @@ def test_no_value_is_taken_for_anything_else(value: Any, beside: str) -> None:
 
 
 def test_rows_of_several_repeats_and_responses_have_their_own_arguments() -> None:
-    def gives(question: str) -> Alternatives:
-        return Alternatives([f"{question} first", f"{question} second"])
+    def gives(question: str) -> Candidates:
+        return Candidates([f"{question} first", f"{question} second"])
 
     data = Dataset.from_rows([{"input": LONG + "0"}, {"input": LONG + "1"}])
     run = Runner().run(gives, data, replications=2)

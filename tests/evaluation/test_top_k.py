@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import top_k_accuracy_score
 
-from evaluand import Accuracy, Aggregator, Alternatives, Dataset, Evaluator, Measure, Runner, SpecError, evaluate, task
+from evaluand import Accuracy, Aggregator, Candidates, Dataset, Evaluator, Measure, Runner, SpecError, evaluate, task
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.top_k import TopK
@@ -130,10 +130,10 @@ def test_a_place_is_that_of_the_answer_and_not_that_among_the_grades() -> None:
 
 def test_the_same_grades_serve_every_k() -> None:
     @task(version="1")
-    def guesses(text: str) -> Alternatives | None:
+    def guesses(text: str) -> Candidates | None:
         if text == "crash":
             raise RuntimeError("out of memory")
-        return Alternatives(["cow", "bee", "ant"])
+        return Candidates(["cow", "bee", "ant"])
 
     data = Dataset.from_rows([{"input": label, "expected": label} for label in (*LABELS, "crash")])
     evaluation = Evaluator().evaluate(Runner().run(guesses, data), {"same": "exact_match"})

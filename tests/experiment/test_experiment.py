@@ -706,7 +706,7 @@ def test_too_few_replications_for_a_metric_are_told_before_anything_is_called(
 
 
 def test_a_task_that_may_give_several_answers_at_once_is_asked_as_often_as_is_said(tmp_path: Path) -> None:
-    code = "from evaluand import Alternatives"
+    code = "from evaluand import Candidates"
     assert Experiment.from_file(tries(tmp_path, "pass_at_k", "null", code)).replications is None
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.places import VECTORS_FOLDER
 
-from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.fairical import Scores, Solutions, names
 from evaluand.tradeoff import Confidences, solve
 
@@ -100,7 +100,7 @@ def test_scores_become_solutions_fronts_and_indicators(case: Any) -> None:
         return
     renamed = "identifiers" not in case["input"] or case["case"] == DUPLICATES
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore" if case["case"] == DUPLICATES else "error", Doubt)
+        warnings.simplefilter("ignore" if case["case"] == DUPLICATES else "error", EvaluandWarning)
         found = solved()
     unique = found.deduplicate()
     front, dominated = unique.non_dominated_solutions()
@@ -146,7 +146,7 @@ def test_thresholds_chosen_on_other_scores(case: Any) -> None:
 def test_files_are_accepted_or_refused_by_their_field(kind: str, case: Any) -> None:
     load = {"scores": Scores, "solutions": Solutions}[kind].load
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Doubt)
+        warnings.simplefilter("ignore", EvaluandWarning)
         if case["expected"]["accepted"]:
             found = load(io.StringIO(case["json"]))
             for key, value in case["expected"].get("parsed", {}).items():

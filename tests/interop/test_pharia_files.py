@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand.core.errors import Doubt
+from evaluand.core.errors import EvaluandWarning
 from evaluand.interop.pharia import (
     AggregationOverview,
     AsyncFileEvaluationRepository,
@@ -46,7 +46,7 @@ from evaluand.interop.pharia import (
     RunOverview,
     TaskSpan,
 )
-from evaluand.interop.pharia.repository_files import Rows, file_name, id_of
+from evaluand.interop.pharia.repository_files import AppendedRows, file_name, id_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 HOSTILE = [
@@ -198,12 +198,12 @@ def test_a_file_name_belongs_to_one_id(id: str, other: str) -> None:
 
 
 def test_a_row_that_was_cut_off_is_no_row_and_harms_no_other(tmp_path: Path) -> None:
-    rows = Rows(tmp_path / "rows.jsonl")
+    rows = AppendedRows(tmp_path / "rows.jsonl")
     rows.append("a", b"1")
     with rows.path.open("ab") as file:
         file.write(b'{"example_id":"b","failed":false,"val')
-    assert Rows(rows.path).ids() == ["a"]
-    after = Rows(rows.path)
+    assert AppendedRows(rows.path).ids() == ["a"]
+    after = AppendedRows(rows.path)
     after.append("c", b"3")
     assert after.ids() == ["a", "c"]
     assert rows.ids() == ["a", "c"]
@@ -211,7 +211,7 @@ def test_a_row_that_was_cut_off_is_no_row_and_harms_no_other(tmp_path: Path) -> 
 
 
 def test_the_last_row_of_an_example_counts_and_others_writers_are_seen(tmp_path: Path) -> None:
-    mine, theirs = Rows(tmp_path / "rows.jsonl"), Rows(tmp_path / "rows.jsonl")
+    mine, theirs = AppendedRows(tmp_path / "rows.jsonl"), AppendedRows(tmp_path / "rows.jsonl")
     mine.append("a", b"1")
     assert theirs.get("a")["value"] == 1
     mine.append("a", b"2", failed=True)
@@ -516,7 +516,7 @@ def test_a_row_after_one_that_the_disk_had_no_room_for_is_kept(tmp_path: Path) -
     )
     assert done.stdout == "told\ntold\n"
     assert FileRunRepository(tmp_path).example_output_ids("r") == ["a", "c"]
-    with pytest.warns(Doubt, match="trace:2: the line was cut off"):
+    with pytest.warns(EvaluandWarning, match="trace:2: the line was cut off"):
         (entry,) = FileTracer(tmp_path / "trace").traces().entries
     assert [child.name for child in entry.entries if isinstance(child, InMemorySpan)] == ["child"]
 

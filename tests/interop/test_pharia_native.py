@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from support.places import ROOT_FOLDER
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Mean, Measure, MemoryStore, Runner, compare
-from evaluand.core.errors import DataError, Doubt
+from evaluand.core.errors import DataError, EvaluandWarning
 from evaluand.interop import pharia
 from evaluand.interop.pharia import (
     AggregationLogic,
@@ -242,7 +242,7 @@ def test_labels_are_asked_for_given_and_retrieved(world: Any, tmp_path: Path, ki
     assert e.result.error_message == "ValueError: nothing to show"
 
     people.write_text('{"example_id": "d", "label": {"stars": 1}}\n{"example_id": "b", "label": {"stars": 2}}\n')
-    with pytest.warns(Doubt, match="another label"):
+    with pytest.warns(EvaluandWarning, match="another label"):
         evaluator.import_labels(waiting.id, people)
     full = evaluator.retrieve(waiting.id)
     assert (full.successful_evaluation_count, full.failed_evaluation_count, full.skipped_example_count) == (3, 1, 1)
@@ -301,14 +301,14 @@ def test_lines_that_are_gone_count_as_not_labelled_yet_and_are_named(world: Any,
     for rest, labelled in (([first, second], 1), ([first], 1), ([], 0)):
         file.write_text("".join(rest))
         gone = f"{file}: {3 - len(rest)} examples that were submitted have no line any more.*'d'"
-        with pytest.warns(Doubt, match=gone):
+        with pytest.warns(EvaluandWarning, match=gone):
             overview = evaluator.retrieve(id)
         assert (overview.successful_evaluation_count, overview.unlabelled_example_count) == (labelled, 3 - labelled)
         assert overview.skipped_example_count == (3 - labelled) + 1, "one more is skipped: the task failed on it"
     labels = tmp_path / "labels.jsonl"
     labels.write_text(first + third)
     evaluator.import_labels(id, labels)
-    with pytest.warns(Doubt, match="1 examples"):
+    with pytest.warns(EvaluandWarning, match="1 examples"):
         assert evaluator.retrieve(id).successful_evaluation_count == 2
 
 
@@ -485,7 +485,7 @@ def test_labels_that_give_way_to_others_are_named(world: Any, tmp_path: Path) ->
     evaluator.import_labels(id, first)
     names = [json.loads(line)["example_id"] for line in file.read_text().splitlines()]
     with pytest.warns(
-        Doubt, match=re.escape(f"second.jsonl: 1 examples had another label, which gives way: {names[1:2]}")
+        EvaluandWarning, match=re.escape(f"second.jsonl: 1 examples had another label, which gives way: {names[1:2]}")
     ):
         evaluator.import_labels(id, second)
     assert [json.loads(line)["label"] for line in file.read_text().splitlines()] == [4, 1, 3]

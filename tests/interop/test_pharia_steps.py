@@ -19,7 +19,7 @@ import pytest
 from pydantic import BaseModel
 from support.places import VECTORS_FOLDER
 
-from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.evaluation.scorers.bleu import Bleu
 from evaluand.interop.pharia import (
     AggregationLogic,
@@ -259,7 +259,7 @@ def test_outputs_that_are_lost_are_told_and_count_as_skipped(tmp_path: Path, dam
     kept = kept_anew()
     all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
     for runs in (ids[:1], ids):
-        with pytest.warns(Doubt, match=f"run {ids[0]} made 4 outputs, of which 1 are lost or cannot be read"):
+        with pytest.warns(EvaluandWarning, match=f"run {ids[0]} made 4 outputs, of which 1 are lost or cannot be read"):
             evaluation = all_of.evaluate_runs(*runs)
         counts = evaluation.successful_evaluation_count, evaluation.skipped_example_count, evaluation.run_failure_count
         assert counts == (3, 1, 0)
@@ -829,7 +829,7 @@ def test_a_run_is_gone_on_with_by_the_same_prompt_only_and_doubted_where_that_ca
     with pytest.raises(ValueError, match="boom"):
         run(Surrounded())
     monkeypatch.setenv("PROMPT", "new")
-    with pytest.warns(Doubt, match=r"is gone on with, and may mix settings: .*os\.environ"):
+    with pytest.warns(EvaluandWarning, match=r"is gone on with, and may mix settings: .*os\.environ"):
         assert run(Surrounded(), resume_from_recovery_data=True) == ["olda", "oldb", "newc", "newd"]
 
 
@@ -998,7 +998,7 @@ def test_results_that_are_lost_are_doubted_and_in_no_count(tmp_path: Path) -> No
     lines = [line for line in file.read_text().splitlines(keepends=True) if '"1"' in line]
     file.write_text("".join(lines))
     kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
-    with pytest.warns(Doubt, match=f"evaluation {evaluation.id} made 3 results, of which 2 are lost") as told:
+    with pytest.warns(EvaluandWarning, match=f"evaluation {evaluation.id} made 3 results, of which 2 are lost") as told:
         overview = aggregator(kept).aggregate_evaluation(evaluation.id)
     assert told[0].filename == __file__
     assert overview.statistics == Share(accuracy=1.0, n=1)
@@ -1095,9 +1095,9 @@ def test_outputs_whose_examples_are_gone_are_named(kept: Repositories) -> None:
     kept.datasets.delete_dataset(run.dataset_id)
     kept.datasets.create_dataset(THREE[:1], "reviews", run.dataset_id)
     gone = f"2 examples of run {run.id} are not in dataset {run.dataset_id} any more and have no lineage: ['1', '2']"
-    with pytest.warns(Doubt, match=re.escape(gone)) as told:
+    with pytest.warns(EvaluandWarning, match=re.escape(gone)) as told:
         lineages = list(Runner(Classify(), kept.datasets, kept.runs, "words").run_lineages(run.id, str))
     assert [each.example.id for each in lineages] == ["3"]
     assert told[0].filename == __file__
-    with pytest.warns(Doubt, match=f"1 examples of evaluation {evaluation.id} are not in dataset"):
+    with pytest.warns(EvaluandWarning, match=f"1 examples of evaluation {evaluation.id} are not in dataset"):
         assert len(list(evaluator(kept).evaluation_lineages(evaluation.id))) == 1

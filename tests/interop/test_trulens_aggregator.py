@@ -12,7 +12,7 @@ import pytest
 import sklearn.metrics as sk
 from scipy import stats
 
-from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.evaluation.feedback import Feedback
 from evaluand.interop.trulens import GroundTruthAggregator
 from evaluand.interop.trulens.aggregator import Scores
@@ -92,7 +92,7 @@ def test_the_calibration_error_is_of_how_sure_scores_are() -> None:
     ],
 )
 def test_what_is_not_defined_is_nan_with_its_reason(name: str, labels: list[int], scores: list[float]) -> None:
-    with pytest.warns(Doubt, match="is not defined: ."):
+    with pytest.warns(EvaluandWarning, match="is not defined: ."):
         assert math.isnan(getattr(GroundTruthAggregator(labels), name)(scores))
 
 

@@ -20,7 +20,7 @@ import pytest
 from support.places import VECTORS_FOLDER
 
 from evaluand import Dataset, Evaluator, Runner
-from evaluand.core.errors import Doubt, EvaluandError, SpecError
+from evaluand.core.errors import EvaluandError, EvaluandWarning, SpecError
 from evaluand.interop.trulens import (
     Feedback,
     FeedbackCombinations,
@@ -114,7 +114,7 @@ def test_a_feedback_says_what_was_recorded(case: dict[str, Any]) -> None:
             feedback.extract_selection(source_data=source)
     else:
         assert list(feedback.extract_selection(source_data=source, **given)) == expect["args"]
-    with pytest.warns(Doubt) if feedback.if_missing == "warn" else nullcontext():
+    with pytest.warns(EvaluandWarning) if feedback.if_missing == "warn" else nullcontext():
         result = feedback.run(source_data=source, **given)
     if case["id"] in SKIPPED:
         assert result.status is FeedbackResultStatus.SKIPPED
@@ -191,7 +191,7 @@ def test_a_missing_part_raises_or_skips() -> None:
         Feedback(fragile, if_missing="ignore").on(missing).extract_selection(record=RECORD)
     assert Feedback(fragile, if_missing="ignore").on(missing).run(record=RECORD).status.value == "skipped"
     assert Feedback(fragile).on(RETS).check_selectors(record=RECORD)
-    with pytest.warns(Doubt, match="has no 'nothing'"):
+    with pytest.warns(EvaluandWarning, match="has no 'nothing'"):
         assert not Feedback(fragile).on(missing).check_selectors(record=RECORD, warning=True)
 
 

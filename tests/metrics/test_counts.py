@@ -32,7 +32,7 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
 from evaluand.run.responses import Response
 from evaluand.run.runner import Run, Runner
-from evaluand.run.task import Alternatives, task
+from evaluand.run.task import Candidates, task
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore, Store
 from evaluand.trace import TaskSpan
@@ -404,25 +404,25 @@ def test_outputs_of_every_kind_stand_side_by_side_on_disk(tmp_path: Path) -> Non
 
 
 def test_several_answers_read_back_in_order() -> None:
-    found = response(Alternatives([{"a": 1}, None, [], "x"]))
+    found = response(Candidates([{"a": 1}, None, [], "x"]))
     assert found.status == "completed"
     assert found.responses == [{"a": 1}, None, [], "x"]
 
 
 def test_no_answers_at_all_is_not_a_failure() -> None:
-    found = response(Alternatives([]))
+    found = response(Candidates([]))
     assert (found.status, found.responses) == ("completed", [])
 
 
 @pytest.mark.parametrize("values", [5, None, (i for i in range(2)), {1, 2}], ids=["number", "none", "generator", "set"])
 def test_answers_that_are_no_sequence_cost_one_example(values: Any) -> None:
-    found = response(Alternatives(values))
+    found = response(Candidates(values))
     assert found.status == "failed"
     assert found.error is not None
     assert found.error["message"]
 
 
-@pytest.mark.parametrize("output", [5, "text", {"a": 1}, Alternatives([[1], 2]), Alternatives(["text"])])
+@pytest.mark.parametrize("output", [5, "text", {"a": 1}, Candidates([[1], 2]), Candidates(["text"])])
 def test_items_that_are_no_list_cost_one_example(output: Any) -> None:
     found = response(output, items=True)
     assert found.status == "failed"
@@ -431,7 +431,7 @@ def test_items_that_are_no_list_cost_one_example(output: Any) -> None:
 
 
 def test_items_of_several_answers_stay_apart() -> None:
-    found = response(Alternatives([[1, 2], [], [{"a": None}]]), items=True)
+    found = response(Candidates([[1, 2], [], [{"a": None}]]), items=True)
     assert found.responses == [[1, 2], [], [{"a": None}]]
 
 
@@ -714,7 +714,7 @@ def test_a_scorer_that_fails_on_one_of_several_answers_costs_one_score(store: St
             raise error
         return 1.0
 
-    run = Runner(store).run(lambda number: Alternatives([0, 1, 2]), three_answers())
+    run = Runner(store).run(lambda number: Candidates([0, 1, 2]), three_answers())
     evaluation = Evaluator().evaluate(run, {"it": second_is_hard})
     assert evaluation.counts == {"it": {"scored": 8, "failed": 4}}
     rows = evaluation.table("it").to_pylist()

@@ -12,7 +12,7 @@ import pytest
 from evaluand import evaluate
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.disparity import FEW, Ends, disparity
+from evaluand.metrics.stats.disparity import FEW, IntervalEnds, disparity
 from evaluand.metrics.stats.intervals import wilson
 from evaluand.tradeoff import Confidences, Tradeoff, solve
 
@@ -222,10 +222,10 @@ def test_values_that_are_others_for_counting_0_are_marked_and_no_more() -> None:
 # Many groups
 
 
-def of_groups(shape: tuple[int, ...], least: float, most: float, seed: int = 0, n: int = 200) -> Ends:
+def of_groups(shape: tuple[int, ...], least: float, most: float, seed: int = 0, n: int = 200) -> IntervalEnds:
     random = np.random.default_rng(seed)
     right = random.binomial(n, np.broadcast_to(np.linspace(least, most, shape[-1]), shape))
-    return Ends(right / n, *wilson(right, np.full(shape, n), 0.95))
+    return IntervalEnds(right / n, *wilson(right, np.full(shape, n), 0.95))
 
 
 @pytest.mark.parametrize(("points", "groups"), [(300, 100), (2, 4000)])

@@ -20,7 +20,7 @@ from evaluand.metrics.adjusted_rand import AdjustedRand
 from evaluand.metrics.balanced_accuracy import BalancedAccuracy
 from evaluand.metrics.base.confusion import OfCounts
 from evaluand.metrics.base.metric import CLUSTER, LABELS, Metric
-from evaluand.metrics.base.weighted_rows import BLOCKS, Statistic
+from evaluand.metrics.base.weighted_rows import BLOCKS, WeightedRowsMetric
 from evaluand.metrics.cohen_kappa import CohenKappa
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.jaccard import Jaccard
@@ -32,7 +32,7 @@ from evaluand.metrics.stats.intervals import Spread, interval_within, scrambled,
 from evaluand.metrics.v_measure import VMeasure
 from evaluand.store.tables import INDEX
 
-METRICS: tuple[Statistic, ...] = (
+METRICS: tuple[WeightedRowsMetric, ...] = (
     CohenKappa(),
     FBeta(average="macro"),
     MatthewsCorrelation(),
@@ -89,7 +89,7 @@ def test_groups_at_once_come_to_what_each_does_alone(
     summary = summarise_shard(shard, [replace(metric, weighted=weighted)], [("g",)])
     metric, state = summary.settled(0), summary.states[0, Grouping(("g",))][None]
     assert metric.at_once(state["_labels_"])
-    at_once, alone = dict(metric.judged(state)), dict(Statistic.judged(metric, state))
+    at_once, alone = dict(metric.judged(state)), dict(WeightedRowsMetric.judged(metric, state))
     assert at_once.keys() == alone.keys()
     for place, found in alone.items():
         mine = at_once[place]
@@ -184,7 +184,7 @@ REPEATABLE = [metric for metric in METRICS if metric.kind != "adjusted_rand"]  #
 
 
 @pytest.mark.parametrize("metric", REPEATABLE, ids=lambda metric: metric.kind)
-def test_weights_are_worth_repeated_rows(metric: Statistic) -> None:
+def test_weights_are_worth_repeated_rows(metric: WeightedRowsMetric) -> None:
     truth, prediction = noisy(30, 2)
     times = np.arange(30) % 3
     weighted = replace(metric, weighted=True)
@@ -299,7 +299,7 @@ def test_replicates_are_the_value_without_each_block() -> None:
 
 
 @pytest.mark.parametrize("metric", [CohenKappa(), FBeta(average="macro"), FBeta(label=1), MatthewsCorrelation()])
-def test_of_independent_rows_each_is_left_out(metric: Statistic) -> None:
+def test_of_independent_rows_each_is_left_out(metric: WeightedRowsMetric) -> None:
     """The jackknife by hand, for more rows than there are blocks."""
     truth, prediction = (np.array(each) == "a" for each in noisy(300, 6))
     shard, plain = table(truth.astype(int), prediction.astype(int)), replace(metric, confidence=None)
@@ -339,7 +339,7 @@ def test_blocks_left_out_are_the_degrees_of_many_rows() -> None:
     [CohenKappa(), FBeta(average="macro"), FBeta(label="c"), MatthewsCorrelation(), AdjustedRand()],
     ids=lambda metric: f"{metric.kind}-{metric.spec['parameters'].get('average')}",
 )
-def test_intervals_cover_the_truth(metric: Statistic, right: float, n: int) -> None:
+def test_intervals_cover_the_truth(metric: WeightedRowsMetric, right: float, n: int) -> None:
     """1,000 simulations of n rows of three classes, of which one is rare."""
     plain = replace(metric, confidence=None)
     truth = one(table(*noisy(400_000, 0, right)), plain).value

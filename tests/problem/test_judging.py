@@ -17,7 +17,7 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.mean_squared_error import RootMeanSquaredError
 from evaluand.metrics.roc_auc import RocAuc
-from evaluand.problem import DEFINITIONS, Judgement, Rule, judge, rule_of, tables
+from evaluand.problem import DEFINITIONS, CriterionResult, Rule, judge, rule_of, tables
 from evaluand.problem.judging import _Case
 from evaluand.problem.problem import STANDARD_METRICS, Criterion
 from evaluand.problem.reading import Side, keys_of
@@ -29,7 +29,7 @@ def table(**columns: Any) -> pa.Table:
     return pa.table(columns)
 
 
-def judged(truth: pa.Table, predictions: pa.Table, *criteria: Criterion | str, **options: Any) -> list[Judgement]:
+def judged(truth: pa.Table, predictions: pa.Table, *criteria: Criterion | str, **options: Any) -> list[CriterionResult]:
     chosen = [Criterion(metric=each) if isinstance(each, str) else each for each in criteria]
     return judge(truth, predictions, chosen, **{"index": ["id"], "targets": ["y"], **options})
 

@@ -30,7 +30,7 @@ from evaluand.report.html.charts import Axis, Dot, histogram, strip
 from evaluand.report.html.examples import OUTCOMES, Examples, cell
 from evaluand.report.html.report import write_report
 from evaluand.run.runner import Runner
-from evaluand.run.task import Alternatives, task
+from evaluand.run.task import Candidates, task
 from evaluand.store.directory import DirectoryStore
 from evaluand.trace import span
 
@@ -175,8 +175,8 @@ def test_of_too_many_rows_the_worst_are_shown() -> None:
 
 
 def test_repeats_and_several_answers_keep_their_places() -> None:
-    def twice(text: str) -> Alternatives:
-        return Alternatives([text, text * 2])
+    def twice(text: str) -> Candidates:
+        return Candidates([text, text * 2])
 
     data = Dataset.from_rows([{"_index_": 5, "input": "a", "expected": "aa"}, {"_index_": 2, "input": "b"}])
     run = Runner().run(twice, data, replications=2)
@@ -193,7 +193,7 @@ def test_what_has_no_score_is_counted_in_calls_whatever_the_number_of_their_answ
     def given(text: str) -> Any:
         if text == "fail":
             raise ValueError("no")
-        return None if text == "none" else Alternatives([text, text, "odd"])
+        return None if text == "none" else Candidates([text, text, "odd"])
 
     def right(output: str) -> bool:
         if output == "odd":
@@ -224,7 +224,7 @@ def test_of_several_answers_those_decide_by_which_the_metric_goes(metric: Metric
             {"input": ["a", None], "expected": "a"},
         ]
     )
-    run = Runner().run(Alternatives, data)
+    run = Runner().run(Candidates, data)
     evaluation = Evaluator().evaluate(run, {"same": ExactMatch()})
     parts, measures = [Part("t", run, evaluation)], [Measure("same", metric)]
     scores = scores_facts(parts)

@@ -21,7 +21,7 @@ from evaluand.report.facts import Part, metrics_facts, report_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report
 from evaluand.run.runner import Runner
-from evaluand.run.task import Alternatives, FunctionTask
+from evaluand.run.task import Candidates, FunctionTask
 from evaluand.trace import span
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
@@ -309,7 +309,7 @@ def test_spans_that_cross_are_both_marked(page: Any, tmp_path: Path) -> None:
 
 
 def test_each_of_several_responses_has_its_marks_and_an_empty_one_misses_all(page: Any, tmp_path: Path) -> None:
-    opened(page, tagged_report(tmp_path, Alternatives([as_spans(ADA), []]), as_spans(ADA)))
+    opened(page, tagged_report(tmp_path, Candidates([as_spans(ADA), []]), as_spans(ADA)))
     page.locator(".row").click()
     assert [kinds for kinds, _, _ in marked(page)] == [["in both"], ["only expected"]]
     assert page.locator("h4", has_text="Spans of response 2").count() == 1

@@ -16,7 +16,7 @@ import pytest
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
 from evaluand.apps.app import App, virtual
 from evaluand.apps.instrument import instrument
-from evaluand.apps.recording import Recorded, Recording
+from evaluand.apps.recording import Recording, RecordingWriter
 from evaluand.cli import main
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.feedback import Feedback
@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def parts(folder: Path) -> list[Part]:
     store = DirectoryStore(folder)
-    recording = Recorded(store, store.ids("recordings")[0])
+    recording = Recording(store, store.ids("recordings")[0])
     assert recording.run is not None
     return [Part("rag", recording.run, recording.evaluation)]
 
@@ -181,7 +181,7 @@ def test_a_time_that_was_not_logged_is_told_as_unknown(tmp_path: Path, capsys: p
 
 def test_show_says_how_an_open_recording_is_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = DirectoryStore(tmp_path)
-    made = Recording.begin(store, {"name": "rag", "version": "3"}, [], mode="none")
+    made = RecordingWriter.begin(store, {"name": "rag", "version": "3"}, [], mode="none")
     evaluand("show", made.id, "--index", "1", "--store", str(tmp_path), status=1)
     assert f"evaluand resume {made.id[:12]}" in capsys.readouterr().err
     made.close()
@@ -208,7 +208,7 @@ def test_the_leaderboard_of_a_report_tells_of_all_recordings_that_are_closed(tmp
             for n in range(calls):
                 rag.query(f"{calls} {n}")
         recording.close()
-    Recording.begin(store, {"name": "rag", "version": "1"}, [], mode="none")
+    RecordingWriter.begin(store, {"name": "rag", "version": "1"}, [], mode="none")
     evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
     text = (tmp_path / "r.html").read_text()
     assert "<td>5 of 5</td>" in text
@@ -229,7 +229,7 @@ def test_a_report_says_of_a_feedback_that_it_failed_everywhere(tmp_path: Path) -
 
 
 def test_a_report_of_an_open_recording_says_how_to_close_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = Recording.begin(DirectoryStore(tmp_path), {"name": "rag"}, [], mode="none")
+    made = RecordingWriter.begin(DirectoryStore(tmp_path), {"name": "rag"}, [], mode="none")
     evaluand("report", made.id, "-o", str(tmp_path / "r.html"), "--store", str(tmp_path), status=1)
     assert f"evaluand resume {made.id[:12]}" in capsys.readouterr().err
     made.close()

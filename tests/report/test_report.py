@@ -41,7 +41,7 @@ from evaluand.report.terminal.report import (
 )
 from evaluand.report.text import labelled, metric_labels, minute, number_format, numbers, safe, seconds, took
 from evaluand.run.runner import Run, Runner
-from evaluand.run.task import Alternatives, FunctionTask
+from evaluand.run.task import Candidates, FunctionTask
 from evaluand.store.store import Ref
 from evaluand.trace import span
 
@@ -228,7 +228,7 @@ def test_a_row_shows_its_input_its_answer_and_its_trace(made: Made) -> None:
 
 
 def test_items_of_one_response_stay_together() -> None:
-    task = FunctionTask(lambda text: Alternatives([["a", "b"], [text]]), items=True, version="1")
+    task = FunctionTask(lambda text: Candidates([["a", "b"], [text]]), items=True, version="1")
     (row,) = run_facts(Runner().run(task, Dataset.from_rows([{"input": "x"}])), 1)["rows"]
     assert row["responses"] == [["a", "b"], ["x"]]
 

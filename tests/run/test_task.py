@@ -17,7 +17,7 @@ from evaluand.core.identity import digest, seed_of
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.run.runner import Run, Runner
-from evaluand.run.task import Alternatives, FunctionTask, Request, Task, as_task, task
+from evaluand.run.task import Candidates, FunctionTask, Request, Task, as_task, task
 from evaluand.trace import TaskSpan, Trace
 
 WORDS = Dataset.from_rows([{"input": "one"}, {"input": "two"}])
@@ -342,9 +342,9 @@ class Pair(NamedTuple):
         ([1, None], [[1, None]]),
         ((1, 2), [[1, 2]]),
         (Pair(1, "x"), [[1, "x"]]),
-        (Alternatives(["a", "b"]), ["a", "b"]),
-        (Alternatives([None, {}]), [None, {}]),
-        (Alternatives([]), []),
+        (Candidates(["a", "b"]), ["a", "b"]),
+        (Candidates([None, {}]), [None, {}]),
+        (Candidates([]), []),
         (b"raw", [b"raw"]),
     ],
 )
@@ -359,8 +359,8 @@ def test_an_output_is_one_response_alternatives_are_several_and_none_is_no_answe
         ([], [[]]),
         ([1, 2], [[1, 2]]),
         (None, None),
-        (Alternatives([[1], [], [2, 3]]), [[1], [], [2, 3]]),
-        (Alternatives([]), []),
+        (Candidates([[1], [], [2, 3]]), [[1], [], [2, 3]]),
+        (Candidates([]), []),
     ],
 )
 def test_items_make_up_a_response_together(output: Any, responses: Any) -> None:
@@ -368,7 +368,7 @@ def test_items_make_up_a_response_together(output: Any, responses: Any) -> None:
     assert answers(run) == [responses]
 
 
-@pytest.mark.parametrize("output", ["text", 3, {"a": 1}, Alternatives([[1], "text"])])
+@pytest.mark.parametrize("output", ["text", 3, {"a": 1}, Candidates([[1], "text"])])
 def test_a_task_of_items_that_gives_no_list_fails_that_row(output: Any) -> None:
     run = Runner().run(task(version="1", items=True)(lambda text: output), Dataset.from_rows([{"input": "q"}]))
     assert run.counts == {"failed": 1}
@@ -550,9 +550,9 @@ def test_an_answer_its_list_and_a_list_of_items_are_three_things() -> None:
     runs = [
         Runner().run(task(version="1")(lambda q: "x"), data),
         Runner().run(task(version="1", items=True)(lambda q: ["x"]), data),
-        Runner().run(task(version="1", items=True)(lambda q: Alternatives([["x"], []])), data),
+        Runner().run(task(version="1", items=True)(lambda q: Candidates([["x"], []])), data),
         Runner().run(task(version="1", items=True)(lambda q: []), data),
-        Runner().run(task(version="1", items=True)(lambda q: Alternatives([])), data),
+        Runner().run(task(version="1", items=True)(lambda q: Candidates([])), data),
     ]
     assert len({run.digest for run in runs}) == len(runs)
 

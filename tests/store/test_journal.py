@@ -32,19 +32,19 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store import journal
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.journal import SHARD_SLOTS, Lane, Leases, MemoryLeases, MemoryLog
+from evaluand.store.journal import SHARD_SLOTS, Leases, MemoryLeases, MemoryLog, WorkLog
 from evaluand.store.log import FileLog, SqliteLeases
 
 PATIENCE = 30.0
 SLOTS = 12
 
 
-def lane(folder: Path, slots: int = SLOTS) -> Lane:
-    return Lane(FileLog(folder), MemoryLeases(), slots)
+def lane(folder: Path, slots: int = SLOTS) -> WorkLog:
+    return WorkLog(FileLog(folder), MemoryLeases(), slots)
 
 
 @contextmanager
-def closing(*lanes: Lane) -> Iterator[None]:
+def closing(*lanes: WorkLog) -> Iterator[None]:
     try:
         yield
     finally:
@@ -56,7 +56,7 @@ def line(slot: int, body: str = "") -> bytes:
     return f'[{slot},"{body}"]\n'.encode()
 
 
-def done(one: Lane) -> set[int]:
+def done(one: WorkLog) -> set[int]:
     return {slot for slot in range(one.slots) if one.is_done(slot)}
 
 
@@ -103,7 +103,7 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
         logs.append(FileLog(folder))
         return logs[-1]
 
-    reader, expected = Lane(log(), MemoryLeases(), SLOTS), Segments(folder)
+    reader, expected = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
     try:
         with patch.object(journal, "CHUNK_BYTES", chunk):
             for count, step in enumerate([*steps, ("refresh",)]):
@@ -118,16 +118,18 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
                     writers[step[1]] = log()
                 if step[0] == "append":
                     body = f"{step[1]}-{count}-" + "x" * (count % 5 * 9)
-                    Lane(writers[step[1]], MemoryLeases(), SLOTS).append(b"".join(line(slot, body) for slot in step[2]))
+                    WorkLog(writers[step[1]], MemoryLeases(), SLOTS).append(
+                        b"".join(line(slot, body) for slot in step[2])
+                    )
                 else:  # this writer dies while it writes; another takes its number
                     writers.pop(step[1]).append(line(step[2], f"torn-{count}")[: -step[3]])
 
-            newcomer, told = Lane(log(), MemoryLeases(), SLOTS), Segments(folder)
+            newcomer, told = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
             newcomer.refresh()
             told.look()
             assert list(newcomer.lines()) == [told.first[slot] for slot in sorted(told.first)]
             assert done(newcomer) == done(reader)
-            once = list(Lane(log(), MemoryLeases(), None).read_through())
+            once = list(WorkLog(log(), MemoryLeases(), None).read_through())
             assert sorted(once) == [orjson.loads(told.first[slot]) for slot in sorted(told.first)]
     finally:
         for one in logs:
@@ -183,7 +185,7 @@ def test_a_writer_that_wrote_nothing_leaves_no_segment(tmp_path: Path) -> None:
 
 def test_a_log_in_memory_counts_lines_like_one_on_disk(tmp_path: Path) -> None:
     for log in (MemoryLog(), FileLog(tmp_path)):
-        one = Lane(log, MemoryLeases(), SLOTS)
+        one = WorkLog(log, MemoryLeases(), SLOTS)
         with closing(one):
             one.append(line(4, "first") + line(2))
             one.append(line(4, "second"))
@@ -224,7 +226,7 @@ def test_a_damaged_line_that_is_read_in_passing_is_an_error(tmp_path: Path, dama
 
 
 def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_path: Path) -> None:
-    reader = Lane(FileLog(tmp_path), MemoryLeases(), None)
+    reader = WorkLog(FileLog(tmp_path), MemoryLeases(), None)
     with closing(reader):
         for slots in ([0], [*range(2, 40)], [100], [41]):
             reader.append(b"".join(map(line, slots)))
@@ -575,7 +577,7 @@ def written(unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
 @pytest.mark.parametrize("slots", [0, 1, SHARD_SLOTS, SHARD_SLOTS + 1, 2 * SHARD_SLOTS + 7])
 def test_work_is_done_once_whatever_the_number_of_units(tmp_path: Path, slots: int) -> None:
     called: list[int] = []
-    one = Lane(FileLog(tmp_path), SqliteLeases(tmp_path / "leases.db"), slots)
+    one = WorkLog(FileLog(tmp_path), SqliteLeases(tmp_path / "leases.db"), slots)
     with closing(one):
         KeyedWork(one, units, lambda unit: called.append(unit.slot), written).perform()
         assert sorted(called) == list(range(slots))
@@ -616,7 +618,7 @@ class LateFirst:
 def test_a_shard_that_ends_while_another_line_is_written_does_not_touch_that_line() -> None:
     log = SlowLog()
     with patch.object(work, "SHARD_SLOTS", 2), patch.object(journal, "SHARD_SLOTS", 2):
-        one = Lane(log, MemoryLeases(), 4)
+        one = WorkLog(log, MemoryLeases(), 4)
         KeyedWork(one, units, lambda unit: None, written, engine=LateFirst(log)).perform()
     appended = log.read("memory", 0, 1 << 20).splitlines(keepends=True)
     assert sorted(appended) == [line(slot, "done") for slot in range(4)]
@@ -648,7 +650,7 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
 
     with processes(holder):
         assert holder.told() == "0 0"
-        one = Lane(FileLog(tmp_path), Watched(database), 2 * SHARD_SLOTS)
+        one = WorkLog(FileLog(tmp_path), Watched(database), 2 * SHARD_SLOTS)
         with closing(one):
             KeyedWork(one, units, call, written, Policy(concurrency=4)).perform()
             assert sorted(called) == list(range(2 * SHARD_SLOTS))

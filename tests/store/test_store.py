@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from support.commands import Folder
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
-from evaluand.apps.recording import Recording
+from evaluand.apps.recording import RecordingWriter
 from evaluand.comparison import compare
 from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, NotFound, SpecError
@@ -37,7 +37,7 @@ from evaluand.metrics.mean import Mean
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog, SqliteLeases
 from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, now, resolve
 from evaluand.trace import Trace
@@ -448,7 +448,7 @@ def grown(store: DirectoryStore) -> None:
     broken = False
     Experiment("history", data(), {"it": one}, {"same": ExactMatch()}, measures).run(store, retry_failed=True)
     broken = True
-    with Recording.begin(store, {"name": "app"}) as recording:
+    with RecordingWriter.begin(store, {"name": "app"}) as recording:
         trace = Trace.start("call", "q1")
         trace.root.end()
         recording.keep(trace)
@@ -649,7 +649,7 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     evaluation = Evaluator().evaluate(run, {name: ExactMatch()}, name=name)
     aggregation = Aggregator().aggregate([evaluation], [Measure(name, Accuracy())], name=name)
     compare(evaluation, evaluation, name=name)
-    Recording.begin(store, {"name": name}, name=name).close()
+    RecordingWriter.begin(store, {"name": name}, name=name).close()
 
     again = DirectoryStore(store.root)
     for kind, id in (("runs", run.id), ("evaluations", evaluation.id), ("aggregations", aggregation.id)):
@@ -913,7 +913,7 @@ def test_work_that_another_process_seals_meanwhile_ends_quietly(folder: Director
     folder.lane("runs", A, "lane", 4).close()
     journal = path_of(folder, A) / "journal" / "lane"
     leases = SealsFirst(journal / "leases.db", lambda: sealed(DirectoryStore(folder.root), A), after)
-    lane = Lane(FileLog(journal), leases, 4)
+    lane = WorkLog(FileLog(journal), leases, 4)
 
     def line(unit: _Unit, outcome: Outcome) -> tuple[bytes, int]:
         return b"[%d,1]\n" % unit.slot, 0

@@ -30,7 +30,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from support.places import SUPPORT_FOLDER, VECTORS_FOLDER
 
-from evaluand.core.errors import DataError, Doubt, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop import pharia
 from evaluand.interop.pharia.trace_storage import ExampleTracer, tracer_of
 from evaluand.run.task import Task
@@ -610,7 +610,7 @@ def test_the_trace_of_a_process_that_was_killed_opens(tmp_path: Path) -> None:
         file.write(b'{"trace_id":"half a li')
     with FileTracer(path).span("after"):
         pass
-    with pytest.warns(Doubt, match=r"trace.jsonl:7: the line was cut off"):
+    with pytest.warns(EvaluandWarning, match=r"trace.jsonl:7: the line was cut off"):
         assert [entry.name for entry in read_traces(path).entries] == ["answer", "after"]
 
 
@@ -623,7 +623,7 @@ def test_a_file_whose_first_line_was_cut_opens_with_what_is_left(tmp_path: Path,
             pass
     first_line, *others = path.read_text().splitlines()
     path.write_text("\n".join([first_line[cut], *others]) + "\n")
-    with pytest.warns(Doubt) as warned:
+    with pytest.warns(EvaluandWarning) as warned:
         assert [entry.name for entry in read_traces(path).entries] == ["below"]
     told = [str(warning.message).partition("trace.jsonl:")[2] for warning in warned]
     assert sorted(each.partition(":")[0] for each in told) == ["1", "2", "5"]
@@ -1236,7 +1236,7 @@ def test_documents_of_openinference_are_the_output_of_their_retriever() -> None:
 
 def test_spans_whose_parents_are_not_there_are_counted() -> None:
     spans = [told("a", "01"), told("b", "02", "09"), told("c", "03", "08") | {"traceId": "0b" * 16}]
-    with pytest.warns(Doubt, match=r"^spans: 2 of 3 spans: the parent is not there, .*: \['b', 'c'\]$"):
+    with pytest.warns(EvaluandWarning, match=r"^spans: 2 of 3 spans: the parent is not there, .*: \['b', 'c'\]$"):
         assert len(traces_of(spans)) == 2
 
 
@@ -1261,7 +1261,7 @@ def test_spans_as_the_sdk_prints_them_become_a_native_trace(tmp_path: Path) -> N
 
 
 def test_spans_without_a_common_root_get_one() -> None:
-    with pytest.warns(Doubt, match="the parent is not there"):
+    with pytest.warns(EvaluandWarning, match="the parent is not there"):
         (trace,) = traces_of(
             [told("b", "02", "09", 2000), told("a", "01", start=1000, status={"code": "STATUS_CODE_ERROR"})]
         )
@@ -1314,9 +1314,9 @@ def test_documents_may_hold_nothing(spans: Any) -> None:
 def test_good_traces_are_read_beside_what_is_none() -> None:
     other = {"traceId": "0b" * 16}
     spans = [told("good", "01"), told("x", "02", "03") | other, told("y", "03", "02") | other]
-    with pytest.warns(Doubt, match="^spans: the spans 'x', 'y' are one another's parents; left out$"):
+    with pytest.warns(EvaluandWarning, match="^spans: the spans 'x', 'y' are one another's parents; left out$"):
         assert [trace.root.name for trace in traces_of(spans)] == ["good"]
-    with pytest.warns(Doubt, match=r"span 'z': not a span: .*; left out \(and 1 more such faults\)$"):
+    with pytest.warns(EvaluandWarning, match=r"span 'z': not a span: .*; left out \(and 1 more such faults\)$"):
         assert [trace.root.name for trace in traces_of([{"name": "z"}, *spans])] == ["good"]
 
 

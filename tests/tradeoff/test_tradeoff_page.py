@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.disparity import Ends
+from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import wilson
 from evaluand.report import matplotlib_figures
 from evaluand.report.html.tradeoff import write_page
@@ -365,7 +365,7 @@ def test_the_area_of_a_front_holds_the_whole_front_wherever_each_point_lies_betw
     rng = np.random.default_rng(seed)
     points = points_of(rng.random((12, 2)))
     low, high = (points.value + sign * 0.4 * rng.random(points.value.shape) for sign in (-1, 1))
-    area = path.Path(area_of_front(replace(points, ends=Ends(points.value, low, high)), 1, 0))
+    area = path.Path(area_of_front(replace(points, ends=IntervalEnds(points.value, low, high)), 1, 0))
     for _ in range(200):
         share = rng.choice([0, 1, rng.random()], points.value.shape)  # at their ends it is the most extreme
         there = replace(points, value=low + share * (high - low)).front().value[:, ::-1]
@@ -376,7 +376,7 @@ def test_the_area_of_a_front_holds_the_whole_front_wherever_each_point_lies_betw
 def test_the_area_of_a_front_reaches_as_far_as_a_point_that_looks_beaten() -> None:
     points = points_of([[0.8, 0.2], [0.79, 0.3]])
     reach = np.array([[0.05, 0.05], [0.1, 0.1]])
-    ends = Ends(points.value, points.value - reach, points.value + reach)
+    ends = IntervalEnds(points.value, points.value - reach, points.value + reach)
     corners = area_of_front(replace(points, ends=ends), 1, 0)
     assert max(x for x, _ in corners) == pytest.approx(0.4)
     assert max(y for _, y in corners) == pytest.approx(0.89)
@@ -384,7 +384,7 @@ def test_the_area_of_a_front_reaches_as_far_as_a_point_that_looks_beaten() -> No
 
 def test_the_area_of_one_point_is_what_lies_between_its_ends() -> None:
     points = points_of([[0.5, 0.3]])
-    ends = Ends(points.value, np.array([[0.4, 0.1]]), np.array([[0.7, 0.35]]))
+    ends = IntervalEnds(points.value, np.array([[0.4, 0.1]]), np.array([[0.7, 0.35]]))
     corners = area_of_front(replace(points, ends=ends), 1, 0)
     assert set(corners) == {(0.1, 0.4), (0.1, 0.7), (0.35, 0.7), (0.35, 0.4)}
     assert area_of_front(points_of(np.empty((0, 2))), 1, 0) == []
@@ -392,10 +392,10 @@ def test_the_area_of_one_point_is_what_lies_between_its_ends() -> None:
 
 def test_a_value_without_an_interval_is_taken_as_it_is() -> None:
     points = points_of([[0.5, 0.3]])
-    ends = Ends(points.value, np.array([[0.4, np.nan]]), np.array([[0.7, np.nan]]))
+    ends = IntervalEnds(points.value, np.array([[0.4, np.nan]]), np.array([[0.7, np.nan]]))
     low, high = ends_of(replace(points, ends=ends))
     assert (low.tolist(), high.tolist()) == ([[0.4, 0.3]], [[0.7, 0.3]])
-    assert not has_ends(replace(points, ends=Ends(points.value, *[np.full((1, 2), np.nan)] * 2)))
+    assert not has_ends(replace(points, ends=IntervalEnds(points.value, *[np.full((1, 2), np.nan)] * 2)))
 
 
 @pytest.mark.parametrize(("extra", "shown"), [(0, "between the fronts if each"), (1, "Bars: between"), (2, "Bars: be")])

@@ -19,7 +19,7 @@ from evaluand.aggregation.groups import By, MetricRow, Summary
 from evaluand.core.errors import SpecError
 from evaluand.core.registry import nearest
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.stats.disparity import Apart, Ends, disparity
+from evaluand.metrics.stats.disparity import Disparity, IntervalEnds, disparity
 from evaluand.metrics.stats.disparity import Kind as Kind
 
 SMALL: Final = 30
@@ -141,9 +141,9 @@ class Compared:
 
     metrics: Sequence[Metric]
     groups: Sequence[Group]
-    values: Sequence[Ends]
+    values: Sequence[IntervalEnds]
     rests_on: Sequence[np.ndarray]
-    overall: Sequence[Ends] | None = None
+    overall: Sequence[IntervalEnds] | None = None
     confidence: float | None = None
     as_zero: bool = False
 
@@ -158,22 +158,22 @@ class Compared:
         found = None if self._never(kind) else self._found(kind)
         return [self._row(entry, kind, over, name, found) for entry in range(len(self.values[0].value))]
 
-    def _found(self, kind: Kind) -> Apart:
+    def _found(self, kind: Kind) -> Disparity:
         known = [getattr(metric, "confidence", None) for metric in self.metrics]
         confidence = self.confidence or min(filter(None, known), default=_USUAL)
         overall = self.overall if kind.endswith("overall") else None
         return disparity(self._counted, kind, confidence, self.metrics[0].range, overall)
 
     @cached_property
-    def _counted(self) -> list[Ends]:
-        return [Ends(np.nan_to_num(one.value), *one[1:]) if self.as_zero else one for one in self.values]
+    def _counted(self) -> list[IntervalEnds]:
+        return [IntervalEnds(np.nan_to_num(one.value), *one[1:]) if self.as_zero else one for one in self.values]
 
     @cached_property
     def _known(self) -> np.ndarray:
         """Which groups have a value: metrics × entries × groups."""
         return np.asarray(~np.isnan(np.stack([one.value for one in self.values])))
 
-    def _row(self, entry: int, kind: Kind, over: By, name: str | None, found: Apart | None) -> DisparityRow:
+    def _row(self, entry: int, kind: Kind, over: By, name: str | None, found: Disparity | None) -> DisparityRow:
         known = self._known[:, entry]
         counted = known | self.as_zero
         fault = self._never(kind) or self._fault(kind, entry, counted)
@@ -270,10 +270,10 @@ def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:
     return of
 
 
-def _ends_of(rows: Sequence[MetricRow]) -> Ends:
+def _ends_of(rows: Sequence[MetricRow]) -> IntervalEnds:
     """One entry of the values of some groups."""
     held = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
-    return Ends(*held.T[:, None])
+    return IntervalEnds(*held.T[:, None])
 
 
 def _rests_on(row: MetricRow) -> float:

@@ -100,7 +100,7 @@ def check_decided(measure: Measure, labels: pa.Array) -> None:
         >>> [measure] = measures_of("demographic_parity", by="race")
         >>> check_decided(measure, pa.array(["in", "out"]))
         Traceback (most recent call last):
-        evaluand.core.errors.SpecError: demographic_parity is about the class decided for; say which, as in label='in'
+        evaluand.SpecError: demographic_parity is about the class decided for; say which, as in label='in'
     """
     decides = measure.criterion is not None and measure.criterion != "calibration_by_group"
     kind = labels.type.value_type if pa.types.is_dictionary(labels.type) else labels.type

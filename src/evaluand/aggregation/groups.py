@@ -40,9 +40,9 @@ from evaluand.aggregation.shard import (
     SCORED,
     SKIPPED,
     Groups,
+    RowRules,
     Shard,
     UnitRows,
-    Way,
 )
 from evaluand.aggregation.shard import By as By
 from evaluand.aggregation.shard import Key as Key
@@ -134,10 +134,10 @@ class Summary:
     metrics: tuple[Metric, ...]
     by: tuple[By, ...]
     groups: Mapping[Grouping, Sequence[Key]]
-    counts: Mapping[tuple[Grouping, Way], np.ndarray]
+    counts: Mapping[tuple[Grouping, RowRules], np.ndarray]
     states: Mapping[tuple[int, Grouping], Mapping[Fill | None, State]]
     labels: Sequence[Labels]
-    missing: Mapping[Way, tuple[int, tuple[int, ...]]]
+    missing: Mapping[RowRules, tuple[int, tuple[int, ...]]]
     span: tuple[int, int] | None
 
     def rows(self) -> list[MetricRow]:
@@ -330,7 +330,7 @@ def summary_of_shards(
             merged += len(parts) - 1
             parts = [merge(parts)]
     if not parts:
-        nothing: dict[Way, tuple[int, tuple[int, ...]]] = {way_of(metric): (0, ()) for metric in metrics}
+        nothing: dict[RowRules, tuple[int, tuple[int, ...]]] = {way_of(metric): (0, ()) for metric in metrics}
         return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], nothing, None)
     return merge(parts) if len(parts) > 1 else parts[0]
 
@@ -448,7 +448,7 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         for grouping, found in groups.items()
     }
 
-    def counts(grouping: Grouping, way: Way) -> np.ndarray:
+    def counts(grouping: Grouping, way: RowRules) -> np.ndarray:
         total = np.zeros((len(groups[grouping]), _MISSING + 1), np.int64)
         for summary, place in zip(summaries, places[grouping], strict=True):
             total[place] += summary.counts[grouping, way]
@@ -479,9 +479,9 @@ def merged_labels(parts: Sequence[Labels]) -> Labels:
     return {name: tuple(dict.fromkeys(label for part in parts for label in part[name])) for name in parts[0]}
 
 
-def way_of(metric: Metric) -> Way:
+def way_of(metric: Metric) -> RowRules:
     """How rows of the table become the rows of a metric."""
-    return Way(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
+    return RowRules(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
 
 
 def _shown(metric: Metric) -> Fill | None:

@@ -35,7 +35,7 @@ SCORED, FAILED, ABSTAINED, SKIPPED = range(len(SCORE_STATUSES))
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'."""
 
 
-class Way(NamedTuple):
+class RowRules(NamedTuple):
     """How rows of the table become those of a metric: how responses are reduced, and whether weight 0 drops a row."""
 
     reduce: str
@@ -96,7 +96,7 @@ class Shard:
             found = _crossed(found, _encoded(_column(self.table, name), name))
         return found
 
-    def units(self, way: Way) -> UnitRows:
+    def units(self, way: RowRules) -> UnitRows:
         """What is counted under a way of reducing, and the rows it is made of."""
         if way.reduce == EXAMPLES:
             rows = np.lexsort((self.response, self.replication, self.target.code, self.index))

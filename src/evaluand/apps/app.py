@@ -31,11 +31,11 @@ from orjson import Fragment
 
 from evaluand.apps import recording as stored
 from evaluand.apps.components import Component, class_of, components_of, key_of
-from evaluand.apps.instrument import MARK, Recorded, carried, closed, instrumented, is_open, named, opened
+from evaluand.apps.instrument import MARK, CompletedCall, carried, closed, instrumented, is_open, named, opened
 from evaluand.apps.recording.judge import judging
 from evaluand.core.errors import DataError, Fault, SpecError, TaskError, warn, with_article
 from evaluand.core.fingerprint import Identity
-from evaluand.core.json_like import Likeness, attributes_of, text_of
+from evaluand.core.json_like import JsonLikeConverter, attributes_of, text_of
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
@@ -109,10 +109,10 @@ class App:
         self.version, self.tags, self.metadata = version, tags, dict(metadata or {})
         self.store, self._methods = store, methods
         self.policy, self.attempts = policy, attempts
-        self._entered: list[Recording] = []
-        self._blocks: weakref.WeakSet[Recording] = weakref.WeakSet()
+        self._entered: list[RecordingSession] = []
+        self._blocks: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
         self._missed: set[str] = set()
-        self._kept: stored.Recording | None = None
+        self._kept: stored.RecordingWriter | None = None
         self._opening = threading.Lock()
         self.refresh()
         for feedback in self.feedbacks.values():
@@ -167,7 +167,7 @@ class App:
             "name": self.name,
             "version": self.version,
             "tags": self.tags,
-            "metadata": Likeness(hide=True).of(self.metadata),
+            "metadata": JsonLikeConverter(hide=True).convert(self.metadata),
             "root_class": key_of(class_of(self.target)),
             "feedbacks": list(self.feedbacks),
             "mode": self.mode,
@@ -214,7 +214,7 @@ class App:
             function = MethodType(getattr(function, MARK).function, self.target)
         return _AppTask(self, function)
 
-    def record(self, *, tags: str | None = None, meta: Any = None) -> Recording:
+    def record(self, *, tags: str | None = None, meta: Any = None) -> RecordingSession:
         """A recording, which a `with` block opens.
 
         Args:
@@ -222,10 +222,10 @@ class App:
             meta: anything known of what is recorded, such as the user who asks.
         """
         _check_about(self.tags if tags is None else tags, None)
-        return Recording(self, self.tags if tags is None else tags, meta)
+        return RecordingSession(self, self.tags if tags is None else tags, meta)
 
     def close(self) -> None:
-        """Closes what was recorded, as `Recording.close` does; the next block begins another recording."""
+        """Closes what was recorded, as `RecordingSession.close` does; the next block begins another recording."""
         if self._kept is not None:
             self._kept.close()
 
@@ -233,7 +233,7 @@ class App:
         """The path of a component, "" for the app itself; None for what is no part of it."""
         return self._paths.get(component if type(component) is str else id(component))
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> RecordingSession:
         recording = self.record()
         self._entered.append(recording)
         return recording.__enter__()
@@ -248,14 +248,14 @@ class App:
     def __repr__(self) -> str:
         return f"<App {self.app_id} of {class_of(self.target).__qualname__}>"
 
-    def keeps(self, block: Recording) -> stored.Recording:
+    def keeps(self, block: RecordingSession) -> stored.RecordingWriter:
         """Where the records of a block go: to those of earlier ones, unless one around it has the same calls."""
         with self._opening:
             around = any(each.is_open and each.kept is self._kept for each in self._blocks)
             self._blocks.add(block)
             if self._kept is not None and not self._kept.has_ended and not around:
                 return self._kept
-            made = stored.Recording.begin(
+            made = stored.RecordingWriter.begin(
                 MemoryStore() if self.store is None else self.store,
                 self.json,
                 self.feedbacks,
@@ -287,7 +287,7 @@ class App:
         return found
 
     def _structure(self) -> Any:
-        return _Structure(self.components).of(self.target)
+        return _Structure(self.components).convert(self.target)
 
 
 class _AppTask(Task[Any, Any]):
@@ -335,7 +335,7 @@ class LoggedApp(App):
     """An app that is known by its logs alone; see `App.virtual`."""
 
     def __init__(self, structure: Mapping[str, Any], **options: Any) -> None:
-        self._told = Likeness(hide=True).of(structure)
+        self._told = JsonLikeConverter(hide=True).convert(structure)
         super().__init__(self, **options)
 
     def _found(self) -> list[Component]:
@@ -345,7 +345,7 @@ class LoggedApp(App):
         return self._told
 
 
-class Recording:
+class RecordingSession:
     """What is recorded of an app in a `with` block.
 
     The records are kept in a recording of the app's store (`evaluand.apps.recording`), `kept`, which the next block of
@@ -442,7 +442,7 @@ class Recording:
         """
         return carried(function)
 
-    def take(self, recorded: Recorded) -> None:
+    def take(self, recorded: CompletedCall) -> None:
         """Keeps a call that has ended."""
         own = recorded.about
         about = self._about.with_more(_about(**own)) if own else self._about
@@ -463,7 +463,7 @@ class Recording:
             "the thread recording.carried(function)",
         )
 
-    def _closed(self) -> stored.Recording:
+    def _closed(self) -> stored.RecordingWriter:
         if self.kept.blocks:
             raise SpecError("more is being recorded; leave the `with` block first, or take a snapshot()")
         return self.close().kept
@@ -480,13 +480,13 @@ class Recording:
         self.kept.blocks -= 1
 
     def __repr__(self) -> str:
-        return f"<Recording of {self.app.app_id}, {len(self._numbers)} records>"
+        return f"<RecordingSession of {self.app.app_id}, {len(self._numbers)} records>"
 
 
 class Records(Sequence[Record]):
     """The records of a recording."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: RecordingSession) -> None:
         self._numbers, self._kept = recording._numbers, recording.kept
 
     def __len__(self) -> int:
@@ -523,7 +523,7 @@ def virtual(
     name: str = "logged",
     structure: Mapping[str, Any] | None = None,
     **options: Any,
-) -> Recording:
+) -> RecordingSession:
     """The records of interactions that were logged, without an app.
 
     Args:
@@ -551,7 +551,7 @@ def virtual(
     return recording
 
 
-def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -> Recorded:
+def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -> CompletedCall:
     """An interaction that was logged, as if it had just been recorded; see `virtual`.
 
     Args:
@@ -560,7 +560,7 @@ def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -
     """
     if isinstance(interaction, Trace):
         _check_times(interaction, where)
-        return Recorded(interaction, _raised(interaction.root.status, interaction))
+        return CompletedCall(interaction, _raised(interaction.root.status, interaction))
     if not isinstance(interaction, Mapping):
         raise DataError(Fault(where, f"must be a mapping or a Trace, not {with_article(type(interaction).__name__)}"))
     _check_keys(interaction, _INTERACTION, where)
@@ -585,7 +585,7 @@ def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -
     status = "error" if error is not None else "ok"
     trace = Trace.from_rows(rows, input=given, output=gave, start_ns=start, end_ns=end, status=status)
     about = {key: interaction[key] for key in ("record_id", "tags", "meta") if interaction.get(key) is not None}
-    return Recorded(trace, _raised(status, trace), about)
+    return CompletedCall(trace, _raised(status, trace), about)
 
 
 _INTERACTION: Final = (
@@ -660,7 +660,7 @@ def _raised(status: str, trace: Trace) -> BaseException | None:
     return TaskError(f"{told['type']}: {told['message']}")
 
 
-class _Structure(Likeness):
+class _Structure(JsonLikeConverter):
     """What an app is made of: its components with their classes, private attributes where they lead to components."""
 
     def __init__(self, components: Iterable[Component]) -> None:

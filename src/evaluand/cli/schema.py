@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from evaluand.data.schema import RowFault, Schema
     from evaluand.data.schema.faults import Faults
-    from evaluand.data.schema.kinds import Record
+    from evaluand.data.schema.kinds import StructType
 
 EXPERIMENT = "experiment"
 _METAVAR = "NAME|FILE"
@@ -227,7 +227,7 @@ def _limit(word: str, value: Any) -> str:
 
 
 def _print_experiment() -> None:
-    from evaluand.experiment import json_schema
+    from evaluand.experiment.spec import json_schema
 
     print_json(json_schema())
 
@@ -238,7 +238,7 @@ def _read(what: str) -> Schema:
 
     path, place = Path(what), what.rpartition(":")[0]
     if place and not path.exists():
-        from evaluand.experiment import referred
+        from evaluand.experiment.user_code import referred
 
         return _from(what, referred(what, Path()))
     if what in names() or not path.is_file():
@@ -290,7 +290,7 @@ def _from(what: str, given: Any) -> Schema:
     raise SpecError("\n".join(f"{what}: {line}" for line in lines)) from None
 
 
-def _fields(record: Record, path: str = "") -> Iterator[dict[str, Any]]:
+def _fields(record: StructType, path: str = "") -> Iterator[dict[str, Any]]:
     """Each field, and those inside it."""
     from evaluand.data.schema.kinds import json_value
 
@@ -303,27 +303,27 @@ def _fields(record: Record, path: str = "") -> Iterator[dict[str, Any]]:
 
 
 def _inside(given: Any, path: str) -> Iterator[dict[str, Any]]:
-    from evaluand.data.schema.kinds import Array, Map, Record
+    from evaluand.data.schema.kinds import Array, Map, StructType
 
-    if isinstance(given, Record):
+    if isinstance(given, StructType):
         yield from _fields(given, f"{path}.")
     if isinstance(given, Array | Map):
         inner, path = (given.item, f"{path}[]") if isinstance(given, Array) else (given.value, f"{path}{{}}")
-        if not isinstance(inner, Record):
+        if not isinstance(inner, StructType):
             yield {"field": path, "nullable": given.nullable, "optional": False} | _type(inner) | {"doc": ""}
         yield from _inside(inner, path)
 
 
 def _type(given: Any) -> dict[str, Any]:
     from evaluand.data.schema.arrow import arrow_type
-    from evaluand.data.schema.kinds import Record, Scalar, keywords
+    from evaluand.data.schema.kinds import Scalar, StructType, keywords
 
     if isinstance(given, Scalar):
         name = "string (JSON)" if given.kind == "json" else str(arrow_type(given))
         return {"type": name, "limits": keywords(given)}
-    lengths = {} if isinstance(given, Record) else {"least": given.min_length, "most": given.max_length}
+    lengths = {} if isinstance(given, StructType) else {"least": given.min_length, "most": given.max_length}
     limits = {word: length for word, length in lengths.items() if length is not None}
-    return {"type": {"Record": "object", "Array": "list", "Map": "map"}[type(given).__name__], "limits": limits}
+    return {"type": {"StructType": "object", "Array": "list", "Map": "map"}[type(given).__name__], "limits": limits}
 
 
 class _Places:

@@ -15,12 +15,12 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.core.errors import DataError, Doubt, EvaluandError, TaskError
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError
 from evaluand.core.identity import digest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
-from evaluand.experiment import Experiment
-from evaluand.report.facts import Facts
+from evaluand.experiment.experiment import Experiment
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 from evaluand.run.runner import Runner
 from evaluand.run.task import Request, as_task
@@ -59,13 +59,13 @@ def command(file: Path, folder: Path, as_json: bool) -> None:
 def _facts(file: Path, store: DirectoryStore) -> Facts:
     facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": []}
     with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", Doubt)
+        warnings.simplefilter("always", EvaluandWarning)
         try:
             experiment = Experiment.from_file(file)
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
         facts["plan"] = list(_plan(experiment, store))
-    doubts = (str(warning.message) for warning in told if issubclass(warning.category, Doubt))
+    doubts = (str(warning.message) for warning in told if issubclass(warning.category, EvaluandWarning))
     facts["notes"] = [*dict.fromkeys(doubts)]
     facts["notes"] += _of_tasks(experiment)
     facts["notes"] += _of_scorers(experiment)

@@ -21,10 +21,11 @@ import pyarrow as pa
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
-from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.adapters.base.adapted import Counts
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.index import indexed
 from evaluand.data.roles import Roles, roles_from
-from evaluand.data.sources import Faults, Source, from_rows, from_table, open_file, values_of
+from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, values_of
 from evaluand.data.view import View
 from evaluand.store import tables
 from evaluand.store.store import Store, at_once, check_name, drafted
@@ -82,7 +83,7 @@ class Dataset:
         ['4', '6']
     """
 
-    def __init__(self, source: Source, *, name: str | None = None, **roles: Any) -> None:
+    def __init__(self, source: DataSource, *, name: str | None = None, **roles: Any) -> None:
         self.name = None if name is None else check_name(name)
         self._store: Store | None = None
         self._view: View | None = None
@@ -148,7 +149,7 @@ class Dataset:
         self.name = manifest["name"]
         self.roles = roles_from(manifest["spec"]["roles"])
         self._store, self._view = store, None
-        self._source = Source(
+        self._source = DataSource(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
         )
         self.indices = array("q")
@@ -394,7 +395,7 @@ def _expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str]
     return [{target: column[i] for target, column in columns.items()} for i in range(n)]
 
 
-def _check_names(source: Source) -> None:
+def _check_names(source: DataSource) -> None:
     reserved = [n for n in source.schema.names if n.startswith("_") and n.endswith("_") and n not in (INDEX, DIGEST)]
     if reserved:
         raise DataError(
@@ -406,7 +407,7 @@ def _check_names(source: Source) -> None:
         raise DataError(f"{source.name}: the columns {', '.join(map(repr, twice))} occur twice; rename one of each")
 
 
-def _without_digests(source: Source) -> Source:
+def _without_digests(source: DataSource) -> DataSource:
     """The source without digests that somebody else put beside the rows."""
     if DIGEST not in source.schema.names:
         return source
@@ -415,7 +416,7 @@ def _without_digests(source: Source) -> Source:
     return replace(source, schema=schema, batches=lambda: (batch.select(kept) for batch in source.batches()))
 
 
-def _check_rows(source: Source, roles: Roles) -> None:
+def _check_rows(source: DataSource, roles: Roles) -> None:
     """Ids must tell examples apart, weights must be numbers that are not negative."""
     if roles.id is None and roles.weight is None:
         return
@@ -433,7 +434,7 @@ def _check_rows(source: Source, roles: Roles) -> None:
     faults.check()
 
 
-def _check_id(value: Any, row: int, source: Source, seen: dict[bytes, int], faults: Faults) -> None:
+def _check_id(value: Any, row: int, source: DataSource, seen: dict[bytes, int], faults: Faults) -> None:
     if value is None or value == "":
         return faults.add(source.where(row), "the id is empty; give each example a name of its own")
     key = ids.digest(str(value))

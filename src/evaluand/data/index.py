@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from evaluand.data.sources import Faults, Source, from_table, values_of
+from evaluand.data.sources import DataSource, Faults, from_table, values_of
 from evaluand.store.tables import INDEX
 
 
-def indexed(source: Source) -> tuple[Source, array[int]]:
+def indexed(source: DataSource) -> tuple[DataSource, array[int]]:
     """The source with an `_index_` column of whole numbers, in its order, and all indices."""
     if INDEX not in source.schema.names:
         return _numbered(source)
@@ -29,7 +29,7 @@ def indexed(source: Source) -> tuple[Source, array[int]]:
     return replace(ordered, where=lambda row: source.where(places[row])), array("q", indices[order].tobytes())
 
 
-def _checked_indices(source: Source) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _checked_indices(source: DataSource) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Every row's index; all rows whose index is missing, no whole number or not their own are told at once."""
     faults = Faults()
     found, places = array("q"), array("q")
@@ -61,7 +61,7 @@ def _whole(value: Any) -> int | None:
     return value if -(2**63) <= value < 2**63 else None
 
 
-def _with_whole_index(source: Source) -> Source:
+def _with_whole_index(source: DataSource) -> DataSource:
     place = source.schema.get_field_index(INDEX)
     schema = source.schema.set(place, pa.field(INDEX, pa.int64(), nullable=False))
     if pa.types.is_int64(source.schema.field(INDEX).type):
@@ -77,7 +77,7 @@ def _with_whole_index(source: Source) -> Source:
 
 
 def _check_unique(
-    indices: np.ndarray[Any, np.dtype[np.int64]], places: array[int], source: Source, faults: Faults
+    indices: np.ndarray[Any, np.dtype[np.int64]], places: array[int], source: DataSource, faults: Faults
 ) -> None:
     order = np.argsort(indices, kind="stable")
     ordered = indices[order]
@@ -89,7 +89,7 @@ def _check_unique(
         faults.add(where, f"{INDEX} {index} occurs twice (first at {at}); give each example its own")
 
 
-def _numbered(source: Source) -> tuple[Source, array[int]]:
+def _numbered(source: DataSource) -> tuple[DataSource, array[int]]:
     total = sum(batch.num_rows for batch in source.batches()) if source.n_rows is None else source.n_rows
     schema = source.schema.insert(0, pa.field(INDEX, pa.int64(), nullable=False))
 
@@ -100,4 +100,4 @@ def _numbered(source: Source) -> tuple[Source, array[int]]:
             yield pa.RecordBatch.from_arrays([numbers, *batch.columns], schema=schema)
             row += batch.num_rows
 
-    return Source(source.name, schema, batches, source.where), array("q", range(total))
+    return DataSource(source.name, schema, batches, source.where), array("q", range(total))

@@ -35,7 +35,7 @@ _BINARY = ("parquet", "arrow", "feather")
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """Rows that can be streamed again and again.
 
     Attributes:
@@ -55,7 +55,7 @@ class Source:
     check: Callable[[], None] = lambda: None
 
 
-def open_file(path: str | Path, format: str | None = None, delimiter: str | None = None) -> Source:
+def open_file(path: str | Path, format: str | None = None, delimiter: str | None = None) -> DataSource:
     """A source over a file; the format follows from its suffix unless given.
 
     Args:
@@ -78,7 +78,7 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
     return _opened(path, lambda: _source(path, kind, delimiter), is_text=kind not in _BINARY)
 
 
-def open_texts(path: str | Path) -> Source:
+def open_texts(path: str | Path) -> DataSource:
     """A source over a CSV file whose columns are all text, for files whose types are declared elsewhere.
 
     Raises:
@@ -90,7 +90,7 @@ def open_texts(path: str | Path) -> Source:
     return _opened(path, lambda: _csv(path, ",", None, texts_only=True), is_text=True)
 
 
-def _opened(path: Path, source: Callable[[], Source], *, is_text: bool) -> Source:
+def _opened(path: Path, source: Callable[[], DataSource], *, is_text: bool) -> DataSource:
     """A source whose file is sound and does not change while it is used."""
     if is_text:
         _check_text(path)
@@ -103,7 +103,7 @@ def _opened(path: Path, source: Callable[[], Source], *, is_text: bool) -> Sourc
         raise DataError(f"{path}: {error}") from error
 
 
-def _source(path: Path, kind: str, delimiter: str | None) -> Source:
+def _source(path: Path, kind: str, delimiter: str | None) -> DataSource:
     if kind in ("csv", "tsv"):
         return _csv(path, "\t" if kind == "tsv" else ",", delimiter)
     if kind in ("jsonl", "ndjson"):
@@ -118,7 +118,7 @@ def _state_of(path: Path) -> tuple[int, int, int]:
     return told.st_ino, told.st_size, told.st_mtime_ns
 
 
-def _unchanged(source: Source, path: Path, before: tuple[int, int, int]) -> Source:
+def _unchanged(source: DataSource, path: Path, before: tuple[int, int, int]) -> DataSource:
     """A source that refuses to go on when its file is another: what was checked and what is read must be one."""
 
     def check() -> None:
@@ -134,7 +134,7 @@ def _unchanged(source: Source, path: Path, before: tuple[int, int, int]) -> Sour
     return replace(source, batches=batches, check=check)
 
 
-def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> Source:
+def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> DataSource:
     """A source over Python mappings.
 
     Raises:
@@ -147,9 +147,9 @@ def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> Sourc
     return _from_objects(name, lambda: enumerate(kept), lambda row: f"{name}[{row}]")
 
 
-def from_table(table: pa.Table, name: str = "table") -> Source:
+def from_table(table: pa.Table, name: str = "table") -> DataSource:
     """A source over an Arrow table."""
-    return Source(
+    return DataSource(
         name, table.schema, lambda: iter(table.to_batches(BATCH_ROWS)), lambda row: f"{name}[{row}]", len(table)
     )
 
@@ -229,7 +229,9 @@ def _check_utf8(path: Path) -> None:
 # Objects: JSON lines, JSON arrays, Python rows
 
 
-def _from_objects(name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str]) -> Source:
+def _from_objects(
+    name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str]
+) -> DataSource:
     guesses: dict[str, _Guess] = {}
     faults = Faults()
     lines: list[int] = []
@@ -253,7 +255,7 @@ def _from_objects(name: str, records: Callable[[], Iterable[tuple[int, Any]]], w
 
     contiguous = not lines or lines[-1] == len(lines) - 1
     numbers = None if contiguous else lines
-    return Source(name, schema, batches, lambda row: where(numbers[row] if numbers else row))
+    return DataSource(name, schema, batches, lambda row: where(numbers[row] if numbers else row))
 
 
 def _inspect(record: Any, where: str, guesses: dict[str, _Guess], faults: Faults) -> None:
@@ -414,14 +416,16 @@ _NUMBER = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2
 _BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
 
 
-def _csv(path: Path, usual: str, given: str | None, *, texts_only: bool = False) -> Source:
+def _csv(path: Path, usual: str, given: str | None, *, texts_only: bool = False) -> DataSource:
     delimiter = given or usual
     where = _csv_where(path, delimiter)
     text = mapped(path)
     records = records_in(text, delimiter)
     line, start, end = next(records, (1, 0, 0))
     where_of_header = f"{path}:{line}"
-    header = header_of(text[start:end].decode(), where_of_header, delimiter, sure=given is not None, fixed=texts_only)
+    header = header_of(
+        text[start:end].decode(), where_of_header, delimiter, declared=given is not None, fixed=texts_only
+    )
     check_quotes(text, path, delimiter)
     is_empty = next(records, None) is None  # Arrow takes a header alone for a broken file
     del text, records
@@ -443,7 +447,7 @@ def _csv(path: Path, usual: str, given: str | None, *, texts_only: bool = False)
             columns = [c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return Source(str(path), schema, batches, where)
+    return DataSource(str(path), schema, batches, where)
 
 
 def _csv_where(path: Path, delimiter: str) -> Callable[[int], str]:
@@ -494,7 +498,7 @@ def _all_match(column: pa.Array, pattern: str) -> bool:
 # Columnar files
 
 
-def _parquet(path: Path) -> Source:
+def _parquet(path: Path) -> DataSource:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -507,10 +511,10 @@ def _parquet(path: Path) -> Source:
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path}: {error}") from error
 
-    return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}", n_rows)
+    return DataSource(str(path), schema, batches, lambda row: f"{path}: row {row + 1}", n_rows)
 
 
-def _arrow(path: Path) -> Source:
+def _arrow(path: Path) -> DataSource:
     def batches() -> Iterator[pa.RecordBatch]:
         with pa.memory_map(str(path)) as file, _ipc(file) as reader:
             for batch in _ipc_batches(reader):
@@ -519,7 +523,7 @@ def _arrow(path: Path) -> Source:
 
     with pa.memory_map(str(path)) as file, _ipc(file) as reader:
         schema = reader.schema
-    return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}")
+    return DataSource(str(path), schema, batches, lambda row: f"{path}: row {row + 1}")
 
 
 def _ipc(file: pa.NativeFile) -> Any:

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError
-from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, Wire
+from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, UnitCodec
 from evaluand.engine.observation import Observer, as_machinery, machinery
-from evaluand.store.journal import SHARD_SLOTS, Lane
+from evaluand.store.journal import SHARD_SLOTS, WorkLog
 from evaluand.store.store import Store, resolve
 
 _PATIENCE = 0.5
@@ -158,7 +158,7 @@ class KeyedWork(Generic[U]):
         observer: records the files that calls open, and writes them into their lines.
     """
 
-    lane: Lane
+    lane: WorkLog
     units: Callable[[int, int], Iterator[U]]
     call: Callable[[U], Any]
     line: Callable[[U, Outcome], tuple[bytes, int]]
@@ -168,7 +168,7 @@ class KeyedWork(Generic[U]):
     gather: int = 1
     sealed: Callable[[], bool] = lambda: False
     settled: Callable[[U], bytes | None] | None = None
-    wire: Wire[U] | None = None
+    wire: UnitCodec[U] | None = None
     observer: Observer[U] | None = None
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, located, stamp_of
 from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Store
 from evaluand.store.tables import INPUTS
 
@@ -161,7 +161,7 @@ class InputCheck:
         self._changed |= self.unchanged.changed
         return bool(stale)
 
-    def void_stale(self, lane: Lane, place: int) -> None:
+    def void_stale(self, lane: WorkLog, place: int) -> None:
         """Makes units undone that were finished with inputs which have changed since.
 
         Args:
@@ -171,7 +171,7 @@ class InputCheck:
         if stale := self.stale(lane, place):
             lane.void(stale)
 
-    def stale(self, lane: Lane, place: int) -> list[int]:
+    def stale(self, lane: WorkLog, place: int) -> list[int]:
         """The slots of a lane that were finished with inputs which have changed since; as `void_stale`."""
         if self.unchanged is None or not lane.n_done:
             return []
@@ -222,7 +222,7 @@ class Inputs:
         return found
 
     @classmethod
-    def written(cls, lane: Lane, place: int) -> Inputs:
+    def written(cls, lane: WorkLog, place: int) -> Inputs:
         """Those in the lines of a lane.
 
         Args:

@@ -22,7 +22,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError, warn, with_article
 from evaluand.core.fingerprint import Identity
 from evaluand.core.provenance import provenance
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
+from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.reuse import InputCheck, Inputs, Wanted
 from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
@@ -42,9 +42,9 @@ from evaluand.evaluation.grading import (
 from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, described, ranges_of
 from evaluand.run.runner import Run
 from evaluand.store import tables
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store, begin, check_name, check_store, drafted, exists, journalled, now
-from evaluand.store.tables import FAILED, INDEX, SCORED, SKIPPED, Rows
+from evaluand.store.tables import FAILED, INDEX, SCORED, SKIPPED, TableWriter
 
 NEWEST = 3
 _SHARED = frozenset(tables.scores_schema({}).names)  # columns that no scorer has for itself
@@ -338,7 +338,7 @@ class _Job:
     ) -> None:
         self.inputs = inputs
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
-        self.lanes: list[Lane] = []
+        self.lanes: list[WorkLog] = []
         self.called = self.reused = self.kept = self.failed = 0
 
     def grade(
@@ -370,7 +370,7 @@ class _Job:
             tally,
             GATHER if quick else 1,
             self.is_sealed,
-            wire=Wire(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
+            wire=UnitCodec(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
             observer=inputs.observer,
         )
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
@@ -402,10 +402,10 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _seal_scorer(self, draft: Any, lane: Lane, name: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
+    def _seal_scorer(self, draft: Any, lane: WorkLog, name: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
-        gathered, inputs, table = Rows(schema), Inputs(), f"scores/{name}"
+        gathered, inputs, table = TableWriter(schema), Inputs(), f"scores/{name}"
         own = [(field.name, tables.is_json(field)) for field in schema if field.name not in _SHARED]
         for record, (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
             slot, digest, scores, *opened = record
@@ -428,7 +428,7 @@ class _Job:
             draft.append(f"inputs/{name}", opened_files)
         return counts, state.digest()
 
-    def _take_over(self, lane: Lane, judged: Iterable[tuple[int, list[Any]]], tally: Tally) -> None:
+    def _take_over(self, lane: WorkLog, judged: Iterable[tuple[int, list[Any]]], tally: Tally) -> None:
         """Writes down what the scorer has said before this evaluation was asked for."""
         said = iter(judged)
         index, scores = next(said, (None, []))
@@ -440,7 +440,7 @@ class _Job:
                 tally.reused += 1
         lane.refresh()
 
-    def _reuse(self, lane: Lane, work: str, tally: Tally, quick: bool, inputs: InputCheck) -> None:
+    def _reuse(self, lane: WorkLog, work: str, tally: Tally, quick: bool, inputs: InputCheck) -> None:
         """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
         found = inputs.usable("evaluations", self.store.find("evaluations", work), self.manifest["id"])
         sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far
@@ -479,7 +479,7 @@ def _found(store: Store, id: str, work: str) -> Iterator[tuple[Iterator[tuple[in
             yield _open_scores(lane), Inputs.written(lane, N_FIELDS)
 
 
-def _open_scores(lane: Lane) -> Iterator[tuple[int, bytes, list[Any]]]:
+def _open_scores(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
     """(slot, digest, journal record without slot and inputs) of every row that an open evaluation could grade."""
     for slot, digest, scores, *_ in lane.records():
         if all(row[2] != FAILED for row in scores):

@@ -20,15 +20,15 @@ import pyarrow as pa
 from orjson import Fragment
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, NotFound, message_of, with_article
-from evaluand.core.json_like import whole_text
+from evaluand.core.errors import DataError, NotFound, storable_message, with_article
+from evaluand.core.json_like import escape_surrogates
 from evaluand.data.dataset import Example
 from evaluand.engine.engine import Outcome, Policy
 from evaluand.evaluation.provider import Spending, spending
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
 from evaluand.run.responses import Response, SpanStream, place_of, usage_of
 from evaluand.run.runner import Run
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.tables import COMPLETED, FAILED, INDEX, SCORE_STATUSES, SKIPPED
 from evaluand.trace.record import Record, values_of
 
@@ -98,10 +98,10 @@ def unpacked(packed: bytes) -> Unit:
     return first
 
 
-class Source(dict[str, Any]):
+class FeedbackInput(dict[str, Any]):
     """The record of a call, the app and the example, for scorers that ask for a `source`."""
 
-    def __deepcopy__(self, memo: Any) -> Source:
+    def __deepcopy__(self, memo: Any) -> FeedbackInput:
         """Itself: made for one scorer and one row. What is taken from it may stand in other arguments too."""
         return self
 
@@ -119,10 +119,10 @@ def _known(value: Any) -> Any:
     return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
 
 
-def source_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Source:
+def source_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> FeedbackInput:
     """All there is of a row; nothing of the spans is read before it is asked for. See `record_of`."""
     record = unit.record or record_of(unit, output, app, name)
-    return Source(__record__=record, __app__=app, __example__=seen_of(unit.example))
+    return FeedbackInput(__record__=record, __app__=app, __example__=seen_of(unit.example))
 
 
 def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
@@ -254,9 +254,9 @@ class Sources:
         self._run = run
         self._units: Iterator[Unit] = iter(())
         self._unit: Unit | None = None
-        self._made: dict[int, Source] = {}  # of this unit, by response
+        self._made: dict[int, FeedbackInput] = {}  # of this unit, by response
 
-    def of(self, index: int, replication: int, number: int | None) -> Source | None:
+    def of(self, index: int, replication: int, number: int | None) -> FeedbackInput | None:
         """The source of a row and one of its responses; None where there is none. Quick in ascending order.
 
         Args:
@@ -294,7 +294,7 @@ def app_of(run: Run) -> Mapping[str, Any]:
     return known
 
 
-def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
+def batched(units: Iterator[Unit], lane: WorkLog) -> Iterator[Unit]:
     """Each unit carries the ones that follow it."""
     missing = (unit for unit in units if not lane.is_done(unit.slot))
     while chunk := list(islice(missing, GATHER)):
@@ -466,19 +466,19 @@ class Grader:
             return self._ask(unit, piece)
 
     def _raise_if_transient(self, error: BaseException) -> None:
-        if not self.scorer.cheap and self.policy.tries_again(error, 1):
+        if not self.scorer.cheap and self.policy.retries_after(error, 1):
             raise error
 
     def _raise_what_passes(self, unit: Unit, score: Score) -> None:
         """Raises the error that a score tells of, unless this was the last attempt; then the score says more."""
-        if score.error is not None and self.policy.tries_again(score.error, unit.attempts):
+        if score.error is not None and self.policy.retries_after(score.error, unit.attempts):
             raise score.error
 
     def _arguments(self, unit: Unit, piece: _Piece) -> list[Any]:
         given = [read(unit, piece) for read in self.readers]
         return given if self.scorer.cheap else [deepcopy(value) for value in given]
 
-    def _source(self, unit: Unit, piece: _Piece) -> Source:
+    def _source(self, unit: Unit, piece: _Piece) -> FeedbackInput:
         return source_of(unit, piece.output, self.app, self.name)
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:
@@ -488,7 +488,9 @@ class Grader:
             except Exception as error:  # whatever a score is made of, it costs one score
                 result = error
         place = place_of(result)
-        reason = f"scorer: {type(result).__name__}: {message_of(result)}"[:_REASON] + (f" ({place})" if place else "")
+        reason = f"scorer: {type(result).__name__}: {storable_message(result)}"[:_REASON] + (
+            f" ({place})" if place else ""
+        )
         columns = self._without_score(piece.expected)
         return [piece.number, piece.target, FAILED, reason, None, None, None, None, columns]
 
@@ -551,7 +553,7 @@ def _taken(spent: Spending | None) -> list[dict[str, Any]]:
 def _told(name: str, text: Any) -> Any:
     """A text for people as it can be written: half a character in it costs no score."""
     if isinstance(text, str) and not text.isascii():
-        return whole_text(text)
+        return escape_surrogates(text)
     _check_text(name, text)
     return text
 

@@ -23,7 +23,7 @@ import orjson
 from pydantic_core import from_json
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Doubt, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of
 from evaluand.core.fingerprint import Identity
 from evaluand.core.registry import nearest
 from evaluand.data.sources import open_texts
@@ -102,10 +102,10 @@ def read_labels(
 ) -> HumanLabels:
     """The labels in files that were filled in: CSV, or else JSON lines, with a key and any of `FIELDS`.
 
-    Rows without value and label are not labelled; where such a row has an explanation, a `Doubt` is told. Of two labels
-    that one person gave one answer the later counts. Blanks around names and labels do not count, nor does the case of
-    a label: all are spelt as `words` has it, or as it was read first. Names that differ in case are two people, and a
-    `Doubt`.
+    Rows without value and label are not labelled; where such a row has an explanation, an `EvaluandWarning` is told. Of
+    two labels that one person gave one answer the later counts. Blanks around names and labels do not count, nor does
+    the case of a label: all are spelt as `words` has it, or as it was read first. Names that differ in case are two
+    people, and an `EvaluandWarning`.
 
     Args:
         files: read in this order.
@@ -394,11 +394,13 @@ def _tell_doubts(only_explained: Sequence[str], people: Iterable[str]) -> None:
     if n := len(only_explained):
         lines = ", ".join(only_explained[:_NAMED]) + (", …" if n > _NAMED else "")
         what = "row has an explanation but" if n == 1 else "rows have an explanation but"
-        warnings.warn(f"{n:,} {what} neither value nor label, so no label: {lines}", Doubt, stacklevel=3)
+        warnings.warn(f"{n:,} {what} neither value nor label, so no label: {lines}", EvaluandWarning, stacklevel=3)
     alike: dict[str, set[str]] = {}
     for name in people:
         alike.setdefault(name.casefold(), set()).add(name)
     for names in alike.values():
         if len(names) > 1:
             told = " and ".join(map(repr, sorted(names)))
-            warnings.warn(f"{told} count as {len(names)} people; spell a name in one way", Doubt, stacklevel=3)
+            warnings.warn(
+                f"{told} count as {len(names)} people; spell a name in one way", EvaluandWarning, stacklevel=3
+            )

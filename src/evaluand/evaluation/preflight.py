@@ -30,7 +30,7 @@ def check_gradable(
         >>> check_gradable(Prediction(), data, {})
         >>> check_gradable(Prediction(type="boolean"), data, {})
         Traceback (most recent call last):
-        evaluand.core.errors.SpecError: no example can be graded: the truth is the text 'cat', not true or ...
+        evaluand.SpecError: no example can be graded: the truth is the text 'cat', not true or ...
     """
     faults = _refused(scorer, dataset, lambda example: [()])
     unread = _unread(scorer, dataset)

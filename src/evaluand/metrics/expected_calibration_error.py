@@ -20,7 +20,7 @@ from evaluand.metrics.base.class_scores import (
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH
 from evaluand.metrics.base.curves import Curve, Drawn, named
 from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Metric, State, Values, numbers, refuse, whole_of
-from evaluand.metrics.base.weighted_rows import Statistic, clusters_of
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, clusters_of
 from evaluand.metrics.stats.intervals import wilson
 
 Binning = Literal["width", "mass"]
@@ -28,7 +28,7 @@ Norm = Literal["l1", "max"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExpectedCalibrationError(OfScores, Statistic):
+class ExpectedCalibrationError(OfScores, WeightedRowsMetric):
     """The difference between mean confidence and share of right rows, over bins of rows of like confidence.
 
     Without `label`, a row is right where prediction and truth are one, and its confidence that of the prediction;

@@ -10,13 +10,13 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import Columns, State, Values, refuse_empty, whole_of
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
-from evaluand.metrics.base.weighted_rows import Statistic
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
 Top = Literal["largest", "first"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrecisionAtTopK(Statistic):
+class PrecisionAtTopK(WeightedRowsMetric):
     """What the tops of truth and prediction share, divided by k, also where there are fewer rows.
 
     It depends on the order of the rows where values are equal, with `top="first"` altogether: rows are taken in the

@@ -14,7 +14,7 @@ from evaluand.store.tables import RESPONSE_INDEX
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(Accuracy):
-    """The share of rows for which one of the first k answers is right, where a task gives several (`Alternatives`).
+    """The share of rows for which one of the first k answers is right, where a task gives several (`Candidates`).
 
     The same grades serve every k. Where the one answer is itself a ranking, take the scorer `top_k` and `accuracy`.
 

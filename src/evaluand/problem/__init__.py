@@ -9,6 +9,6 @@ All that is wrong is told at once, and nothing is scored that has a fault. The a
 """
 
 from evaluand.problem.definitions import DEFINITIONS, STANDARD, Reads, Rule, rule_of
-from evaluand.problem.judging import CriterionFault, Judgement, judge
+from evaluand.problem.judging import CriterionFault, CriterionResult, judge
 
-__all__ = ["DEFINITIONS", "STANDARD", "CriterionFault", "Judgement", "Reads", "Rule", "judge", "rule_of"]
+__all__ = ["DEFINITIONS", "STANDARD", "CriterionFault", "CriterionResult", "Reads", "Rule", "judge", "rule_of"]

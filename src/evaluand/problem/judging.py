@@ -58,7 +58,7 @@ class CriterionFault(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class CriterionResult:
     """What a criterion says of one target, or of all together.
 
     Attributes:
@@ -105,7 +105,7 @@ def judge(
     labels: Labels | None = None,
     several: bool | None = None,
     confidence_of_interval: float | None = 0.95,
-) -> list[Judgement]:
+) -> list[CriterionResult]:
     """What predictions are worth, by each criterion, for each target or for all together.
 
     Rows belong together by their index, whatever their order. An index that occurs several times has several labels, is
@@ -151,7 +151,7 @@ def judge(
         faults += case.faults(targets, reads)
     if faults:
         raise DataError(dict.fromkeys(faults))
-    found = list[Judgement]()
+    found = list[CriterionResult]()
     for number, (criterion, rule) in enumerate(zip(criteria, rules, strict=True)):
         assert rule is not None
         together = criterion.jointly or (rule.always_jointly and len(targets) > 1)
@@ -447,7 +447,7 @@ def _judged(
     labels: Labels | None,
     confidence: float | None,
     together: bool,
-) -> Judgement:
+) -> CriterionResult:
     notes = tuple(note for name in targets for note in _notes(case, rule, name))
     try:
         parameters = _parameters(case, criterion, rule, targets, labels)
@@ -465,7 +465,7 @@ def _judged(
     except SpecError as error:
         raise _Refused(None, "cannot_be_scored", str(error)) from None
     shown = confidence is not None
-    return Judgement(
+    return CriterionResult(
         criterion=criterion,
         target=None if together else targets[0],
         value=row.value,

@@ -6,7 +6,7 @@ one pass over each table. So a table of all rows costs time in proportion to the
 million cost next to nothing more than finding them.
 
     lineage_of_value(aggregation, 0).lowest(20).table()      # what a metric's value rests on, worst first
-    lineage([mine, yours]).disagreements().to_pandas()       # where two runs were graded differently
+    lineage_of_scores([mine, yours]).disagreements().to_pandas()       # where two runs were graded differently
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Aggregation, dataset_of, held_as, shards
 from evaluand.aggregation.groups import way_of
 from evaluand.aggregation.shard import Shard
-from evaluand.comparison.pairing import digests_of, matched, occurrences
+from evaluand.comparison.pairing import count_earlier, number_rows, read_digests
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Doubt, NotFound, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import values_of
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 SPREAD: Final = "spread"
 
 
-def lineage(evaluations: Evaluation | Sequence[Evaluation], scorers: str | Sequence[str] | None = None) -> Lineage:
+def lineage_of_scores(
+    evaluations: Evaluation | Sequence[Evaluation], scorers: str | Sequence[str] | None = None
+) -> Lineage:
     """The lineage of every score of one or more evaluations.
 
     Args:
@@ -56,7 +58,7 @@ def lineage(evaluations: Evaluation | Sequence[Evaluation], scorers: str | Seque
         >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
         >>> run = Runner().run(str.upper, data)
         >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
-        >>> worst = lineage(evaluation).lowest(1).table()
+        >>> worst = lineage_of_scores(evaluation).lowest(1).table()
         >>> worst.select(["input", "expected", "response", "value"]).to_pylist()
         [{'input': 'b', 'expected': 'C', 'response': '"B"', 'value': 0.0}]
     """
@@ -138,7 +140,7 @@ def _used(table: pa.Table, aggregation: Aggregation, row: Mapping[str, Any]) -> 
 
 
 class Lineage:
-    """Scores, and where each of them comes from. Make one with `lineage` or `lineage_of_value`.
+    """Scores, and where each of them comes from. Make one with `lineage_of_scores` or `lineage_of_value`.
 
     Attributes:
         evaluations: those whose scores these are, by number.
@@ -162,7 +164,7 @@ class Lineage:
     def lowest(self, n: int | None = None, *, column: str = "value") -> Lineage:
         """The scored rows by a column of numbers, the lowest first; equal ones in the order of their key.
 
-        Rows that hold NaN stand last, as with `highest`, and a `Doubt` tells how many they are.
+        Rows that hold NaN stand last, as with `highest`, and an `EvaluandWarning` tells how many they are.
 
         Args:
             n: how many at most.
@@ -322,7 +324,7 @@ class Lineage:
         values = there.scores[column].cast(pa.float64()).to_numpy()
         if unordered := int(np.isnan(values).sum()):
             told = f"{unordered:,} of {len(values):,} scored rows hold NaN in {column}, and stand last"
-            warnings.warn(told, Doubt, stacklevel=3)
+            warnings.warn(told, EvaluandWarning, stacklevel=3)
         order = np.argsort(-values if descending else values, kind="stable")[:n]
         return Lineage(self.evaluations, there.scores.take(pa.array(order)))
 
@@ -342,10 +344,10 @@ class Lineage:
         keys = [np.empty((0, 3), np.int64) for _ in sides]
         for each, indices in enumerate(sides):
             if len(indices):
-                digests = digests_of(self.evaluations[each], indices)
-                keys[each] = np.column_stack([digests, occurrences(digests)])
+                digests = read_digests(self.evaluations[each], indices)
+                keys[each] = np.column_stack([digests, count_earlier(digests)])
         example = np.empty(len(number), np.int64)
-        for each, known in enumerate(matched(keys)):
+        for each, known in enumerate(number_rows(keys)):
             mine = number == each
             example[mine] = known[np.searchsorted(sides[each], index[mine])]
         texts = [
@@ -354,7 +356,7 @@ class Lineage:
         ]
         codes = [np.asarray(text.indices).astype(np.int64) for text in texts]
         parts = [example, self._numbers("replication"), *codes, np.maximum(self._numbers(RESPONSE_INDEX), 0)]
-        return matched([np.column_stack(parts)])[0]
+        return number_rows([np.column_stack(parts)])[0]
 
     def _with_spread(self, spread: np.ndarray) -> Lineage:
         column = pa.array(spread, pa.float64(), from_pandas=True)

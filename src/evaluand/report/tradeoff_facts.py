@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.disparity import Ends
+from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.report.text import LABEL, safe
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
 from evaluand.tradeoff.front import non_dominated
@@ -170,7 +170,7 @@ class Rates:
     objective: Objective
     part: int
     names: tuple[str, ...]
-    ends: Ends
+    ends: IntervalEnds
     counted: np.ndarray | None
     of: np.ndarray
 

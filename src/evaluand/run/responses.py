@@ -24,15 +24,15 @@ import pyarrow as pa
 from orjson import Fragment
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Skipped, message_of, with_article
+from evaluand.core.errors import DataError, Skipped, storable_message, with_article
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.engine.engine import Outcome
 from evaluand.engine.reuse import Inputs
-from evaluand.run.task import Alternatives
+from evaluand.run.task import Candidates
 from evaluand.store import tables
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
-from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, Rows
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, TableWriter
 from evaluand.trace import Trace
 
 LANE = "responses"
@@ -108,9 +108,9 @@ def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, 
     """A task's output as response items in canonical text, and the number of responses."""
     if value is None:
         return None, 0
-    answers = value.values if isinstance(value, Alternatives) else (value,)
+    answers = value.values if isinstance(value, Candidates) else (value,)
     if not isinstance(answers, list | tuple):
-        raise DataError(f"Alternatives takes a list of answers, best first, not {with_article(type(answers).__name__)}")
+        raise DataError(f"Candidates takes a list of answers, best first, not {with_article(type(answers).__name__)}")
     if not items:
         return [(i, _text(answer)) for i, answer in enumerate(answers)], len(answers)
     wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
@@ -132,7 +132,7 @@ def _error(error: BaseException) -> list[Any]:
     except Exception:
         code = None
     known = isinstance(code, str | int) and not isinstance(code, bool)
-    return [type(error).__name__, message_of(error), message_of(code) if known else None, place_of(error)]
+    return [type(error).__name__, storable_message(error), storable_message(code) if known else None, place_of(error)]
 
 
 def place_of(error: BaseException) -> str | None:
@@ -253,7 +253,7 @@ def inputs_of(store: Store, id: str) -> Inputs:
         return Inputs.written(lane, N_FIELDS)
 
 
-def _lane(store: Store, manifest: Manifest) -> closing[Lane]:
+def _lane(store: Store, manifest: Manifest) -> closing[WorkLog]:
     """The lane of an open run, up to date."""
     spec = manifest["spec"]
     lane = store.lane("runs", manifest["id"], LANE, spec["examples"] * spec["replications"])
@@ -324,13 +324,13 @@ def seal(
     with drafted(store, "runs", manifest["id"]) as draft, journalled("runs", manifest["id"]):
         draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
         inputs = Inputs()
-        responses, spans = Rows(tables.RESPONSES, {"responses": _item_column}), Rows(tables.SPANS)
+        responses, spans = TableWriter(tables.RESPONSES, {"responses": _item_column}), TableWriter(tables.SPANS)
         for record in records:
-            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced, *opened = (
-                record
-            )
-            if opened:
-                inputs.add(slot, opened)
+            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record[
+                :N_FIELDS
+            ]
+            if len(record) > N_FIELDS:
+                inputs.add(slot, record[N_FIELDS:])
             index, replication = indices[slot // replications], slot % replications
             failure = error and dict(zip(tables.ERROR.names, error, strict=True))
             texts = None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
@@ -349,7 +349,7 @@ def seal(
         draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
 
 
-def _flush(draft: Draft, responses: Rows, spans: Rows) -> None:
+def _flush(draft: Draft, responses: TableWriter, spans: TableWriter) -> None:
     responses.flush(draft, "responses")
     spans.flush(draft, "spans")
 

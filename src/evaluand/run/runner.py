@@ -17,7 +17,7 @@ import pyarrow as pa
 from evaluand.core.fingerprint import Identity, explain
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, ExampleStream
-from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, Wire
+from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Observer
 from evaluand.engine.reuse import Answer, InputCheck
@@ -37,7 +37,7 @@ from evaluand.run.responses import (
     spans_of,
 )
 from evaluand.run.task import Runnable, prepare
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
 from evaluand.store.tables import FAILED
 from evaluand.trace import TaskSpan, Trace
@@ -222,7 +222,7 @@ class Runner:
         changes = explain(earlier["provenance"].get("parts", {}), identity.parts)
         return "; ".join(changes[:5])
 
-    def _planned(self, calls: Calls, last: str | None, lane: Lane | None) -> Receipt:
+    def _planned(self, calls: Calls, last: str | None, lane: WorkLog | None) -> Receipt:
         """What is to be done beside what stands in the lane of the last attempt."""
         inputs = InputCheck(self.store, calls.identity.observed)
         stale = inputs.stale(lane, N_FIELDS) if lane else ()
@@ -303,7 +303,7 @@ class _Job:
             self.tally,
             sealed=self.is_sealed,
             settled=self._skipped_line if self.calls.may_skip else None,
-            wire=Wire(packed, unpacked, self.task.close) if policy.processes else None,
+            wire=UnitCodec(packed, unpacked, self.task.close) if policy.processes else None,
             observer=self.inputs.observer,
         )
 
@@ -344,5 +344,7 @@ def _defaulted(dataset: Dataset) -> dict[str, Any]:
 def _policy(policy: Policy) -> dict[str, Any]:
     told = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
     return (
-        told | ({"rate": str(policy.pace)} if policy.pace else {}) | ({"processes": True} if policy.processes else {})
+        told
+        | ({"rate": str(policy.rate_limit)} if policy.rate_limit else {})
+        | ({"processes": True} if policy.processes else {})
     )

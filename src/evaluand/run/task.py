@@ -27,7 +27,7 @@ from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError, with
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import digest, seed_of
 from evaluand.data.dataset import Dataset
-from evaluand.engine.rate_limit import Pace
+from evaluand.engine.rate_limit import RateLimit
 from evaluand.run.types import Typed, arguments, hints, misfits, typed
 from evaluand.trace import TaskSpan, Tracer
 
@@ -62,7 +62,7 @@ class Request:
     digest: bytes
     run_seed: int
     timeout: float | None = None
-    pace: Pace | None = None
+    pace: RateLimit | None = None
 
     @property
     def seed(self) -> int:
@@ -71,7 +71,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Alternatives:
+class Candidates:
     """Several answers to one input, best first: what a task returns to give more than one response."""
 
     values: Sequence[Any]
@@ -399,17 +399,17 @@ def is_coroutine_function(function: Callable[..., Any]) -> bool:
 
 
 def may_give_several(task: Task[Any, Any]) -> bool:
-    """Whether a call may answer by `Alternatives`, as far as that can be known before: where its file names them.
+    """Whether a call may answer by `Candidates`, as far as that can be known before: where its file names them.
 
     Example:
         >>> import textwrap
-        >>> may_give_several(as_task(textwrap.dedent)), may_give_several(as_task(lambda text: Alternatives([text])))
+        >>> may_give_several(as_task(textwrap.dedent)), may_give_several(as_task(lambda text: Candidates([text])))
         (False, True)
     """
     code = task.function if isinstance(task, FunctionTask) else getattr(task, "inner", task)
     code = inspect.unwrap(code) if inspect.isfunction(code) else type(code)
     named = vars(sys.modules[code.__module__]).values() if code.__module__ in sys.modules else ()
-    return any(value is Alternatives or value is sys.modules["evaluand"] for value in named)
+    return any(value is Candidates or value is sys.modules["evaluand"] for value in named)
 
 
 class _DuckTask(Task[Any, Any]):

@@ -26,7 +26,7 @@ import orjson
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, NotFound
 from evaluand.store.catalog import Catalog
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog, SqliteLeases, is_alive
 from evaluand.store.store import KINDS, Draft, Manifest, Ref, check_name, with_seal
 
@@ -81,11 +81,11 @@ class DirectoryStore:
         self.catalog.put(stands)
         return stands
 
-    def lane(self, kind: str, id: str, name: str, slots: int | None) -> Lane:
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
         folder = self._folder(kind, id) / "journal" / _safe(name)
         with suppress(FileNotFoundError):  # where another process has sealed the artifact there is no journal
             folder.mkdir(exist_ok=True)
-        return Lane(FileLog(folder), SqliteLeases(folder / "leases.db"), slots)
+        return WorkLog(FileLog(folder), SqliteLeases(folder / "leases.db"), slots)
 
     def draft(self, kind: str, id: str) -> Draft:
         return _DirectoryDraft(self, kind, id)

@@ -88,7 +88,7 @@ class Leases(Protocol):
         """Whether another living worker holds a shard."""
 
 
-class Lane:
+class WorkLog:
     """One sequence of keyed work: an index of what is done over a log, and the leases on what is not.
 
     Args:

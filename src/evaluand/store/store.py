@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError
 from evaluand.core.identity import artifact_id, decode, digest, encode
-from evaluand.store.journal import Lane, MemoryLeases, MemoryLog, MemoryShards
+from evaluand.store.journal import MemoryLeases, MemoryLog, MemoryShards, WorkLog
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,7 @@ class Store(Protocol):
     def open(self, manifest: Manifest) -> Manifest:
         """Opens an artifact for work; one that is open already keeps its first manifest, which is returned."""
 
-    def lane(self, kind: str, id: str, name: str, slots: int | None) -> Lane:
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
         """A sequence of keyed work of an open artifact; one that grows where `slots` is None."""
 
     def draft(self, kind: str, id: str) -> Draft:
@@ -125,9 +125,9 @@ class MemoryStore:
         self._manifests.setdefault(key, encode(manifest))
         return self.manifest(*key)
 
-    def lane(self, kind: str, id: str, name: str, slots: int | None) -> Lane:
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
         log, shards = self._lanes.setdefault((kind, id, name), (MemoryLog(), MemoryShards()))
-        return Lane(log, MemoryLeases(shards), slots)
+        return WorkLog(log, MemoryLeases(shards), slots)
 
     def draft(self, kind: str, id: str) -> Draft:
         return _MemoryDraft(self, kind, id)

@@ -33,8 +33,8 @@ _HOLDERS = ("resourceSpans",), ("scopeSpans", "instrumentationLibrarySpans"), ("
 def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> list[Trace]:
     """The traces in a file: JSON documents, one after another, with or without line breaks in them.
 
-    What is no span, and a trace whose spans do not fit together, is left out with a warning (`Doubt`). Another one
-    tells how many spans stand at the top of their traces because their parents are not there.
+    What is no span, and a trace whose spans do not fit together, is left out with a warning (`EvaluandWarning`).
+    Another one tells how many spans stand at the top of their traces because their parents are not there.
 
     Raises:
         DataError: it cannot be read, or holds no spans of a known form; names the place.
@@ -57,8 +57,8 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
 
     Raises:
         DataError: there is nothing but what is left out: what is not a span of a known form, and traces whose spans do
-            not fit together. Where there is more, a warning (`Doubt`) tells of these. Another one tells how many spans
-            stand at the top of their traces because their parents are not there.
+            not fit together. Where there is more, a warning (`EvaluandWarning`) tells of these. Another one tells how
+            many spans stand at the top of their traces because their parents are not there.
 
     Example:
         >>> span = {"traceId": "0a" * 16, "spanId": "0b" * 8, "name": "ask", "startTimeUnixNano": "1000",

@@ -30,16 +30,16 @@ from evaluand.aggregation.aggregator import (
     shards,
 )
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
-from evaluand.comparison import find_evaluations
-from evaluand.comparison.comparing import declared_of, labels_of
+from evaluand.comparison.comparing import short_labels
+from evaluand.comparison.find import declared_measures, find_evaluations
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Doubt, Fault, SpecError, doubts
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, collect_warnings
 from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
-from evaluand.metrics.stats.disparity import Ends
+from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store.store import Store
 from evaluand.store.tables import INDEX
 from evaluand.tradeoff import Confidences, Tradeoff, solve
@@ -135,7 +135,7 @@ class Trade:
         return faults
 
     def points(self, evaluations: Mapping[str, Evaluation], declared: Sequence[Measure] | None = None) -> Tradeoff:
-        """The points, with their intervals, and with what is told meanwhile as a `Doubt` as their notes.
+        """The points, with their intervals, and with what is told meanwhile as an `EvaluandWarning` as their notes.
 
         Args:
             evaluations: task → its evaluation.
@@ -149,7 +149,7 @@ class Trade:
             if task not in evaluations:
                 raise SpecError(f"the task {task!r} was not run; there are: {', '.join(evaluations)}")
         chosen = {name: evaluations[name] for name in self.tasks or evaluations}
-        with doubts() as told:
+        with collect_warnings() as told:
             points = self._points(chosen, declared)
         return replace(points, notes=tuple(told))
 
@@ -195,7 +195,7 @@ def variants(store: Store, names: Sequence[str]) -> dict[str, Evaluation]:
     origins = [(each.manifest["provenance"] or {}).get("origin") or {} for each in found]
     tasks = [str(origin["task"]) for origin in origins if "task" in origin]
     if len(set(tasks)) < len(found):
-        tasks = labels_of([each.name for each in found], [each.id for each in found])
+        tasks = short_labels([each.name for each in found], [each.id for each in found])
     return dict(zip(tasks, found, strict=True))
 
 
@@ -233,7 +233,7 @@ def of_evaluations(
 ) -> Tradeoff:
     """A point for each evaluation, by what its stored scores come to; nothing has to have been summarised before.
 
-    Rows without a score are left out or not as the metric says, and told as a `Doubt`.
+    Rows without a score are left out or not as the metric says, and told as an `EvaluandWarning`.
 
     Args:
         evaluations: what each variant of a system is called → its evaluation.
@@ -242,14 +242,14 @@ def of_evaluations(
         scorer: whose scores, where an objective does not say so.
         declared: how metrics are meant, with their direction, range and other parameters; as in what the evaluations
             were summarised by if not given. A mean that was not declared goes from 0 to 1 where all its values do,
-            which is told as a `Doubt`.
+            which is told as an `EvaluandWarning`.
         system: what the points belong to.
 
     Raises:
         SpecError: there is no such scorer, metric or attribute, or it is not known what values a metric can have.
     """
     made = list(evaluations.values())
-    known = declared_of(made) if declared is None else declared
+    known = declared_measures(made) if declared is None else declared
     shared = [each for each in made[0].scorers if all(each in one.scorers for one in made)]
     asked = [
         _asked(text, shared, known, scorer, label, lambda kind, mine: _by_values(kind, mine, made, label))
@@ -269,14 +269,14 @@ def of_evaluations(
             rows = [row for _, row in come.disparities if row.target is None] if objective.disparity else whole
             if not rows:
                 raise SpecError(f"{objective.name!r} has a value for each target, and none over all: see over_targets")
-            for part, end in zip(found, Ends._fields, strict=True):
+            for part, end in zip(found, IntervalEnds._fields, strict=True):
                 part[number, place] = getattr(rows[0], end)
             if whole and whole[0].n_scored < whole[0].n:
                 told = f"{whole[0].n - whole[0].n_scored:,} of {whole[0].n:,} rows have no score"
-                warnings.warn(f"{name}: {objective.name}: {told}", Doubt, stacklevel=2)
+                warnings.warn(f"{name}: {objective.name}: {told}", EvaluandWarning, stacklevel=2)
             if math.isnan(rows[0].value):
-                warnings.warn(f"{name}: {objective.name} is undefined: {rows[0].reason}", Doubt, stacklevel=2)
-    return _of_variants(wanted, tuple(evaluations), Ends(*found), system)
+                warnings.warn(f"{name}: {objective.name} is undefined: {rows[0].reason}", EvaluandWarning, stacklevel=2)
+    return _of_variants(wanted, tuple(evaluations), IntervalEnds(*found), system)
 
 
 def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: str = "system") -> Tradeoff:
@@ -294,9 +294,9 @@ def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: 
     found = np.full((3, len(aggregation.labels), len(wanted)), np.nan)
     for place, objective in enumerate(wanted):
         for row in _rows(aggregation, objective):
-            for part, name in zip(found, Ends._fields, strict=True):
+            for part, name in zip(found, IntervalEnds._fields, strict=True):
                 part[row["evaluation"], place] = np.nan if row[name] is None else row[name]
-    return _of_variants(wanted, tuple(aggregation.labels), Ends(*found), system)
+    return _of_variants(wanted, tuple(aggregation.labels), IntervalEnds(*found), system)
 
 
 def confidences_of(
@@ -310,9 +310,9 @@ def confidences_of(
 ) -> Confidences:
     """The confidences of models that were evaluated on the same examples, for `solve`.
 
-    Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`. Rows count by the
-    weights of the dataset, unless metrics of these scores are declared and none is `weighted`. Those of a cluster
-    belong together; without clusters, replications of an example do.
+    Rows that a model gave no confidence for are left out for all models, and told as an `EvaluandWarning`. Rows count
+    by the weights of the dataset, unless metrics of these scores are declared and none is `weighted`. Those of a
+    cluster belong together; without clusters, replications of an example do.
 
     Args:
         evaluations: what each model is called → its evaluation.
@@ -341,7 +341,7 @@ def confidences_of(
     if left:
         told = "row is left out, as not every model has a confidence for it"
         told = told if left == 1 else "rows are left out, as not every model has a confidence for them"
-        warnings.warn(f"{left:,} {told}", Doubt, stacklevel=2)
+        warnings.warn(f"{left:,} {told}", EvaluandWarning, stacklevel=2)
     kept = {name: _of_keys(table.append_column(_SURE, pa.array(sure[name])), common) for name, table in tables.items()}
     first = next(iter(kept.values()))
     positive = pa.array([one == label for one in first["truth"].to_pylist()], pa.bool_())
@@ -358,14 +358,14 @@ def _weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, declare
     """Whether rows count by the weights there are: as in the metrics of the same scores; yes where there are none."""
     made = list(evaluations.values())
     chosen = scorer or next(each for each in made[0].scorers if set(made[0].columns(each)) >= _CONFIDENT)
-    measures = declared_of(made) if declared is None else declared
+    measures = declared_measures(made) if declared is None else declared
     told = {bool(getattr(one.metric, "weighted", False)) for one in measures if one.scorer == chosen}
     if len(told) > 1:
         what = f"some metrics of {chosen!r} are declared weighted and some not"
-        warnings.warn(f"{what}; the trade-off at thresholds is weighted", Doubt, stacklevel=3)
+        warnings.warn(f"{what}; the trade-off at thresholds is weighted", EvaluandWarning, stacklevel=3)
     elif told == {False}:
         what = f"the weights of the dataset are not taken, as no metric of {chosen!r} is declared weighted: true"
-        warnings.warn(what, Doubt, stacklevel=3)
+        warnings.warn(what, EvaluandWarning, stacklevel=3)
     return told != {False}
 
 
@@ -482,7 +482,7 @@ def _check_own(name: str, given: np.ndarray, predicted: Sequence[Any], label: An
         raise DataError(Fault(name, f"{what}, {told}; {how} (see howto/tradeoffs: What to record)"))
     if low >= _DOUBTFUL * len(given):
         told = "they are taken for those of the predicted class; if they are the probability of one class"
-        warnings.warn(f"{name}: {what}; {told}, {how}", Doubt, stacklevel=5)
+        warnings.warn(f"{name}: {what}; {told}, {how}", EvaluandWarning, stacklevel=5)
 
 
 def _scored(scores: pa.Array, label: str) -> np.ndarray:
@@ -505,7 +505,7 @@ def _named(label: Any) -> str:
     return label if isinstance(label, str) else encode(label).decode()
 
 
-def _of_variants(wanted: tuple[Objective, ...], names: tuple[str, ...], ends: Ends, system: str) -> Tradeoff:
+def _of_variants(wanted: tuple[Objective, ...], names: tuple[str, ...], ends: IntervalEnds, system: str) -> Tradeoff:
     """Points without thresholds."""
     n = len(names)
     thresholds, trivial = np.full(n, np.nan), np.zeros(n, bool)
@@ -583,7 +583,7 @@ def _by_default(kind: str, label: Label | None, range: tuple[float, float] | Non
     fields = {one.name for one in dataclasses.fields(registry.find("metrics", kind))}
     given = {"label": label, "range": range}
     known = {name: value for name, value in given.items() if value is not None and name in fields}
-    return registry.by_default("metrics", kind, **known)  # type: ignore[no-any-return]
+    return registry.make_default("metrics", kind, **known)  # type: ignore[no-any-return]
 
 
 def _by_values(kind: str, scorer: str, evaluations: Sequence[Evaluation], label: Label | None) -> Metric:
@@ -599,7 +599,7 @@ def _by_values(kind: str, scorer: str, evaluations: Sequence[Evaluation], label:
         told = f"the values of {scorer!r} lie from {low:g} to {high:g}, and it is not known which there can be"
         raise SpecError(f"{told}; {how}")
     told = f"{kind}({scorer}) is taken as from 0 to 1 with higher as better, as all values lie there"
-    warnings.warn(f"{told}; if it is otherwise, {how}", Doubt, stacklevel=6)
+    warnings.warn(f"{told}; if it is otherwise, {how}", EvaluandWarning, stacklevel=6)
     return _by_default(kind, label, _UNIT)
 
 

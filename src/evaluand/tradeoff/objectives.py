@@ -33,8 +33,8 @@ from evaluand.metrics.base.metric import (
     Values,
     confidence_of,
 )
-from evaluand.metrics.base.weighted_rows import Statistic
-from evaluand.metrics.stats.disparity import Ends, Kind, disparity, spread
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, spread
 from evaluand.metrics.stats.intervals import (
     Spread,
     clustered_wilson,
@@ -189,7 +189,7 @@ class Objective:
         confidence: float,
         undefined: Undefined = "nan",
         crossed: np.ndarray | None = None,
-    ) -> Ends:
+    ) -> IntervalEnds:
         """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`.
 
         Args:
@@ -203,7 +203,7 @@ class Objective:
 
     def of_model_with_interval(
         self, given: Confidences, model: str, confidence: float, undefined: Undefined = "nan"
-    ) -> Ends:
+    ) -> IntervalEnds:
         """The value of a model at all thresholds with its interval."""
         found = _of_rows(self.parts[0], given, model, given.groups(self.by), confidence, "nan")
         value = np.array(self.of_model(given, model, undefined))
@@ -231,7 +231,7 @@ class Objective:
         groups, parts = given.groups(self.by), self.parts
         if self.of_confidences:
             found = _judged(parts[0], given, model, groups, confidence)
-            values = [Ends(found.value[None], found.low[None], found.high[None])]
+            values = [IntervalEnds(found.value[None], found.low[None], found.high[None])]
             rests_on = [np.array([[told.get("rests_on", told["n"]) for told in found.data]])]
         else:
             values = [_with_ends(part, counts, confidence, crossed) for part in parts]
@@ -264,14 +264,16 @@ class Objective:
             found = np.where(zeros & ~zeros.all(axis=0), np.inf, found)
         return np.asarray(found.max(axis=0) if self.disparity == "difference" else found.min(axis=0))
 
-    def _apart(self, found: Sequence[Ends], value: np.ndarray, confidence: float, undefined: Undefined) -> Ends:
+    def _apart(
+        self, found: Sequence[IntervalEnds], value: np.ndarray, confidence: float, undefined: Undefined
+    ) -> IntervalEnds:
         """The interval that holds for whichever groups are the worst; none where a rate without rows counts as 0."""
         if self.disparity:
             _, low, high = disparity(found, self.disparity, confidence, self.parts[0].range).ends
         else:
             low, high = (end[..., 0] for end in found[0][1:])
         lacks = np.any([np.isnan(one.value).any(axis=-1) for one in found], axis=0) & (undefined == "zero")
-        return Ends(value, *(np.where(lacks, np.nan, end) for end in (low, high)))
+        return IntervalEnds(value, *(np.where(lacks, np.nan, end) for end in (low, high)))
 
 
 def written(text: Any) -> dict[str, Any]:
@@ -313,7 +315,7 @@ def objectives_of(given: str | Objective | Sequence[str | Objective]) -> tuple[O
 
 def group_rates(
     objective: Objective, counts: np.ndarray, part: int, confidence: float, crossed: np.ndarray | None = None
-) -> Ends:
+) -> IntervalEnds:
     """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
     return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence), crossed)
 
@@ -337,7 +339,9 @@ def _metric(name: str) -> Metric:
     reads = set(metric.columns)
     decided = metric.averages and reads <= {TRUTH, PREDICTION, VALUE}
     if not (
-        decided or isinstance(metric, Confusion) or (isinstance(metric, OfScores) and isinstance(metric, Statistic))
+        decided
+        or isinstance(metric, Confusion)
+        or (isinstance(metric, OfScores) and isinstance(metric, WeightedRowsMetric))
     ):
         raise SpecError(
             f"{name} is no metric of decisions between two classes; use such as accuracy, f_beta or roc_auc"
@@ -374,7 +378,9 @@ def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
     return np.asarray(found).reshape(counts.shape[:-1])
 
 
-def _with_ends(metric: Metric, counts: np.ndarray, confidence: float, crossed: np.ndarray | None = None) -> Ends:
+def _with_ends(
+    metric: Metric, counts: np.ndarray, confidence: float, crossed: np.ndarray | None = None
+) -> IntervalEnds:
     """The value of each group with its interval: of rates and means of them by Wilson's, of others what leaving out
     single rows gives.
 
@@ -389,10 +395,10 @@ def _with_ends(metric: Metric, counts: np.ndarray, confidence: float, crossed: n
     if ends is None and isinstance(metric, OfCounts):
         ends = metric.bounds_of(_of_classes(metric, unique), confidence)
     low, high = ends or _left_out(metric, unique, confidence)
-    return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
+    return IntervalEnds(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
 
 
-def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, confidence: float) -> Ends:
+def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, confidence: float) -> IntervalEnds:
     """The value of each group with the interval that the spread between clusters gives, as metrics of rows have it.
 
     A value is linearised about its counts, and so its variance is a sum of products of the counts of clusters: a rate
@@ -405,7 +411,7 @@ def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, c
         slope, share = _slope(*rate, counts), 1.0
         of = rate[1].astype(np.float64)
     elif shares is not None:
-        return Ends(value, *_of_shares(shares[0].T, shares[1].T, counts, crossed, confidence))
+        return IntervalEnds(value, *_of_shares(shares[0].T, shares[1].T, counts, crossed, confidence))
     else:
         of, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -414,7 +420,7 @@ def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, c
             share = _rests_on(metric, counts) / counts.sum(axis=-1)
     variance = np.einsum("...i,...ij,...j->...", slope, crossed, slope)
     spread = _spread(variance, of, counts, crossed, share)
-    return Ends(value, *interval_within(value, spread, metric.range, confidence))
+    return IntervalEnds(value, *interval_within(value, spread, metric.range, confidence))
 
 
 def _of_shares(
@@ -501,11 +507,11 @@ def _rests_on(metric: Metric, counts: np.ndarray) -> np.ndarray:
 
 def _of_rows(
     metric: Metric, given: Confidences, model: str, groups: Groups, confidence: float | None, undefined: Undefined
-) -> Ends:
+) -> IntervalEnds:
     """The value of each group of a metric of confidences."""
     found = _judged(metric, given, model, groups, confidence)
     value = np.nan_to_num(found.value) if undefined == "zero" and metric.kind == _A_RATE else found.value
-    return Ends(value, found.low, found.high)
+    return IntervalEnds(value, found.low, found.high)
 
 
 def _judged(metric: Metric, given: Confidences, model: str, groups: Groups, confidence: float | None) -> Values:

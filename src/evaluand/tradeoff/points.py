@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.disparity import DisparityRow
-from evaluand.core.errors import Doubt, SpecError
+from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.metrics.base.metric import confidence_of
-from evaluand.metrics.stats.disparity import Ends
+from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import listed, made, whole
 from evaluand.tradeoff.confidences import READ, Confidences, group_text
 from evaluand.tradeoff.constraints import Limit
@@ -71,7 +71,7 @@ class Tradeoff:
     trivial: np.ndarray
     system: str = "system"
     given: Confidences | None = None
-    ends: Ends | None = None
+    ends: IntervalEnds | None = None
     band: float | None = None
     apart: tuple[Mapping[str, str], ...] = ()
 
@@ -198,7 +198,7 @@ class Tradeoff:
         except IndexError:
             told = f"places of points are integers below {len(self)}, or a mask of so many"
             raise SpecError(f"{points!r} names no points; {told}") from None
-        ends = None if self.ends is None else Ends(*(part[points] for part in self.ends))
+        ends = None if self.ends is None else IntervalEnds(*(part[points] for part in self.ends))
         as_zero = None if self.as_zero is None else self.as_zero[points]
         named = ("model", "threshold", "value", "trivial")
         return replace(self, ends=ends, as_zero=as_zero, **{name: getattr(self, name)[points] for name in named})
@@ -272,20 +272,20 @@ class Tradeoff:
         """
         _check(confidence)
         given = self._rows("intervals")
-        found = [np.full(self.value.shape, np.nan) for _ in Ends._fields]
+        found = [np.full(self.value.shape, np.nan) for _ in IntervalEnds._fields]
         for number in np.unique(self.model).tolist():
             name, mine = self.models[number], np.flatnonzero(self.model == number)
             for place, objective in enumerate(self.objectives):
                 ends = self._intervals(given, name, self.threshold[mine], objective, confidence)
                 for part, end in zip(found, ends, strict=True):
                     part[mine, place] = end
-        return replace(self, ends=Ends(self.value, *found[1:]), band=None)
+        return replace(self, ends=IntervalEnds(self.value, *found[1:]), band=None)
 
     def with_bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Tradeoff:
         """With bands in the place of intervals; pictures and pages shade them. Arguments and errors: see `bands`."""
         return replace(self, ends=self.bands(confidence, replicates, seed), band=confidence)
 
-    def bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Ends:
+    def bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> IntervalEnds:
         """Bands that hold for all points of a model at once; NaN for objectives of confidences.
 
         Each point has its interval (see `with_intervals`) at the confidence that resampling tells: `simultaneous`. Of
@@ -299,7 +299,7 @@ class Tradeoff:
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         if not len(self):
-            return Ends(self.value, *found)
+            return IntervalEnds(self.value, *found)
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
         some = self._thinned(_MOST_BANDED)
         for number, drawn in some._replicated(replicates, seed).items():
@@ -309,7 +309,7 @@ class Tradeoff:
                 ends = self._intervals(given, name, self.threshold[mine], self.objectives[place], level)
                 for part, end in zip(found, ends[1:], strict=True):
                     part[mine, place] = end
-        return Ends(self.value, *found)
+        return IntervalEnds(self.value, *found)
 
     def hypervolume_interval(
         self, confidence: float = 0.95, replicates: int = HALVES, seed: int = 0
@@ -328,9 +328,9 @@ class Tradeoff:
             seed: of the draws.
 
         Returns:
-            NaN, told as a `Doubt`, where there are no points, rows are too few for two halves that both have a front,
-            or the hypervolume is the same in all halves. Points that are a front already no longer tell what it was
-            chosen from, which is told as a `Doubt` too.
+            NaN, told as an `EvaluandWarning`, where there are no points, rows are too few for two halves that both have
+            a front, or the hypervolume is the same in all halves. Points that are a front already no longer tell what
+            it was chosen from, which is told as an `EvaluandWarning` too.
 
         Raises:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
@@ -342,11 +342,11 @@ class Tradeoff:
                 raise SpecError(f"{objective.name} is no metric of decisions, so the hypervolume has no interval")
         given = self._rows("intervals")
         if not len(self):
-            warnings.warn("there are no points, so the hypervolume has no interval", Doubt, stacklevel=2)
+            warnings.warn("there are no points, so the hypervolume has no interval", EvaluandWarning, stacklevel=2)
             return math.nan, math.nan
         if self.chosen:
             told = "these points were chosen by their values on these rows, so the interval of their hypervolume is too"
-            warnings.warn(f"{told} high; ask all points for it", Doubt, stacklevel=2)
+            warnings.warn(f"{told} high; ask all points for it", EvaluandWarning, stacklevel=2)
         some = self._thinned(_MOST_RESAMPLED.get(len(self.objectives), _MOST_RESAMPLED_ELSE))
         pairs = [self._volumes(*halves) for halves in halved(given, some._tried(), self.objectives, replicates, seed)]
         chosen, tried = np.concatenate(pairs, axis=-1)
@@ -355,7 +355,7 @@ class Tradeoff:
         if math.isnan(ends[0]):
             told = "the hypervolume has no interval: rows are too few for two halves that both have a front"
             told = f"{told}, or it is the same in all halves"
-            warnings.warn(told, Doubt, stacklevel=2)
+            warnings.warn(told, EvaluandWarning, stacklevel=2)
         return ends
 
     def facts(self, objective: str, confidence: float = 0.95) -> list[DisparityRow]:
@@ -449,7 +449,7 @@ class Tradeoff:
 
         Of points that are equally good, the one that is best by the other objectives in their order; then the first.
         Points that are undefined by what is asked for, or rest on a rate without rows that counts as 0, are left out
-        and told as a `Doubt`; by the other objectives these are the worst.
+        and told as an `EvaluandWarning`; by the other objectives these are the worst.
         A pick is chosen for its value and so looks better than it is: take its value from other rows (`at`).
 
         Args:
@@ -484,7 +484,7 @@ class Tradeoff:
             nearest = "; ".join(limit.nearest(self.value[known, place], self.objectives[place]) for limit, place in of)
             raise SpecError(f"no point keeps the limits: {nearest}")
         if not known.all():
-            warnings.warn(f"{told}; they are not chosen from", Doubt, stacklevel=3)
+            warnings.warn(f"{told}; they are not chosen from", EvaluandWarning, stacklevel=3)
         among = np.flatnonzero(kept)
         loss = settled(np.where(self.unknown, np.nan, self.loss)[among])
         order = np.lexsort([loss[:, place] for place in reversed(places)])
@@ -556,12 +556,12 @@ class Tradeoff:
 
     def _intervals(
         self, given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
-    ) -> Ends:
+    ) -> IntervalEnds:
         if objective.of_confidences:
             return objective.of_model_with_interval(given, model, confidence, self.undefined)
         counted = given.counted(model, objective.by, thresholds, self.apart, crossed=True)
         found = [objective.with_interval(counts, confidence, self.undefined, crossed) for _, counts, crossed in counted]
-        return Ends(*map(np.concatenate, zip(*found, strict=True)))
+        return IntervalEnds(*map(np.concatenate, zip(*found, strict=True)))
 
     def _thinned(self, most: int) -> Tradeoff:
         """Points of each model that lie evenly among its thresholds."""

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
 
-from evaluand.apps.app import App, Recording
+from evaluand.apps.app import App, RecordingSession
 from evaluand.apps.components import Component, components_of
 from evaluand.apps.instrument import Step, ambient, begin, class_key
 from evaluand.core.errors import SpecError
@@ -78,8 +78,8 @@ class LangChainApp(App):
         return components_of(self.target, self._methods, told=_told)
 
 
-class LangChainRecording(Recording):
-    """What is recorded of runs of LangChain; see `Recording`."""
+class LangChainRecording(RecordingSession):
+    """What is recorded of runs of LangChain; see `RecordingSession`."""
 
     def __enter__(self) -> Self:
         self._before = _handler.get()

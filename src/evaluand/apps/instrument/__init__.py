@@ -32,8 +32,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from evaluand.apps.instrument.calling import MARK, Called, wrapped
 from evaluand.apps.instrument.steps import (
+    CompletedCall,
     Names,
-    Recorded,
     Recorder,
     Step,
     ambient,
@@ -52,8 +52,8 @@ F = TypeVar("F")
 
 __all__ = [
     "MARK",
+    "CompletedCall",
     "Names",
-    "Recorded",
     "Recorder",
     "Step",
     "ambient",

@@ -18,7 +18,7 @@ from evaluand.trace import UNTRACED, Span, Trace, current_span, switch
 from evaluand.trace.record import CALL
 
 
-class Recorded(NamedTuple):
+class CompletedCall(NamedTuple):
     """A call of an app that has ended.
 
     Attributes:
@@ -42,7 +42,7 @@ class Names(Protocol):
 class Recorder(Names, Protocol):
     """A recording that is open: it takes what was recorded of its app."""
 
-    def take(self, recorded: Recorded, /) -> None:
+    def take(self, recorded: CompletedCall, /) -> None:
         """Keeps a call; called in the thread where the call ended."""
 
     def miss(self, component: object, method: str, /) -> None:
@@ -316,7 +316,7 @@ class _Active:
 
     def end(self, span: Span, error: BaseException | None, gave: Any = ...) -> None:
         trace = span._trace if self.is_whole else cut(span, self.told, self.names, gave)
-        self.recorder.take(Recorded(trace, error))
+        self.recorder.take(CompletedCall(trace, error))
 
 
 def _starting(scope: _Scope, component: object, marked: bool) -> tuple[Recorder, ...]:

@@ -28,14 +28,14 @@ from evaluand.apps.recording.judge import ATTEMPTS
 from evaluand.apps.recording.live import (
     About,
     NotRecorded,
-    Recording,
+    RecordingWriter,
     Snapshot,
     about,
     check_metadata,
     check_policy,
     definitions,
 )
-from evaluand.apps.recording.stored import KIND, MODES, Recorded, Standing, found, sealed, standing
+from evaluand.apps.recording.stored import KIND, MODES, Recording, Standing, found, sealed, standing
 from evaluand.apps.recording.workers import closed, work
 
 __all__ = [
@@ -44,8 +44,8 @@ __all__ = [
     "MODES",
     "About",
     "NotRecorded",
-    "Recorded",
     "Recording",
+    "RecordingWriter",
     "Snapshot",
     "Standing",
     "about",

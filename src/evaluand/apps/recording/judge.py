@@ -23,7 +23,7 @@ from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import LocalEngine, Outcome, Policy, too_long
 from evaluand.evaluation.grading import Grader, Unit
 from evaluand.evaluation.scorer import Scorer
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Judge:
     """One feedback of a recording, and the lane in which it writes what it says."""
 
     def __init__(
-        self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any], in_time: bool = False
+        self, scorer: Scorer, lane: WorkLog, policy: Policy, app: Mapping[str, Any], in_time: bool = False
     ) -> None:
         self.lane = lane
         self._in_time = in_time
@@ -80,8 +80,8 @@ class Judge:
             attempts += 1
             value: Any = None
             error: BaseException | None = None
-            if self._policy.pace:
-                self._policy.pace.wait(threading.Event())
+            if self._policy.rate_limit:
+                self._policy.rate_limit.wait(threading.Event())
             clock = time.perf_counter()
             try:
                 value = within(limit, partial(self.ask, copy(unit))) if self._in_time else self.ask(unit)
@@ -94,7 +94,7 @@ class Judge:
             unit.attempts = attempts
             if time.perf_counter() - clock > limit:
                 value, error = None, too_long(self._policy)
-            if error is None or not self._policy.tries_again(error, attempts):
+            if error is None or not self._policy.retries_after(error, attempts):
                 break
             time.sleep(self._policy.pause(attempts, error))
         self.write(unit, Outcome(value, error, attempts, 0, 0), at_once=True)

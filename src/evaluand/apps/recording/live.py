@@ -25,7 +25,7 @@ from evaluand.apps.recording.stored import (
     MODES,
     OWN_COLUMNS,
     Lanes,
-    Recorded,
+    Recording,
     Standing,
     evaluation_of,
     name_in,
@@ -42,7 +42,7 @@ from evaluand.core.json_like import text_of
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import InlineEngine, Outcome, Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.evaluation.grading import Source, Unit, source_of, units_of
+from evaluand.evaluation.grading import FeedbackInput, Unit, source_of, units_of
 from evaluand.evaluation.scorer import Scorer, described, ranges_of
 from evaluand.run.responses import line_of
 from evaluand.run.runner import Run
@@ -117,7 +117,7 @@ _NOTHING: Final = About()
 _about: ContextVar[About | None] = ContextVar("evaluand.about", default=None)
 
 
-class Recording(Recorded):
+class RecordingWriter(Recording):
     """A recording that is being made; `begin` begins one. Leaving its `with` block ends it.
 
     Whatever goes wrong when a call is kept is a `NotRecorded` warning and never the app's business. What feedbacks call
@@ -453,7 +453,7 @@ class Recording(Recorded):
         """A record by its number, as feedbacks see it."""
         return record_in(self._unit(number), self.manifest["spec"]["app"])
 
-    def source(self, number: int) -> Source:
+    def source(self, number: int) -> FeedbackInput:
         """All that feedbacks are given of a record by its number."""
         unit, app = self._unit(number), self.manifest["spec"]["app"]
         answers = unit.response.responses
@@ -515,7 +515,7 @@ def _synced(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None
 def definitions(
     feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer, mode: str
 ) -> tuple[str, dict[str, Scorer]]:
-    """A mode and feedbacks as they are taken; see `Recording.begin`.
+    """A mode and feedbacks as they are taken; see `RecordingWriter.begin`.
 
     Raises:
         SpecError: they cannot be so.
@@ -592,8 +592,8 @@ def _text(value: Any) -> bytes:
     return orjson.dumps(value) if type(value) is Fragment else text_of(value).encode()
 
 
-_living: set[Recording] = set()  # what is to be ended with the interpreter
-_forking: weakref.WeakSet[Recording] = weakref.WeakSet()
+_living: set[RecordingWriter] = set()  # what is to be ended with the interpreter
+_forking: weakref.WeakSet[RecordingWriter] = weakref.WeakSet()
 
 
 def _end_all() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 import orjson
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import Doubt, SpecError
+from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.fingerprint import Identity
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
@@ -28,7 +28,7 @@ from evaluand.evaluation.grading import Traced, Unit, record_of
 from evaluand.evaluation.scorer import Scorer
 from evaluand.run.responses import response_of, seal
 from evaluand.run.runner import Run
-from evaluand.store.journal import Lane
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store, begin, drafted, journalled, now, resolve
 from evaluand.store.tables import INDEX
 from evaluand.trace.record import Record
@@ -94,7 +94,7 @@ def unit_of(line: bytes) -> Unit:
     record = orjson.loads(line)
     input, name, tags, metadata = record[-1]
     response = response_of(record)
-    told = {} if tags is None else {"tags": ids.restored(tags)}
+    told = {} if tags is None else {"tags": ids.restore(tags)}
     slot = response.index
     return Unit(
         slot,
@@ -102,9 +102,9 @@ def unit_of(line: bytes) -> Unit:
             slot,
             slot,
             str(slot) if name is None else name,
-            ids.restored(input),
+            ids.restore(input),
             None,
-            ids.restored(metadata),
+            ids.restore(metadata),
             None,
             None,
             told,
@@ -167,7 +167,7 @@ def standing(store: Store, id: str) -> Standing:
         return Standing(lanes.records.n_done, lanes.records.leases.busy(), feedbacks, working)
 
 
-class Recorded(Artifact):
+class Recording(Artifact):
     """A recording in a store, open or sealed."""
 
     kind = KIND
@@ -217,7 +217,7 @@ def sealed(
     policy: Policy | None = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
-) -> Recorded:
+) -> Recording:
     """A recording that has ended, as a whole: with the run of its records and the evaluation of its feedbacks.
 
     Args:
@@ -233,7 +233,7 @@ def sealed(
     with _alone(store, id):
         manifest = store.manifest(KIND, id)
         if "digest" in manifest:
-            return Recorded(store, id)
+            return Recording(store, id)
         with closing(Lanes.of(store, manifest)) as lanes:
             if lanes.records.leases.busy():
                 raise SpecError(f"recording {id} is still being recorded; close it when its app has ended")
@@ -243,7 +243,7 @@ def sealed(
             if run is not None and evaluated and scorers:
                 evaluation = evaluation_of(store, manifest, run, scorers, lanes, policy, engine, progress)
             _seal(store, manifest, run, evaluation)
-    return Recorded(store, id)
+    return Recording(store, id)
 
 
 def policy_of(manifest: Manifest, concurrency: int | None = None) -> Policy:
@@ -261,7 +261,7 @@ def counts_of(run: Run | None) -> dict[str, int]:
     return dict(run.counts) if run else {}
 
 
-def run_of(store: Store, manifest: Manifest, records: Lane) -> Run:
+def run_of(store: Store, manifest: Manifest, records: WorkLog) -> Run:
     """The run of the records that were read: found, or made by the ordinary seal."""
     id, spec, name = manifest["id"], manifest["spec"], manifest["name"]
     dataset = _dataset(id, records, name).save(store)
@@ -302,7 +302,7 @@ def evaluation_of(
     """The evaluation of a run of records, which takes over what stands in the lanes.
 
     It is filed under what the feedbacks were when the recording was opened. Where one has become another since, nobody
-    knows which of them has said what, so that is unpinned, and a `Doubt` is told.
+    knows which of them has said what, so that is unpinned, and an `EvaluandWarning` is told.
     """
     judged = {name: _judgements(manifest["id"], lane) for name, lane in lanes.judged.items() if name in scorers}
     changed = _changed(manifest, {name: scorers[name] for name in judged if lanes.judged[name].n_done})
@@ -318,7 +318,7 @@ def evaluation_of(
         warnings.warn(
             f"feedback {name!r} is not what it was when the recording was opened: its values may not be of one kind; "
             "ask it anew about the run, or where what changes is of no account give the feedback a version",
-            Doubt,
+            EvaluandWarning,
             stacklevel=3,
         )
     return made
@@ -334,14 +334,14 @@ def _changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str, Ide
 _CHANGED: Final = ("it is not what it was when its recording was opened",)
 
 
-def _judgements(id: str, lane: Lane) -> Iterator[tuple[int, list[Any]]]:
+def _judgements(id: str, lane: WorkLog) -> Iterator[tuple[int, list[Any]]]:
     """What stands in a lane; only reading it is to say that the journal is damaged, not what is done with it."""
     with journalled(KIND, id):
         for slot, _, scores in lane.records():
             yield slot, scores
 
 
-def _dataset(recording: str, records: Lane, name: str | None) -> Dataset:
+def _dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
     """The inputs of records with what is known of them; what is unknown of some is null there."""
     with journalled(KIND, recording):
         told = [(record[0], *record[-1]) for record in records.records()]
@@ -350,8 +350,8 @@ def _dataset(recording: str, records: Lane, name: str | None) -> Dataset:
     tagged = any(tags is not None for *_, tags, _ in told)
     rows = []
     for (slot, input, _, tags, metadata), id in zip(told, names, strict=True):
-        row = {INDEX: slot, "input": ids.restored(input)} | dict.fromkeys(attributes)
-        row |= ids.restored(metadata) | ({"tags": ids.restored(tags)} if tagged else {})
+        row = {INDEX: slot, "input": ids.restore(input)} | dict.fromkeys(attributes)
+        row |= ids.restore(metadata) | ({"tags": ids.restore(tags)} if tagged else {})
         rows.append(row | ({"id": id} if id is not None else {}))
     roles: dict[str, Any] = {"input": "input", "attributes": attributes, "metadata": ["tags"] if tagged else []}
     return Dataset.from_rows(rows, name=name, **roles)

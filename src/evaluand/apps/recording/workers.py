@@ -13,7 +13,7 @@ from typing import Any
 
 from evaluand.apps.recording.feedback_import import Absent, all_loaded, loaded
 from evaluand.apps.recording.judge import Worker
-from evaluand.apps.recording.stored import KIND, Lanes, Recorded, found, policy_of, sealed, standing
+from evaluand.apps.recording.stored import KIND, Lanes, Recording, found, policy_of, sealed, standing
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress, Tally
@@ -34,7 +34,7 @@ def work(
     policy: Policy | None = None,
     follow: bool = False,
     progress: Progress | None = None,
-) -> Recorded:
+) -> Recording:
     """Judges what is missing of a deferred recording, and seals it when its app has ended and nothing is missing.
 
     Any number of processes may do so at the same time, and any of them may die: what it was at is done by another.
@@ -57,7 +57,7 @@ def work(
         EngineError: workers end again and again without having done anything.
     """
     id = found(store, recording)
-    made = Recorded(store, id)
+    made = Recording(store, id)
     if made.is_sealed:
         return made
     if made.mode != "deferred":
@@ -76,7 +76,7 @@ def work(
         else:
             complete = Worker(store, id, scorers, policy, attempts, follow=follow).perform()
             _count(lanes, tally)
-    return sealed(store, id, scorers, policy=policy) if complete else Recorded(store, id)
+    return sealed(store, id, scorers, policy=policy) if complete else Recording(store, id)
 
 
 def closed(
@@ -87,7 +87,7 @@ def closed(
     policy: Policy | None = None,
     progress: Progress | None = None,
     give_up: bool = False,
-) -> Recorded:
+) -> Recording:
     """A recording whose app has died, sealed with all that was recorded.
 
     Its feedbacks are imported, and do what is missing. One that cannot be imported, or is not what it was, keeps what
@@ -106,7 +106,7 @@ def closed(
         SpecError: its app still records; or it is deferred and a feedback cannot be imported, or is not what it was.
     """
     id = found(store, recording)
-    made = Recorded(store, id)
+    made = Recording(store, id)
     if made.is_sealed:
         return made
     if standing(store, id).recording:
@@ -122,7 +122,7 @@ def closed(
     return sealed(store, id, scorers, evaluated=made.mode != "none", policy=policy, progress=progress)
 
 
-def _loaded(made: Recorded, called: str, allow: Sequence[str]) -> dict[str, Scorer]:
+def _loaded(made: Recording, called: str, allow: Sequence[str]) -> dict[str, Scorer]:
     """The feedbacks of a recording; where one cannot be had, with what can be done."""
     try:
         return all_loaded(made.manifest, allow=allow)
@@ -134,7 +134,7 @@ def _loaded(made: Recorded, called: str, allow: Sequence[str]) -> dict[str, Scor
         raise refused from None
 
 
-def _same(recording: Recorded, feedbacks: Mapping[str, Scorer]) -> dict[str, Scorer]:
+def _same(recording: Recording, feedbacks: Mapping[str, Scorer]) -> dict[str, Scorer]:
     """Feedbacks that are those of a recording."""
     asked = recording.manifest["spec"]["feedbacks"]
     for name in asked:

@@ -22,7 +22,7 @@ FILES_KEPT = 256
 
 
 @dataclass
-class Source:
+class SourceFile:
     """A parsed file, with the code objects it compiles to."""
 
     text: bytes
@@ -60,9 +60,9 @@ class Sources:
     """The source files met in one traversal, each as it was when first met."""
 
     def __init__(self) -> None:
-        self._sources: dict[str, Source | None] = {}
+        self._sources: dict[str, SourceFile | None] = {}
 
-    def of(self, file: str | None, namespace: Namespace) -> Source | None:
+    def of(self, file: str | None, namespace: Namespace) -> SourceFile | None:
         """The source of a module; None where there is none, or none that compiles."""
         if file is None:
             return None
@@ -76,10 +76,10 @@ class Sources:
         return source.function(function.__code__) if source else None
 
 
-_known: dict[str, Source | None] = {}
+_known: dict[str, SourceFile | None] = {}
 
 
-def _read(file: str, namespace: Namespace) -> Source | None:
+def _read(file: str, namespace: Namespace) -> SourceFile | None:
     """A file's source as it is now; parsed anew only when its text is another."""
     try:
         text = pathlib.Path(file).read_bytes()
@@ -94,7 +94,7 @@ def _read(file: str, namespace: Namespace) -> Source | None:
     return source
 
 
-def _parse(text: bytes, file: str) -> Source | None:
+def _parse(text: bytes, file: str) -> SourceFile | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -102,14 +102,14 @@ def _parse(text: bytes, file: str) -> Source | None:
             compiled = compile(tree, file, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError):
             return None
-    source = Source(text, tree)
+    source = SourceFile(text, tree)
     for code in nested(compiled):
         source.codes.setdefault(code.co_qualname, []).append(code)
     _index(tree, source)
     return source
 
 
-def _index(tree: ast.Module, source: Source) -> None:
+def _index(tree: ast.Module, source: SourceFile) -> None:
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]
     while waiting:
         node, prefix = waiting.pop()

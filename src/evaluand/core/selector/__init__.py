@@ -165,7 +165,7 @@ class Selector:
             ['a', 'b', 'c']
             >>> Selector("calls[0].args.q").select({"calls": [{"args": {"query": 1}}]})
             Traceback (most recent call last):
-            evaluand.core.errors.DataError: calls[0].args.q: calls[0].args has no 'q' (did you mean 'query'?)
+            evaluand.DataError: calls[0].args.q: calls[0].args has no 'q' (did you mean 'query'?)
         """
         return self._told(value, self._demands)
 
@@ -183,7 +183,7 @@ class Selector:
             []
             >>> Selector("calls.txt").require({"calls": [{"text": 1}, {"text": 2}]})
             Traceback (most recent call last):
-            evaluand.core.errors.DataError: calls.txt: calls is a list of 2 without 'txt' (did you mean 'text'?)
+            evaluand.DataError: calls.txt: calls is a list of 2 without 'txt' (did you mean 'text'?)
         """
         return self._told(value, self._requirements)
 

@@ -28,8 +28,8 @@ from evaluand.data.schema.kinds import (
     Array,
     Field,
     Map,
-    Record,
     Scalar,
+    StructType,
     Type,
     check_shapes,
     json_value,
@@ -131,7 +131,7 @@ def _after(doc: str) -> str:
 # Writing
 
 
-def write_arrow(record: Record, *, dyff: bool = False) -> pa.Schema:
+def write_arrow(record: StructType, *, dyff: bool = False) -> pa.Schema:
     """The Arrow schema of a record, in the plain way or in Dyff's."""
     writer = _Writer(dyff, implied=dyff and _implies(record))
     told = {} if writer.implied else _named(record)
@@ -143,12 +143,12 @@ def arrow_type(given: Type, *, dyff: bool = False) -> pa.DataType:
     return _Writer(dyff, implied=dyff).type(given)
 
 
-def _implies(record: Record) -> bool:
+def _implies(record: StructType) -> bool:
     return any(each.name == keys.INDEX and each.doc == keys.INDEX_FIELD.doc for each in record.fields)
 
 
 def _named(given: Any) -> dict[str, Any]:
-    if not isinstance(given, Record):
+    if not isinstance(given, StructType):
         return {}
     return {word: value for word, value in (("title", given.title), ("description", given.doc)) if value}
 
@@ -165,7 +165,7 @@ class _Writer:
     def type(self, given: Type, known: bool = False) -> pa.DataType:
         if isinstance(given, Scalar):
             return _scalar_type(given)
-        if isinstance(given, Record):
+        if isinstance(given, StructType):
             return pa.struct([self.field(each) for each in given.fields])
         if isinstance(given, Map):
             return pa.map_(pa.string(), self._marked("value", given.value, given.nullable, known, given.nullable, {}))
@@ -197,7 +197,7 @@ def _limits(given: Type) -> dict[str, Any]:
         for word in ("x-digits", "x-places", *(("x-min-bytes", "x-max-bytes") if _fixed_bytes(given) else ())):
             told.pop(word, None)
         return told
-    if isinstance(given, Record) or (isinstance(given, Array) and given.fixed):
+    if isinstance(given, StructType) or (isinstance(given, Array) and given.fixed):
         return {}
     words = ("minItems", "maxItems") if isinstance(given, Array) else ("minProperties", "maxProperties")
     lengths = zip(words, (given.min_length, given.max_length), strict=True)
@@ -218,7 +218,7 @@ def _fixed_bytes(given: Scalar) -> bool:
 # Reading
 
 
-def read_arrow(schema: pa.Schema) -> Record:
+def read_arrow(schema: pa.Schema) -> StructType:
     """The record that an Arrow schema describes.
 
     Raises:
@@ -232,7 +232,7 @@ def read_arrow(schema: pa.Schema) -> Record:
     if reader.faults:
         raise SpecError("\n".join(reader.faults))
     told = _more(schema.metadata)
-    return Record(fields, told.get("title", ""), told.get("description", ""))
+    return StructType(fields, told.get("title", ""), told.get("description", ""))
 
 
 class _Reader:
@@ -259,7 +259,7 @@ class _Reader:
             if not kind.num_fields:
                 self.faults.append(f"{path}: {kind}: has no fields")
             fields = tuple(self.field(kind.field(i), f"{path}.") for i in range(kind.num_fields))
-            return Record(fields, told.get("title", ""), told.get("description", ""))
+            return StructType(fields, told.get("title", ""), told.get("description", ""))
         if pa.types.is_map(kind):
             value = kind.item_field
             if not (pa.types.is_string(kind.key_type) or pa.types.is_large_string(kind.key_type)):

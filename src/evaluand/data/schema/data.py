@@ -23,7 +23,7 @@ from evaluand.data.schema.arrow import (
 from evaluand.data.schema.declared import TOO_DEEP, check_declared
 from evaluand.data.schema.faults import Faults, SchemaError
 from evaluand.data.schema.json_schema import read_json_schema, write_json_schema
-from evaluand.data.schema.kinds import Record
+from evaluand.data.schema.kinds import StructType
 from evaluand.data.schema.models import Model, read_annotation, read_model, write_model
 from evaluand.data.schema.rows import check_rows
 from evaluand.store.tables import RESPONSE_INDEX
@@ -45,7 +45,7 @@ class Schema:
         "is missing (there is 'txet')"
     """
 
-    def __init__(self, record: Record, kind: str = "") -> None:
+    def __init__(self, record: StructType, kind: str = "") -> None:
         self.record, self.kind = record, kind
 
     @classmethod
@@ -153,7 +153,7 @@ class Schema:
         return f"Schema({fields})"
 
 
-def _declared(read: Callable[[Any], Record], given: Any, name: str) -> Record:
+def _declared(read: Callable[[Any], StructType], given: Any, name: str) -> StructType:
     try:
         record = read(given)
     except RecursionError:
@@ -265,7 +265,7 @@ class DyffDataSchema(_Stored):
             parts.append(record.fields)
         if twice:
             raise SpecError("\n".join(twice))
-        return Schema(Record(tuple(field for part in reversed(parts) for field in part), "Product"))
+        return Schema(StructType(tuple(field for part in reversed(parts) for field in part), "Product"))
 
 
 def _name_of(component: str | Mapping[str, Any], number: int) -> str:
@@ -317,12 +317,12 @@ class DataSchema(_Stored):
         return cls._of(_output_record(Schema.of(schema).record), schema)
 
     @classmethod
-    def _of(cls, record: Record, source: Any) -> DataSchema:
+    def _of(cls, record: StructType, source: Any) -> DataSchema:
         arrow = encode_schema(write_arrow(record, dyff=True))
         return cls(arrowSchema=arrow, dyffSchema=_product(source), jsonSchema=write_json_schema(record))
 
     @classmethod
-    def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[Record], Record]) -> DataSchema:
+    def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[StructType], StructType]) -> DataSchema:
         """An Arrow schema stays as it was given; what only Arrow has is in no JSON Schema."""
         keys.check_names(field_names(own), "the Arrow schema")
         twice = named_twice(own)
@@ -352,10 +352,10 @@ class DataSchema(_Stored):
             if (
                 each.name == keys.RESPONSES
                 and isinstance(each.type, kinds.Array)
-                and isinstance(each.type.item, Record)
+                and isinstance(each.type.item, StructType)
             ):
                 item = each.type.item
-                return Schema(Record(tuple(_without(item, keys.RESPONSE_INDEX_FIELD)), item.title))
+                return Schema(StructType(tuple(_without(item, keys.RESPONSE_INDEX_FIELD)), item.title))
         raise SpecError(f"a schema of outputs has a list {keys.RESPONSES!r}; make one with make_output_schema")
 
 
@@ -397,23 +397,23 @@ def _with(schema: pa.Schema, key: str) -> pa.Schema:
     return pa.schema([pa.field(key, pa.int64()), *(each for each in schema if each.name != key)], schema.metadata)
 
 
-def _input_record(record: Record) -> Record:
+def _input_record(record: StructType) -> StructType:
     _check_names(record, record.title or "the schema")
-    return Record((keys.INDEX_FIELD, *_without(record, keys.INDEX_FIELD)), f"{record.title}Item")
+    return StructType((keys.INDEX_FIELD, *_without(record, keys.INDEX_FIELD)), f"{record.title}Item")
 
 
-def _output_record(record: Record) -> Record:
+def _output_record(record: StructType) -> StructType:
     _check_names(record, record.title or "the schema")
     own = _without(record, keys.RESPONSE_INDEX_FIELD)
-    item = Record((keys.RESPONSE_INDEX_FIELD, *own), f"{record.title}ResponseItem")
-    return Record((keys.INDEX_FIELD, keys.REPLICATION_FIELD, keys.responses_field(item)), "Response")
+    item = StructType((keys.RESPONSE_INDEX_FIELD, *own), f"{record.title}ResponseItem")
+    return StructType((keys.INDEX_FIELD, keys.REPLICATION_FIELD, keys.responses_field(item)), "Response")
 
 
-def _check_names(record: Record, where: str) -> None:
+def _check_names(record: StructType, where: str) -> None:
     keys.check_names(field_names(write_arrow(record)), where)
 
 
-def _without(record: Record, key: kinds.Field) -> list[kinds.Field]:
+def _without(record: StructType, key: kinds.Field) -> list[kinds.Field]:
     """The fields of a record but the key, which it may only have in its own type."""
     for field in record.fields:
         if field.name == key.name and arrow_type(field.type) != arrow_type(key.type):

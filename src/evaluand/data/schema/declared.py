@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from evaluand.core.errors import SpecError
-from evaluand.data.schema.kinds import BOUNDS, MISSING, Array, Field, Map, Record, Scalar, Type
+from evaluand.data.schema.kinds import BOUNDS, MISSING, Array, Field, Map, Scalar, StructType, Type
 from evaluand.data.schema.limits import shown
 from evaluand.data.schema.rows import check_rows
 
@@ -24,7 +24,7 @@ MAX_FIXED: Final = 2**20
 TOO_DEEP: Final = f"is more than {MAX_DEPTH} levels deep; make it flatter"
 
 
-def check_declared(record: Record, name: str) -> None:
+def check_declared(record: StructType, name: str) -> None:
     """Refuses what a record declares that its own types do not hold.
 
     Args:
@@ -42,7 +42,7 @@ def check_declared(record: Record, name: str) -> None:
         raise SpecError("\n".join(faults))
 
 
-def _fields(record: Record, path: str, depth: int) -> Iterator[tuple[str, Field | Type]]:
+def _fields(record: StructType, path: str, depth: int) -> Iterator[tuple[str, Field | Type]]:
     """Each field and each type, with its path."""
     for each in record.fields:
         inner = f"{path}.{each.name}" if path else each.name
@@ -53,7 +53,7 @@ def _fields(record: Record, path: str, depth: int) -> Iterator[tuple[str, Field 
 def _types(given: Type, path: str, depth: int) -> Iterator[tuple[str, Field | Type]]:
     if depth > MAX_DEPTH:
         raise SpecError(f"{path}: {TOO_DEEP}")
-    if isinstance(given, Record):
+    if isinstance(given, StructType):
         yield from _fields(given, path, depth)
         return
     yield path, given
@@ -70,7 +70,7 @@ def _faults(given: Field | Type) -> Iterator[str]:
         yield from _length_faults(given)
     elif isinstance(given, Field) and given.default is not MISSING:
         plain = Field("default", given.type, given.nullable)
-        for fault in check_rows(Record((plain,)), [{"default": given.default}])[1]:
+        for fault in check_rows(StructType((plain,)), [{"default": given.default}])[1]:
             yield f"the {fault.path}: {fault.message}"
 
 
@@ -117,5 +117,5 @@ def _length_faults(given: Scalar | Array | Map) -> Iterator[str]:
 
 def _held(given: Scalar, values: Sequence[Any], name: str) -> Iterator[str]:
     if values:
-        for fault in check_rows(Record((Field("value", given),)), [{"value": value} for value in values])[1]:
+        for fault in check_rows(StructType((Field("value", given),)), [{"value": value} for value in values])[1]:
             yield f"{name}: {fault.message}"

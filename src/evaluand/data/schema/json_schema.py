@@ -22,8 +22,8 @@ from evaluand.data.schema.kinds import (
     Array,
     Field,
     Map,
-    Record,
     Scalar,
+    StructType,
     Type,
     check_shapes,
     json_value,
@@ -39,7 +39,7 @@ _ANNOTATIONS: Final = {
 _REF = ("#/$defs/", "#/definitions/")
 
 
-def write_json_schema(record: Record, title: str = "") -> dict[str, Any]:
+def write_json_schema(record: StructType, title: str = "") -> dict[str, Any]:
     """The JSON Schema of a record."""
     writer = _Writer()
     made = writer.record(record, title or record.title)
@@ -50,7 +50,7 @@ class _Writer:
     def __init__(self) -> None:
         self.defs: dict[str, Any] = {}
 
-    def record(self, given: Record, title: str) -> dict[str, Any]:
+    def record(self, given: StructType, title: str) -> dict[str, Any]:
         made: dict[str, Any] = {"additionalProperties": False}
         if given.doc:
             made["description"] = given.doc
@@ -73,7 +73,7 @@ class _Writer:
     def _type(self, given: Type, name: str) -> dict[str, Any]:
         if isinstance(given, Scalar):
             return _scalar(given)
-        if isinstance(given, Record):
+        if isinstance(given, StructType):
             return {"$ref": f"#/$defs/{self._defined(given, given.title or name.title().replace('_', ''))}"}
         if isinstance(given, Map):
             value = self._nullable(given.value, given.nullable, name)
@@ -81,7 +81,7 @@ class _Writer:
         item = self._nullable(given.item, given.nullable, name)
         return {"type": "array", "items": item} | _lengths(given, "minItems", "maxItems")
 
-    def _defined(self, given: Record, title: str) -> str:
+    def _defined(self, given: StructType, title: str) -> str:
         """The name under which a record is defined: another number for another record of the same title."""
         made, title = self.record(given, title), re.sub(r"[^\w.-]", "_", title)
         name, number = title, 1
@@ -103,7 +103,7 @@ def _lengths(given: Array | Map, least: str, most: str) -> dict[str, int]:
     return {word: length for word, length in lengths.items() if length is not None}
 
 
-def read_json_schema(schema: Mapping[str, Any]) -> Record:
+def read_json_schema(schema: Mapping[str, Any]) -> StructType:
     """The record that a JSON Schema describes.
 
     Raises:
@@ -113,7 +113,7 @@ def read_json_schema(schema: Mapping[str, Any]) -> Record:
     made, nullable = reader.type(schema, "$", ())
     if reader.faults:
         raise SpecError("\n".join(reader.faults))
-    if not isinstance(made, Record) or nullable:
+    if not isinstance(made, StructType) or nullable:
         raise SpecError("$: a schema of rows is an object with properties")
     return made
 
@@ -211,7 +211,7 @@ class _Reader:
             if name not in given["properties"]:
                 return self._refused(path, f"requires {name!r}, which is none of its properties")[0]
         fields = (self._field(name, part, name in required, path, above) for name, part in given["properties"].items())
-        return Record(tuple(fields), str(given.get("title", "")), str(given.get("description", "")))
+        return StructType(tuple(fields), str(given.get("title", "")), str(given.get("description", "")))
 
     def _field(self, name: str, given: Any, required: bool, path: str, above: tuple[str, ...]) -> Field:
         made, nullable = self.type(given, f"{path}.{name}", above)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from evaluand.core.errors import SpecError
-from evaluand.data.schema.kinds import RANGES, Array, Field, Record, Scalar
+from evaluand.data.schema.kinds import RANGES, Array, Field, Scalar, StructType
 from evaluand.store.tables import RESPONSE_INDEX
 
 INDEX: Final = "_index_"
@@ -33,7 +33,7 @@ RESPONSE_INDEX_FIELD: Final = Field(
 )
 
 
-def responses_field(item: Record) -> Field:
+def responses_field(item: StructType) -> Field:
     """The list of responses, each of which is an `item`."""
     return Field(RESPONSES, Array(item), doc="Inference responses")
 
@@ -48,7 +48,7 @@ def is_reserved(name: str) -> bool:
     return bool(_RESERVED.fullmatch(name))
 
 
-def identifies(record: Record) -> bool:
+def identifies(record: StructType) -> bool:
     """Whether `_index_` alone tells the rows apart: in a dataset, but not in what is made of it, where an example has a
     row for each replication or response.
     """

@@ -283,7 +283,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Record:
+class StructType:
     """An object with named fields; the title is what its class is called, `doc` what it says of itself."""
 
     fields: tuple[Field, ...]
@@ -295,7 +295,7 @@ class Record:
         return [each.name for each in self.fields]
 
 
-Type = Scalar | Array | Map | Record
+Type = Scalar | Array | Map | StructType
 
 BOUNDS: Final = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of")
 _BOUNDS = {

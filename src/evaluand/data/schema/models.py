@@ -30,8 +30,8 @@ from evaluand.data.schema.kinds import (
     Array,
     Field,
     Map,
-    Record,
     Scalar,
+    StructType,
     Type,
     check_decimal,
     is_number,
@@ -44,7 +44,7 @@ from evaluand.data.schema.stored import SIZED, Json, SchemaModel, Stored
 Model = type[BaseModel]
 
 
-def read_model(model: Model) -> Record:
+def read_model(model: Model) -> StructType:
     """The record that a pydantic model describes.
 
     Raises:
@@ -70,7 +70,7 @@ def read_annotation(annotation: Any) -> tuple[Type, bool]:
     return made
 
 
-def write_model(record: Record, name: str = "") -> Model:
+def write_model(record: StructType, name: str = "") -> Model:
     """A pydantic model of a record."""
     fields: dict[str, Any] = {}
     for number, each in enumerate(record.fields):
@@ -119,13 +119,13 @@ class _Reader:
     def __init__(self) -> None:
         self.faults: list[str] = []
 
-    def record(self, model: Model, path: str, above: tuple[Model, ...]) -> Record:
+    def record(self, model: Model, path: str, above: tuple[Model, ...]) -> StructType:
         if model in above:
             self._refuse(path, model.__name__, "contains itself")
-            return Record(())
+            return StructType(())
         if issubclass(model, RootModel):
             self._refuse(path, model.__name__, "is a root model and has no named fields")
-            return Record(())
+            return StructType(())
         if not model.model_fields:
             self._refuse(path, model.__name__, "has no fields")
         if not model.__pydantic_complete__:
@@ -136,7 +136,7 @@ class _Reader:
         names = [each.name for each in read]
         for name in sorted({name for name in names if names.count(name) > 1}):
             self._refuse(f"{path}.{name}", name, "is the name of two fields")
-        return Record(tuple(read), model.__name__, _docstring(model))
+        return StructType(tuple(read), model.__name__, _docstring(model))
 
     def read(self, annotation: Any, limits: Iterable[Any], path: str, above: tuple[Model, ...]) -> tuple[Type, bool]:
         """The type of an annotation under limits, and whether it may be null."""
@@ -409,7 +409,7 @@ def _annotation(given: Type, nullable: bool, name: str) -> Any:
 def _inner(given: Type, name: str) -> Any:
     if isinstance(given, Scalar):
         return _scalar(given, name)
-    if isinstance(given, Record):
+    if isinstance(given, StructType):
         return write_model(given, given.title or name)
     limits = {key: value for key in ("min_length", "max_length") if (value := getattr(given, key)) is not None}
     if isinstance(given, Array):

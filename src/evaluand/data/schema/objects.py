@@ -32,8 +32,8 @@ from evaluand.data.schema.kinds import (
     Array,
     Field,
     Map,
-    Record,
     Scalar,
+    StructType,
     Type,
     Unheld,
     json_value,
@@ -43,7 +43,7 @@ from evaluand.data.schema.limits import SHOWN, check_limits, check_sizes, from_e
 
 
 def of_objects(
-    record: Record, data: Iterable[Any], counts: Counter[tuple[str, str]], *, json: bool, most: int | None = None
+    record: StructType, data: Iterable[Any], counts: Counter[tuple[str, str]], *, json: bool, most: int | None = None
 ) -> Iterator[tuple[list[pa.Array], Found]]:
     """The columns of rows, some rows at a time, and what is wrong with them; with faults, the columns are of no use."""
     fields, first, iterator = list(write_arrow(record)), 0, iter(data)
@@ -78,7 +78,7 @@ class _Builder:
     def __init__(self, found: Found, json: bool) -> None:
         self.found, self.json = found, json
 
-    def record(self, record: Record, values: list[Any], place: Place, fields: list[pa.Field]) -> pa.StructArray:
+    def record(self, record: StructType, values: list[Any], place: Place, fields: list[pa.Field]) -> pa.StructArray:
         names, held, mask = record.names, None, None
         if set(map(type, values)) <= {dict} and sum(map(len, values)) == len(names) * len(values):
             with suppress(KeyError):
@@ -91,7 +91,7 @@ class _Builder:
         ]
         return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
 
-    def _uneven(self, record: Record, values: list[Any], place: Place) -> tuple[list[list[Any]], pa.Array]:
+    def _uneven(self, record: StructType, values: list[Any], place: Place) -> tuple[list[list[Any]], pa.Array]:
         """The columns of values that are not all objects with just the fields of the record."""
         values, _ = self._as(values, place, Mapping, dict, "an object")
         known = set(record.names)
@@ -111,13 +111,13 @@ class _Builder:
             self.found.add_all(place, nulls, "null", lambda _: "is null")
         if isinstance(given, Scalar):
             return self._scalar(given, values, types, place, arrow)
-        if isinstance(given, Record):
+        if isinstance(given, StructType):
             return self.record(given, values, place, [arrow.field(i) for i in range(arrow.num_fields)])
         if isinstance(given, Map):
             return self._map(given, values, types, place, arrow)
         return self._list(given, values, types, place, arrow)
 
-    def _names(self, record: Record, values: list[Any], place: Place) -> None:
+    def _names(self, record: StructType, values: list[Any], place: Place) -> None:
         known, required = set(record.names), [each.name for each in record.fields if each.required]
         for at, value in enumerate(values):
             if type(value) is dict:

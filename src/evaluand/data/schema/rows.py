@@ -13,14 +13,14 @@ from evaluand.core.errors import SpecError, with_article
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import write_arrow
 from evaluand.data.schema.faults import Faults, RowFault, in_order
-from evaluand.data.schema.kinds import Record
+from evaluand.data.schema.kinds import StructType
 from evaluand.data.schema.limits import flags
 from evaluand.data.schema.objects import of_objects
 from evaluand.data.schema.tables import of_table, shape_faults
 
 
 def check_rows(
-    record: Record, data: Any, *, json: bool = False, most: int | None = None
+    record: StructType, data: Any, *, json: bool = False, most: int | None = None
 ) -> tuple[pa.Table | None, Faults]:
     """The table of the rows, or None where one breaks the record, and all that is wrong.
 
@@ -57,7 +57,7 @@ def check_rows(
 class _Indices:
     """Finds the rows of a dataset whose `_index_` an earlier one has."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: StructType) -> None:
         self._at = record.names.index(keys.INDEX) if keys.identifies(record) else None
         self._rows: list[np.ndarray[Any, Any]] = []
         self._values: list[np.ndarray[Any, Any]] = []

@@ -15,13 +15,13 @@ from evaluand.core.registry import nearest
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import arrow_type, is_list, kind_of, write_arrow
 from evaluand.data.schema.faults import Found, Place, RowFault
-from evaluand.data.schema.kinds import RANGES, Array, Field, Map, Record, Scalar, Type
+from evaluand.data.schema.kinds import RANGES, Array, Field, Map, Scalar, StructType, Type
 from evaluand.data.schema.limits import check_limits, check_sizes, flags, from_ends, list_of, map_sizes, misfit
 from evaluand.data.schema.objects import of_objects
 
 
 def of_table(
-    record: Record, table: pa.Table, counts: Counter[tuple[str, str]], most: int | None
+    record: StructType, table: pa.Table, counts: Counter[tuple[str, str]], most: int | None
 ) -> Iterator[tuple[list[pa.Array], Found]]:
     """The columns of each batch, and what is wrong with them; with faults, the columns are of no use."""
     schema, first = write_arrow(record), 0
@@ -37,7 +37,7 @@ def of_table(
         first += batch.num_rows
 
 
-def shape_faults(record: Record, schema: pa.Schema, counts: Counter[tuple[str, str]]) -> list[RowFault]:
+def shape_faults(record: StructType, schema: pa.Schema, counts: Counter[tuple[str, str]]) -> list[RowFault]:
     """Columns that are missing, not known or of another type: all their rows are wrong."""
     found = Found(counts, None, lambda row: None)
     _check_types(record, {each.name: each.type for each in schema}, list(schema.names), "", found)
@@ -48,7 +48,9 @@ def _index_in(indices: pa.Array | None) -> Callable[[int], Any]:
     return lambda row: None if indices is None else indices[row].as_py()
 
 
-def _check_types(record: Record, types: Mapping[str, pa.DataType], names: list[str], path: str, found: Found) -> None:
+def _check_types(
+    record: StructType, types: Mapping[str, pa.DataType], names: list[str], path: str, found: Found
+) -> None:
     dot = f"{path}." if path else ""
     for name in sorted({name for name in names if names.count(name) > 1}):
         found.add_column(f"{dot}{name}", "two columns have this name", "extra")
@@ -65,7 +67,7 @@ def _check_types(record: Record, types: Mapping[str, pa.DataType], names: list[s
 def _check_type(given: Type, held: pa.DataType, path: str, found: Found) -> None:
     if pa.types.is_null(held):
         return
-    if isinstance(given, Record) and pa.types.is_struct(held):
+    if isinstance(given, StructType) and pa.types.is_struct(held):
         inner = [held.field(i) for i in range(held.num_fields)]
         return _check_types(given, {each.name: each.type for each in inner}, [each.name for each in inner], path, found)
     if isinstance(given, Array) and is_list(held):
@@ -129,7 +131,7 @@ class _Conformer:
             self.found.add_all(place, nulls, "null", lambda _: "is null")
         if pa.types.is_null(array.type):
             return pa.nulls(len(array), arrow)
-        if isinstance(given, Record):
+        if isinstance(given, StructType):
             return self._record(given, array, place, arrow, absent)
         if isinstance(given, Map):
             return self._map(given, array, place, arrow)
@@ -138,7 +140,7 @@ class _Conformer:
         return self._scalar(given, array, place, arrow)
 
     def _record(
-        self, given: Record, array: pa.Array, place: Place, arrow: pa.DataType, absent: np.ndarray[Any, Any]
+        self, given: StructType, array: pa.Array, place: Place, arrow: pa.DataType, absent: np.ndarray[Any, Any]
     ) -> pa.Array:
         names = [array.type.field(i).name for i in range(array.type.num_fields)]
         held = dict(zip(names, array.flatten(), strict=True))
@@ -225,7 +227,7 @@ def _filled(given: Field, count: int, arrow: pa.DataType) -> pa.Array:
     """A column that is missing and may be."""
     if given.filling is None:
         return pa.nulls(count, arrow)
-    columns, found = next(of_objects(Record((given,)), [{given.name: given.filling}], Counter(), json=False))
+    columns, found = next(of_objects(StructType((given,)), [{given.name: given.filling}], Counter(), json=False))
     if found.any:
         raise SpecError(f"the default of {given.name!r} breaks its own schema")
     return columns[0].take(pa.array(np.zeros(count, np.int64)))

@@ -133,7 +133,7 @@ class Feedback(Scorer):
         (0.67, [0.67, 0.33])
         >>> relevance.on(answer="__record__.main_output")
         Traceback (most recent call last):
-        evaluand.core.errors.SpecError: feedback 'overlap': overlap has no argument 'answer'; it has question, context
+        evaluand.SpecError: feedback 'overlap': overlap has no argument 'answer'; it has question, context
     """
 
     kind: ClassVar[str] = "feedback"
@@ -376,8 +376,9 @@ class Feedback(Scorer):
         """Looks whether the selectors lead somewhere in an app.
 
         Calls that the app does not instrument may be traced by hand, so that it is only doubtful whether selectors of
-        them lead anywhere: a `Doubt` is told, and so for names that calls do not have, or that are no arguments of a
-        method. Where `if_missing` skips rows, and of `if_exists`, what this app has not may be in another.
+        them lead anywhere: an `EvaluandWarning` is told, and so for names that calls do not have, or that are no
+        arguments of a method. Where `if_missing` skips rows, and of `if_exists`, what this app has not may be in
+        another.
 
         Args:
             app: its structure, as `App.json`.
@@ -391,7 +392,7 @@ class Feedback(Scorer):
             >>> Feedback(len).on("__record__.app.retriever.search.rets").check_app(app)
             >>> Feedback(len).on("__app__.app_ids").check_app(app)
             Traceback (most recent call last):
-            evaluand.core.errors.SpecError: feedback 'len': obj: __app__.app_ids: __app__ has no 'app_ids' (did ...
+            evaluand.SpecError: feedback 'len': obj: __app__.app_ids: __app__ has no 'app_ids' (did ...
         """
         self.check()
         for name, selector in self.bound.items():

@@ -1,7 +1,7 @@
 """Whether the expected answer is among the first k of a ranking.
 
 For a system whose one answer is a ranking: labels in order, or a score for each label. Where a task gives several
-answers as `Alternatives`, each is graded for itself, by any scorer, and the metric `top_k` reads the first k grades.
+answers as `Candidates`, each is graded for itself, by any scorer, and the metric `top_k` reads the first k grades.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic
 
 from pydantic_core import to_json
 
-from evaluand.core.errors import Doubt
+from evaluand.core.errors import EvaluandWarning
 from evaluand.core.fingerprint import code_identity
 from evaluand.interop.pharia.aggregations import AggregationRepository
 from evaluand.interop.pharia.domain import (
@@ -131,7 +131,9 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
             made = overview.successful_evaluation_count + overview.failed_evaluation_count
             if len(found) < made:
                 lost = f"{made} results, of which {made - len(found)} are lost or cannot be read"
-                warnings.warn(f"evaluation {overview.id} made {lost}; evaluate the runs again", Doubt, stacklevel=3)
+                warnings.warn(
+                    f"evaluation {overview.id} made {lost}; evaluate the runs again", EvaluandWarning, stacklevel=3
+                )
             results += [each.result for each in found]
         return results
 

@@ -15,8 +15,8 @@ from pydantic_core import from_json
 
 from evaluand.core.files.atomic import replaced
 from evaluand.interop.pharia.repository_files import (
+    AppendedRows,
     JoinedRows,
-    Rows,
     SdkRows,
     file_name,
     heads,
@@ -135,7 +135,7 @@ class FileShelf:
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
         self._folder_of_theirs, self._row = theirs, row
-        self._rows: dict[tuple[str, str], Rows] = {}
+        self._rows: dict[tuple[str, str], AppendedRows] = {}
         self._theirs: dict[Path, SdkRows] = {}
         self._held: dict[Path, int] = {}
 
@@ -152,10 +152,10 @@ class FileShelf:
     def ids(self, suffix: str = HEAD) -> list[str]:
         return heads(self.folder, suffix)
 
-    def rows(self, id: str, name: str) -> Rows:
+    def rows(self, id: str, name: str) -> AppendedRows:
         key = id, name
         if key not in self._rows:
-            self._rows.setdefault(key, Rows(self.folder / file_name(id) / f"{name}.jsonl"))
+            self._rows.setdefault(key, AppendedRows(self.folder / file_name(id) / f"{name}.jsonl"))
         return self._rows[key]
 
     def all_rows(self, id: str, name: str) -> Readable | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Generic
 
-from evaluand.core.errors import Doubt
+from evaluand.core.errors import EvaluandWarning
 from evaluand.core.fingerprint import code_identity
 from evaluand.interop.pharia.datasets import DatasetRepository, made_of
 from evaluand.interop.pharia.domain import (
@@ -105,7 +105,7 @@ def _lost(run: RunOverview, outputs: Mapping[str, Any]) -> int:
     lost = max(made - len(outputs), 0)
     if lost:
         message = f"run {run.id} made {made} outputs, of which {lost} are lost or cannot be read; run the dataset again"
-        warnings.warn(message, Doubt, stacklevel=5)
+        warnings.warn(message, EvaluandWarning, stacklevel=5)
     return lost
 
 

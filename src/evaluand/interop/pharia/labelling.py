@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from evaluand.core.errors import DataError, Doubt
+from evaluand.core.errors import DataError, EvaluandWarning
 from evaluand.core.files.atomic import replaced
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.interop.pharia.datasets import DatasetRepository
@@ -155,7 +155,8 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         return self._folder / f"{file_name(partial_evaluation_id)}.jsonl"
 
     def import_labels(self, partial_evaluation_id: str, path: Path | str) -> None:
-        """Takes over labels from another file of the same form. A `Doubt` names the examples that had another label.
+        """Takes over labels from another file of the same form. A `EvaluandWarning` names the examples that had
+        another label.
 
         Raises:
             Unknown: nothing of that id was submitted here.
@@ -172,14 +173,14 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
                 lines.setdefault(id, {"example_id": id, "record": None})["label"] = line["label"]
         if replaced_labels:
             told = f"{len(replaced_labels)} examples had another label, which gives way"
-            warnings.warn(f"{path}: {told}: {reprlib.repr(replaced_labels)}", Doubt, stacklevel=2)
+            warnings.warn(f"{path}: {told}: {reprlib.repr(replaced_labels)}", EvaluandWarning, stacklevel=2)
         self._write(partial_evaluation_id, list(lines.values()))
 
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
         """The evaluation by the labels that there are; retrieved again, by those that there are then.
 
         Its head counts examples without a label among those skipped (`unlabelled_example_count`), also those whose
-        lines are gone, which a `Doubt` names. A label that was taken back takes its result with it.
+        lines are gone, which an `EvaluandWarning` names. A label that was taken back takes its result with it.
 
         Raises:
             Unknown: nothing of that id was submitted here.
@@ -192,7 +193,9 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         gone = [id for id in waiting.submitted_example_ids or () if id not in lines]
         if gone:
             told = f"{len(gone)} examples that were submitted have no line any more and count as not labelled yet"
-            warnings.warn(f"{self.labelling_file(waiting.id)}: {told}: {reprlib.repr(gone)}", Doubt, stacklevel=2)
+            warnings.warn(
+                f"{self.labelling_file(waiting.id)}: {told}: {reprlib.repr(gone)}", EvaluandWarning, stacklevel=2
+            )
         for id in self._kept(waiting.id):
             if results.get(id) is None:
                 self._waiting.delete_example_evaluation(waiting.id, id)

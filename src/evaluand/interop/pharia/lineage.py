@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.core.errors import Doubt, SpecError
+from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     AggregationOverview,
@@ -230,7 +230,7 @@ class RepositoryNavigator:
 def _doubt_gone(gone: list[str], dataset_id: str, what: str) -> None:
     if gone:
         told = f"{len(gone)} examples of {what} are not in dataset {dataset_id} any more and have no lineage"
-        warnings.warn(f"{told}: {reprlib.repr(gone)}", Doubt, stacklevel=3)
+        warnings.warn(f"{told}: {reprlib.repr(gone)}", EvaluandWarning, stacklevel=3)
 
 
 def run_lineages_to_pandas(run_lineages: Sequence[RunLineage[Input, ExpectedOutput, Output]]) -> pd.DataFrame:

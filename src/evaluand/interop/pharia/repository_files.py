@@ -108,7 +108,7 @@ def heads(folder: Path, suffix: str) -> list[str]:
     return sorted(set(found))
 
 
-class Rows:
+class AppendedRows:
     """The rows of one run or evaluation, one of each example; safe from any number of threads and processes."""
 
     def __init__(self, path: Path) -> None:
@@ -241,7 +241,7 @@ class SdkRows:
         return sorted(self._names)
 
     def get(self, example_id: str) -> dict[str, Any] | None:
-        """An example's row, as those of `Rows`."""
+        """An example's row, as those of `AppendedRows`."""
         self._list()
         path = self._names.get(example_id)
         return None if path is None else self._make(from_json(path.read_bytes()))
@@ -260,7 +260,7 @@ class SdkRows:
 class JoinedRows:
     """The rows of what the SDKs began and evaluand went on with; of an example that has both, its own."""
 
-    def __init__(self, own: Rows, theirs: SdkRows) -> None:
+    def __init__(self, own: AppendedRows, theirs: SdkRows) -> None:
         self._own, self._theirs = own, theirs
 
     def ids(self) -> list[str]:

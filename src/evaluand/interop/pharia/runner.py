@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Generic
 
 from evaluand.core import identity
-from evaluand.core.errors import Doubt
+from evaluand.core.errors import EvaluandWarning
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     FAILING,
@@ -113,8 +113,8 @@ class Runner(Generic[Input, Output]):
             resume_from_recovery_data: continue the run with the same dataset, examples, descriptions, metadata, seed,
                 version of the environment and task that did not end, in this process or another: only what is missing
                 is run. A new run where there is none, or only such that are under way or of a task whose code,
-                arguments or declared version were others. A `Doubt` is told where a run is gone on with of a task that
-                also depends on what its code does not tell.
+                arguments or declared version were others. A `EvaluandWarning` is told where a run is gone on with of a
+                task that also depends on what its code does not tell.
             seed: the seed that the task was made with; the head tells it.
             environment_version: the version that you declare for what the task works on; the head tells it.
 
@@ -148,7 +148,9 @@ class Runner(Generic[Input, Output]):
             if done and not self._identity.pinned:
                 reasons = "; ".join(self._identity.unpinned)
                 warnings.warn(
-                    f"run {begun.run_id} is gone on with, and may mix settings: {reasons}", Doubt, stacklevel=2
+                    f"run {begun.run_id} is gone on with, and may mix settings: {reasons}",
+                    EvaluandWarning,
+                    stacklevel=2,
                 )
             left = self._runs.failed_example_outputs(begun.run_id, Any) if done else ()
             failed = sum(each.example_id in done for each in left)

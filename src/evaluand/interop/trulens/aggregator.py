@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluand.core.errors import DataError, Doubt, SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
 from evaluand.evaluation.provider import Judgement, Provider
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.experiment.arrays import evaluate
@@ -197,7 +197,7 @@ def _value(metric: str | Metric, labels: Sequence[Any], predictions: Sequence[An
 
 def _told(name: str, value: float | None, reason: str | None) -> float:
     if value is None or math.isnan(value):
-        warnings.warn(f"{name} is not defined: {reason}", Doubt, stacklevel=4)
+        warnings.warn(f"{name} is not defined: {reason}", EvaluandWarning, stacklevel=4)
         return math.nan
     return value
 

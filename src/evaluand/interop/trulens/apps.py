@@ -23,7 +23,7 @@ import orjson
 
 from evaluand.apps import app as native
 from evaluand.apps.components import path_text
-from evaluand.apps.instrument import Recorded, instrumented
+from evaluand.apps.instrument import CompletedCall, instrumented
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
 from evaluand.core.selector.steps import Member
@@ -96,7 +96,7 @@ class AppDefinition:
     dict = model_dump
 
 
-class Recording(native.Recording):
+class Recording(native.RecordingSession):
     """What is recorded in a `with` block; its records have the names of TruLens."""
 
     _rows: tuple[int, dict[str, tuple[Any, dict[int, dict[str, Any]]]]] | None = None
@@ -398,7 +398,7 @@ class VirtualRecord(Record):
         self.calls = Record.of(self._told()).calls
 
     @property
-    def recorded(self) -> Recorded:
+    def recorded(self) -> CompletedCall:
         """The call as it is now, also where it was changed since it was made."""
         told = {
             "input": self.main_input,

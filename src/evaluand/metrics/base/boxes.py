@@ -16,7 +16,7 @@ import pyarrow as pa
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.base.labels import in_order, one_vocabulary
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, State, refuse, refuse_empty
-from evaluand.metrics.base.weighted_rows import BLOCK, Statistic
+from evaluand.metrics.base.weighted_rows import BLOCK, WeightedRowsMetric
 from evaluand.metrics.detection import Area, Boxes, Definition, check_iou, definition_of, match, steps, steps_up
 from evaluand.metrics.stats.intervals import count_rows
 
@@ -46,7 +46,7 @@ class Detected(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfBoxes(Statistic):
+class OfBoxes(WeightedRowsMetric):
     """The mean over classes of what is told of the boxes of each; reads the table of the scorer `detection`.
 
     Args:

@@ -1,8 +1,8 @@
 """Confusion counts: how often each truth met each prediction, and what of it each class comes to.
 
-The table of combinations is sparse and has a row for each that occurred (see `Statistic`, `counted`), so it does not
-grow with the rows of the data, and the counts of classes are sums of it, for many weightings at once. Where a row has
-a set of labels, the set is what is counted, and each of its labels is a class.
+The table of combinations is sparse and has a row for each that occurred (see `WeightedRowsMetric`, `counted`), so it
+does not grow with the rows of the data, and the counts of classes are sums of it, for many weightings at once. Where a
+row has a set of labels, the set is what is counted, and each of its labels is a class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.labels import in_order, one_vocabulary
 from evaluand.metrics.base.metric import APART, LABELS, WEIGHT, Columns, Fill, State, Values, refuse
-from evaluand.metrics.base.weighted_rows import Judged, Statistic, kept, of_kinds, sorted_parts
+from evaluand.metrics.base.weighted_rows import Judged, WeightedRowsMetric, kept, of_kinds, sorted_parts
 from evaluand.metrics.stats.intervals import (
     Spread,
     clustered_wilson,
@@ -44,7 +44,7 @@ CLASSES_TOLD: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confusion(Statistic):
+class Confusion(WeightedRowsMetric):
     """A function of how often each truth met each prediction; reads the table of the scorer `prediction`.
 
     Attributes:

@@ -9,11 +9,11 @@ import numpy as np
 
 from evaluand.metrics.base.metric import WEIGHT, Columns
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
-from evaluand.metrics.base.weighted_rows import Statistic
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfNumbers(Statistic):
+class OfNumbers(WeightedRowsMetric):
     """A function of truths and predictions that are numbers."""
 
     keeps: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)

@@ -405,7 +405,7 @@ def refuse(columns: Columns, bad: np.ndarray, message: Callable[[int], str]) -> 
     Example:
         >>> refuse({"_index_": np.array([3, 4])}, np.array([False, True]), lambda row: "is empty")
         Traceback (most recent call last):
-        evaluand.core.errors.DataError: _index_ 4: is empty
+        evaluand.DataError: _index_ 4: is empty
     """
     if bad.any():
         raise DataError(Fault(f"{INDEX} {columns[INDEX][row]}", message(row)) for row in np.flatnonzero(bad).tolist())

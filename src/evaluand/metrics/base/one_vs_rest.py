@@ -15,7 +15,7 @@ from evaluand.metrics.base.confusion import PREDICTION, TRUTH, harmonic
 from evaluand.metrics.base.curves import PARTS, Curve, Drawn, Kind, named
 from evaluand.metrics.base.labels import in_order
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Metric, State
-from evaluand.metrics.base.weighted_rows import Statistic
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
 Average = Literal["macro", "weighted", "micro"]
 
@@ -42,7 +42,7 @@ class Ordered(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneVsRest(OfScores, Statistic):
+class OneVsRest(OfScores, WeightedRowsMetric):
     """A statistic of each class against the rest.
 
     Args:

@@ -61,7 +61,7 @@ MANY_ROWS: Final = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statistic(Metric):
+class WeightedRowsMetric(Metric):
     """A function of weighted rows, with an interval by rows' influence, or else by the jackknife over blocks of them.
 
     Where the range is bounded on both sides, the interval is the score interval of a proportion with the variance
@@ -98,7 +98,7 @@ class Statistic(Metric):
     def interval(self) -> str | None:
         if self.confidence is None:
             return None
-        return "jackknife" if type(self).influence is Statistic.influence else "influence"
+        return "jackknife" if type(self).influence is WeightedRowsMetric.influence else "influence"
 
     @property
     def by_cluster(self) -> bool:

@@ -30,7 +30,7 @@ Kind = Literal["difference", "ratio", "min", "max", "difference_to_overall", "ra
 or the largest value; or the largest difference, or the ratio farthest from 1 (below 1), to the value over all rows."""
 
 
-class Ends(NamedTuple):
+class IntervalEnds(NamedTuple):
     """A value with its interval, arrays of one shape; NaN where undefined."""
 
     value: np.ndarray
@@ -43,7 +43,7 @@ class Ends(NamedTuple):
         return np.asarray(~(np.isnan(self.value) | np.isnan(self.low) | np.isnan(self.high)))
 
 
-class Apart(NamedTuple):
+class Disparity(NamedTuple):
     """How far groups lie apart, an entry for each of the axes before that of the groups.
 
     Attributes:
@@ -54,19 +54,19 @@ class Apart(NamedTuple):
         of: which of several metrics decides.
     """
 
-    ends: Ends
+    ends: IntervalEnds
     lowest: np.ndarray
     highest: np.ndarray
     of: np.ndarray
 
 
 def disparity(
-    groups: Sequence[Ends],
+    groups: Sequence[IntervalEnds],
     kind: Kind,
     confidence: float,
     range: tuple[float, float],
-    overall: Sequence[Ends] | None = None,
-) -> Apart:
+    overall: Sequence[IntervalEnds] | None = None,
+) -> Disparity:
     """The disparity of the groups; of several metrics, the largest.
 
     Groups without a value are left out; with fewer than two that have one there is no disparity, and neither is there
@@ -82,19 +82,19 @@ def disparity(
         overall: of each metric the value over all rows, … × 1; for the kinds that need it.
 
     Example:
-        >>> of = Ends(np.array([0.9, 0.5, np.nan]), np.array([0.85, 0.4, 0.0]), np.array([0.94, 0.6, 1.0]))
+        >>> of = IntervalEnds(np.array([0.9, 0.5, np.nan]), np.array([0.85, 0.4, 0.0]), np.array([0.94, 0.6, 1.0]))
         >>> found = disparity([of], "difference", 0.95, (0.0, 1.0))
         >>> int(found.lowest), [round(float(end), 2) for end in found.ends]
         (1, [0.4, 0.29, 0.51])
     """
     shape, n = groups[0].value.shape[:-1], groups[0].value.shape[-1]
-    flat = [Ends(*(part.reshape(-1, n) for part in one)) for one in groups]
-    whole = None if overall is None else [Ends(*(part.reshape(-1, 1) for part in one)) for one in overall]
+    flat = [IntervalEnds(*(part.reshape(-1, n) for part in one)) for one in groups]
+    whole = None if overall is None else [IntervalEnds(*(part.reshape(-1, 1) for part in one)) for one in overall]
     of_pairs = kind in ("difference", "ratio")
     found = [_disparity(*part, kind, confidence, range) for part in _in_parts(flat, whole or [], of_pairs)]
     ends, *places = zip(*found, strict=True)
-    joined = Ends(*(np.concatenate(parts).reshape(shape) for parts in zip(*ends, strict=True)))
-    return Apart(joined, *(np.concatenate(parts).reshape(shape) for parts in places))
+    joined = IntervalEnds(*(np.concatenate(parts).reshape(shape) for parts in zip(*ends, strict=True)))
+    return Disparity(joined, *(np.concatenate(parts).reshape(shape) for parts in places))
 
 
 def spread(values: np.ndarray, kind: Kind, fewest: int = 2) -> np.ndarray:
@@ -115,7 +115,7 @@ def spread(values: np.ndarray, kind: Kind, fewest: int = 2) -> np.ndarray:
     return np.where(known.sum(axis=-1) >= fewest, made, np.nan)
 
 
-def of_largest(apart: Ends, confidence: float, *, signed: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def of_largest(apart: IntervalEnds, confidence: float, *, signed: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """The interval of the largest of some distances.
 
     Whichever is truly the largest, it lies below the highest of the upper ends as surely as below its own. The lower
@@ -160,24 +160,26 @@ def of_largest(apart: Ends, confidence: float, *, signed: bool = False) -> tuple
     return np.where(np.isnan(high), np.nan, np.fmax(found, endless)), high
 
 
-def _in_parts(groups: list[Ends], overall: list[Ends], of_pairs: bool) -> Iterator[tuple[list[Ends], list[Ends]]]:
+def _in_parts(
+    groups: list[IntervalEnds], overall: list[IntervalEnds], of_pairs: bool
+) -> Iterator[tuple[list[IntervalEnds], list[IntervalEnds]]]:
     """Some entries at a time, few enough that their distances fit into memory; of very many groups, one."""
     n, k = groups[0].value.shape
     each = len(groups) * (k if not of_pairs else k * k if k <= _PAIRED else _AT_ONCE)
     step = max(1, _AT_ONCE // max(each, 1))
     for start in range(0, max(n, 1), step):
         some = slice(start, start + step)
-        of, whole = ([Ends(*(part[some] for part in one)) for one in given] for given in (groups, overall))
+        of, whole = ([IntervalEnds(*(part[some] for part in one)) for one in given] for given in (groups, overall))
         yield of, whole
 
 
 def _disparity(
-    groups: list[Ends], overall: list[Ends], kind: Kind, confidence: float, range: tuple[float, float]
-) -> tuple[Ends, np.ndarray, np.ndarray, np.ndarray]:
+    groups: list[IntervalEnds], overall: list[IntervalEnds], kind: Kind, confidence: float, range: tuple[float, float]
+) -> tuple[IntervalEnds, np.ndarray, np.ndarray, np.ndarray]:
     """Of entries × groups."""
     log = kind.startswith("ratio")
     groups, overall = ([_logarithms(one) if log else one for one in given] for given in (groups, overall))
-    none: list[Ends | None] = [None] * len(groups)
+    none: list[IntervalEnds | None] = [None] * len(groups)
     against = [*overall] or none
     lowest, highest, apart = (np.stack(parts) for parts in zip(*map(_extremes, groups, against), strict=True))
     zeros = np.stack([_of_zeros(*each) for each in zip(groups, against, strict=True)]) & log
@@ -197,23 +199,23 @@ def _disparity(
         if log:
             value, low, high = np.exp(-value), np.exp(-high), np.exp(-low)
     held = held & ~undefined
-    ends = Ends(np.where(undefined, np.nan, value), *(np.where(held, end, np.nan) for end in (low, high)))
+    ends = IntervalEnds(np.where(undefined, np.nan, value), *(np.where(held, end, np.nan) for end in (low, high)))
     return ends, lowest, highest, of
 
 
-def _of_zeros(one: Ends, overall: Ends | None) -> np.ndarray:
+def _of_zeros(one: IntervalEnds, overall: IntervalEnds | None) -> np.ndarray:
     """Where all groups, two or more, have the value 0, and all rows: of logarithms."""
     known, nothing = ~np.isnan(one.value), np.isneginf(one.value)
     found = (known == nothing).all(axis=-1) & (known.sum(axis=-1) > 1)
     return np.asarray(found if overall is None else found & np.isneginf(overall.value[:, 0]))
 
 
-def _logarithms(one: Ends) -> Ends:
+def _logarithms(one: IntervalEnds) -> IntervalEnds:
     with np.errstate(divide="ignore"):
-        return Ends(*(np.log(np.maximum(part, 0.0)) for part in one))
+        return IntervalEnds(*(np.log(np.maximum(part, 0.0)) for part in one))
 
 
-def _extremes(one: Ends, overall: Ends | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _extremes(one: IntervalEnds, overall: IntervalEnds | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The two groups farthest apart, the lower first, and how far; NaN where there are no two values."""
     known, n = ~np.isnan(one.value), one.value.shape[-1]
     entry = np.arange(len(known))
@@ -233,11 +235,11 @@ def _extremes(one: Ends, overall: Ends | None) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _of_extreme(
-    one: Ends, kind: Kind, confidence: float, range: tuple[float, float]
+    one: IntervalEnds, kind: Kind, confidence: float, range: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The smallest or the largest value, with its interval within a range."""
     sign = 1 if kind == "max" else -1
-    turned = one if kind == "max" else Ends(-one.value, -one.high, -one.low)
+    turned = one if kind == "max" else IntervalEnds(-one.value, -one.high, -one.low)
     if one.value.shape[-1] <= FEW:
         low, high = of_largest(turned, confidence, signed=True)
     else:
@@ -251,14 +253,16 @@ def _of_extreme(
 
 
 def _of_distances(
-    groups: list[Ends], overall: Sequence[Ends | None], confidence: float
+    groups: list[IntervalEnds], overall: Sequence[IntervalEnds | None], confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The interval of the largest distance of all metrics."""
     n = groups[0].value.shape[-1]
     pairs = n * (n - 1) // 2 if overall[0] is None else n
     if len(groups) * pairs <= FEW:
         found = list(map(_distances, groups, overall))
-        return of_largest(Ends(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))), confidence)
+        return of_largest(
+            IntervalEnds(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))), confidence
+        )
     known = np.stack([one.bounded.sum(axis=-1) for one in groups])
     distances = (known if overall[0] is not None else known * (known - 1) // 2).sum(axis=0)
     farther = [
@@ -270,7 +274,7 @@ def _of_distances(
     return np.maximum(low, 0.0), high
 
 
-def _stretched(one: Ends, often: np.ndarray, errs: float, confidence: float) -> Ends:
+def _stretched(one: IntervalEnds, often: np.ndarray, errs: float, confidence: float) -> IntervalEnds:
     """Intervals as wide as all of so many have to be that whichever holds (Bonferroni), by the normal distribution.
 
     The upper end of a zero, on logarithms, is taken for one of a share: that goes by the square.
@@ -280,14 +284,16 @@ def _stretched(one: Ends, often: np.ndarray, errs: float, confidence: float) -> 
     with np.errstate(invalid="ignore"):
         low, high = (one.value + scale * (end - one.value) for end in one[1:])
     endless = np.isneginf(one.value)
-    return Ends(one.value, np.where(endless, one.low, low), np.where(endless, one.high + 2 * np.log(scale), high))
+    return IntervalEnds(
+        one.value, np.where(endless, one.low, low), np.where(endless, one.high + 2 * np.log(scale), high)
+    )
 
 
-def _farthest_ends(one: Ends, overall: Ends | None) -> tuple[np.ndarray, np.ndarray]:
+def _farthest_ends(one: IntervalEnds, overall: IntervalEnds | None) -> tuple[np.ndarray, np.ndarray]:
     """The largest lower and the largest upper end of all distances; of very many groups, of one entry."""
     n = one.value.shape[-1]
     if overall is None and n > _PAIRED:
-        of = Ends(*(part[0] for part in one))
+        of = IntervalEnds(*(part[0] for part in one))
         ends = (
             _farthest(_Reach(of.value, end, of.bounded), _Reach(-of.value, -other, of.bounded), way)
             for way, end, other in ((-1, of.low, of.high), (1, of.high, of.low))
@@ -298,18 +304,20 @@ def _farthest_ends(one: Ends, overall: Ends | None) -> tuple[np.ndarray, np.ndar
     return _most(apart.low), _most(np.maximum(apart.high, -apart.low))
 
 
-def _distances(one: Ends, overall: Ends | None) -> Ends:
+def _distances(one: IntervalEnds, overall: IntervalEnds | None) -> IntervalEnds:
     """How far two groups lie apart, or each from all rows, with intervals: … × distances; NaN where one has none."""
     if overall is not None:
-        return _between(one, Ends(*(np.broadcast_to(part, one.value.shape) for part in overall)))
+        return _between(one, IntervalEnds(*(np.broadcast_to(part, one.value.shape) for part in overall)))
     i, j = np.triu_indices(one.value.shape[-1], 1)
-    return _between(*(Ends(*(part[..., place] for part in one)) for place in (i, j)))
+    return _between(*(IntervalEnds(*(part[..., place] for part in one)) for place in (i, j)))
 
 
-def _between(one: Ends, other: Ends) -> Ends:
+def _between(one: IntervalEnds, other: IntervalEnds) -> IntervalEnds:
     """The distance of values, 0 or more, with Zou and Donner's interval; where one is endless, the ends alone tell."""
     down = one.value < other.value
-    upper, lower = (Ends(*(np.where(swap, *parts) for parts in zip(other, one, strict=True))) for swap in (down, ~down))
+    upper, lower = (
+        IntervalEnds(*(np.where(swap, *parts) for parts in zip(other, one, strict=True))) for swap in (down, ~down)
+    )
     with np.errstate(invalid="ignore"):
         apart = upper.value - lower.value
         low = apart - np.hypot(upper.value - upper.low, lower.high - lower.value)
@@ -317,7 +325,7 @@ def _between(one: Ends, other: Ends) -> Ends:
         endless = ~np.isfinite(upper.value) | ~np.isfinite(lower.value)
         low = np.where(endless, upper.low - lower.high, low)
         high = np.where(endless, upper.high - lower.low, high)
-    return Ends(apart, low, high)
+    return IntervalEnds(apart, low, high)
 
 
 class _Reach(NamedTuple):

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluand.core.errors import kind_of
-from evaluand.data.adapters.base.adapter import INDEX
+from evaluand.data.adapters.base.apply import INDEX
 from evaluand.data.schema.keys import RESPONSES
 from evaluand.engine.http import BadAnswer, BadRequest
-from evaluand.engine.rate_limit import Pace
+from evaluand.engine.rate_limit import RateLimit
 
 LINGER = 0.01  # seconds a batch waits for more rows
 _SHOWN = 5
@@ -37,7 +37,7 @@ class Asked:
     index: int
     replication: int
     row: bytes
-    pace: Pace | None = None
+    pace: RateLimit | None = None
     notes: dict[str, int] = field(default_factory=dict)
 
 

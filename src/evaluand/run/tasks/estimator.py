@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, Doubt, SpecError, TaskError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import NOT_TESTED, Folds, Split
@@ -32,7 +32,7 @@ from evaluand.trace import TaskSpan
 Array = np.ndarray[Any, Any]
 
 
-class PartedClusters(Doubt):
+class PartedClusters(EvaluandWarning):
     """A split parts rows that the dataset says belong together."""
 
 

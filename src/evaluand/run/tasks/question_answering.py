@@ -38,7 +38,7 @@ class DocumentQuestion(BaseModel):
     question: str
 
 
-class Source(BaseModel):
+class CitedPassage(BaseModel):
     """A passage that an answer may rest on.
 
     Attributes:
@@ -63,7 +63,7 @@ class CitedAnswer(BaseModel):
     """
 
     answer: str | None
-    sources: list[Source]
+    sources: list[CitedPassage]
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
         answer = _answer(self.model, _CITED, numbered, input, task_span)
         cited = _cited(answer or "", len(found), task_span)
         sources = [
-            Source(id=passage.id, text=passage.text, score=passage.score, cited=number in cited)
+            CitedPassage(id=passage.id, text=passage.text, score=passage.score, cited=number in cited)
             for number, passage in enumerate(found, 1)
         ]
         return CitedAnswer(answer=answer, sources=sources)

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Doubt, SpecError, TaskError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import Faults, Source, missing_column, open_file
+from evaluand.data.sources import DataSource, Faults, missing_column, open_file
 from evaluand.run.task import Request, Task
 from evaluand.store import tables as rows
 from evaluand.trace import TaskSpan
 
 
-class DoubtfulJoin(Doubt):
+class DoubtfulJoin(EvaluandWarning):
     """A file may not be joined to the examples as it was meant to be."""
 
 
@@ -265,7 +265,7 @@ class _Outputs:
         lacking: number of the row → why it has no output.
     """
 
-    source: Source
+    source: DataSource
     by_place: bool
     rows: dict[Hashable, int] = field(default_factory=dict)
     folds: dict[Hashable, int] = field(default_factory=dict)
@@ -315,7 +315,7 @@ def _number(column: str, value: Any) -> int:
     return number
 
 
-def _rows(source: Source) -> Iterator[dict[str, Any]]:
+def _rows(source: DataSource) -> Iterator[dict[str, Any]]:
     for batch in source.batches():
         texts = [f.name for f in batch.schema if rows.is_json(f)]
         for row in batch.to_pylist():

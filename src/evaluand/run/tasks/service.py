@@ -23,13 +23,15 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from evaluand.core import identity
 from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.core.fingerprint import Identity, fingerprint
-from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create
+from evaluand.data.adapters.base.adapter import UPLOAD, Adapter, create_adapter
+from evaluand.data.adapters.base.apply import INDEX
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
-from evaluand.data.schema.kinds import Array, Map, Record, Type
-from evaluand.engine.http import BadAnswer, BadRequest, Exchange
-from evaluand.run.task import Alternatives, Request, Task, is_coroutine_function
+from evaluand.data.schema.kinds import Array, Map, StructType, Type
+from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
+from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Asked, Batches
 from evaluand.store.tables import RESPONSE_INDEX
 from evaluand.trace import TaskSpan
@@ -146,7 +148,7 @@ class _Service(Task[Any, Any]):
             row[INDEX] = request.index
         for name in ("client_pipeline", "input_pipeline"):
             try:
-                made = self._pipelines[name].through(row)
+                made = self._pipelines[name].apply(row)
             except AdapterError as error:
                 raise TaskError(f"{name}: {error}", code=name) from None
             if len(made) != 1 or not isinstance(made[0], Mapping):
@@ -190,7 +192,7 @@ class _Service(Task[Any, Any]):
             told = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
             raise BadAnswer(f"the answer {told}; it must be a JSON object, or a list of objects", code="form")
         try:
-            items = [item for row in rows for item in self._pipelines["output_pipeline"].through(row)]
+            items = [item for row in rows for item in self._pipelines["output_pipeline"].apply(row)]
         except AdapterError as error:
             raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
         numbered = [self._numbered(place, item, request.index) for place, item in enumerate(items)]
@@ -223,7 +225,7 @@ class _Service(Task[Any, Any]):
             raise BadAnswer(f"only {len(numbered)} of {len(items)} items have a {RESPONSE_INDEX}", code="form")
         if not numbered:
             values = [value for _, value in items]
-            return values if self.items else Alternatives(values)
+            return values if self.items else Candidates(values)
         groups: dict[int, list[Any]] = {number: [] for number in sorted(set(numbered))}
         for number, value in items:
             assert number is not None
@@ -231,12 +233,12 @@ class _Service(Task[Any, Any]):
         if (given := list(groups)) != list(range(len(given))):
             task_span.log("given_response_indexes", given)
         if self.items:
-            return Alternatives(list(groups.values()))
+            return Candidates(list(groups.values()))
         several = [number for number, values in groups.items() if len(values) > 1]
         if several:
             told = f"{RESPONSE_INDEX} {several[0]} occurs {len(groups[several[0]])} times"
             raise BadAnswer(f"{told}; say items: true where several items are one response", code="form")
-        return Alternatives([value for (value,) in groups.values()])
+        return Candidates([value for (value,) in groups.values()])
 
 
 @dataclass(frozen=True)
@@ -371,8 +373,8 @@ class ServiceTask(_Service):
                 yield ("batch",), "FileUpload sends one file in a request; leave batch out"
 
     @cached_property
-    def _exchange(self) -> Exchange:
-        return Exchange(self.url, self.method, self.headers)
+    def _exchange(self) -> HttpClient:
+        return HttpClient(self.url, self.method, self.headers)
 
     @cached_property
     def _batches(self) -> Batches:
@@ -380,7 +382,7 @@ class ServiceTask(_Service):
         return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign, stops)
 
     def _hidden(self, text: str) -> str:
-        return self._exchange.hidden(text)
+        return self._exchange.hide_secrets(text)
 
     async def _answers(self, rows: bytes) -> Any:
         return await self._exchange.ask(**_json_body(rows))
@@ -423,7 +425,7 @@ class LocalServiceTask(_Service):
         try:
             return json.loads(json.dumps(answer))
         except (TypeError, ValueError, RecursionError) as error:
-            raise BadAnswer(f"the answer is no JSON: {error}", code="json") from None
+            raise BadAnswer(f"the answer is not JSON: {error}", code="json") from None
 
     @property
     def _address(self) -> str:
@@ -436,14 +438,14 @@ class LocalServiceTask(_Service):
         )
 
 
-def _bare(record: Record) -> Record:
+def _bare(record: StructType) -> StructType:
     """A record as its rows know it: without titles and documentation, the fields in the order of their names."""
     fields = (replace(each, type=_bare_type(each.type), doc="") for each in record.fields)
-    return Record(tuple(sorted(fields, key=lambda each: each.name)))
+    return StructType(tuple(sorted(fields, key=lambda each: each.name)))
 
 
 def _bare_type(given: Type) -> Type:
-    if isinstance(given, Record):
+    if isinstance(given, StructType):
         return _bare(given)
     if isinstance(given, Array):
         return replace(given, item=_bare_type(given.item))
@@ -495,7 +497,7 @@ def _faults_of(name: str, steps: Any) -> Iterator[tuple[tuple[str | int, ...], s
     listed = isinstance(steps, list | tuple)
     for number, step in enumerate(steps if listed else ()):
         try:
-            made.append(create(step))
+            made.append(create_adapter(step))
         except AdapterSpecError as error:
             found += [((name, number), line) for line in str(error).split("\n")]
     if not found:

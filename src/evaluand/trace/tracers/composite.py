@@ -10,12 +10,12 @@ from weakref import WeakKeyDictionary
 from evaluand.core.errors import SpecError
 from evaluand.trace import Span, TaskSpan, Tracer, UntracedSpan, Watcher, stack_trace
 from evaluand.trace.export import ErrorValue, ExportedSpan, SpanStatus, at
-from evaluand.trace.tracers.recording import RecordingTracer
+from evaluand.trace.tracers.recording import WatchedTracer
 
 TracerVar = TypeVar("TracerVar", bound=Tracer)
 
 
-class CompositeTracer(RecordingTracer, Generic[TracerVar]):
+class CompositeTracer(WatchedTracer, Generic[TracerVar]):
     """Traces to several tracers at once; a span has the same ids in all that are evaluand's.
 
     Below an open span that is among them it has other ids there, those of that span's trace.
@@ -39,7 +39,7 @@ class CompositeTracer(RecordingTracer, Generic[TracerVar]):
             raise SpecError("a CompositeTracer needs at least one tracer")
         self.tracers = tracers
         self._single = list({id(tracer): tracer for tracer in _single(tracers)}.values())
-        self._recording = [tracer for tracer in self._single if isinstance(tracer, RecordingTracer)]
+        self._recording = [tracer for tracer in self._single if isinstance(tracer, WatchedTracer)]
         self.stack_traces = any(tracer.stack_traces for tracer in self._recording if tracer.kinds)
 
     @property
@@ -66,7 +66,7 @@ def _single(tracers: Iterable[Tracer]) -> Iterator[Tracer]:
 
 
 def _watchers(tracer: Tracer) -> Sequence[Watcher]:
-    if isinstance(tracer, RecordingTracer):
+    if isinstance(tracer, WatchedTracer):
         return tracer.watchers
     return () if isinstance(tracer, UntracedSpan) else (_Forwarding(tracer),)
 

@@ -20,11 +20,11 @@ from uuid import UUID
 import orjson
 from orjson import Fragment
 
-from evaluand.core.errors import DataError, Doubt, EngineError, Fault
+from evaluand.core.errors import DataError, EngineError, EvaluandWarning, Fault
 from evaluand.trace import Span, Trace, Watcher, nanoseconds, stack_trace
 from evaluand.trace.export import ErrorValue, ExportedSpan, ExportedSpanList, at, json_text
 from evaluand.trace.tracers.in_memory import ENTRIES, InMemorySpan, InMemoryTracer
-from evaluand.trace.tracers.recording import RecordingTracer
+from evaluand.trace.tracers.recording import WatchedTracer
 
 
 class TracerLogEntryFailed(EngineError):
@@ -34,7 +34,7 @@ class TracerLogEntryFailed(EngineError):
         super().__init__(f"the trace {id} could not be written: {error_message}")
 
 
-class FileTracer(RecordingTracer):
+class FileTracer(WatchedTracer):
     """Writes every step into a file as it is taken: opened, logged, closed.
 
     Attributes set on an open span and its output are written when it is closed, since the lines know no other place.
@@ -94,7 +94,9 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
                 cut = True
                 continue
             cut = True
-            warnings.warn(f"{where}: the line was cut off, as by a process that died; left out", Doubt, stacklevel=3)
+            warnings.warn(
+                f"{where}: the line was cut off, as by a process that died; left out", EvaluandWarning, stacklevel=3
+            )
             continue
         try:
             if trace_id is None or parsed["trace_id"] == trace_id:
@@ -102,11 +104,11 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
         except _UnknownSpan as error:
             if not cut:
                 raise DataError(Fault(where, f"not a line of a trace: {error.args[0]!r} is missing")) from None
-            warnings.warn(f"{where}: of a span whose line was cut off; left out", Doubt, stacklevel=3)
+            warnings.warn(f"{where}: of a span whose line was cut off; left out", EvaluandWarning, stacklevel=3)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(Fault(where, f"not a line of a trace: {_fault(error)}")) from None
         if refused and reader.none_read:
-            warnings.warn(f"{refused[0].where}: the line was cut off; left out", Doubt, stacklevel=3)
+            warnings.warn(f"{refused[0].where}: the line was cut off; left out", EvaluandWarning, stacklevel=3)
         reader.none_read = False
     if refused and reader.none_read:
         raise DataError(refused[0])

@@ -17,13 +17,13 @@ from rich.tree import Tree
 
 from evaluand.trace import Event, Span, Trace, Watcher
 from evaluand.trace.export import Context, ErrorValue, ExportedSpan, LogEntry, at, one_line, panel, told
-from evaluand.trace.tracers.recording import RecordedSpan, RecordedTaskSpan, RecordingTracer
+from evaluand.trace.tracers.recording import RecordedSpan, RecordedTaskSpan, WatchedTracer
 from evaluand.trace.tree import label
 
 HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
 
 
-class InMemoryTracer(RecordingTracer):
+class InMemoryTracer(WatchedTracer):
     """Keeps every trace that is opened on it.
 
     Attributes:

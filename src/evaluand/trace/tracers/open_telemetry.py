@@ -9,7 +9,7 @@ from uuid import UUID
 from evaluand.core.errors import SpecError
 from evaluand.trace import Span, Watcher, conventions, stack_trace
 from evaluand.trace.export import json_text
-from evaluand.trace.tracers.recording import RecordingTracer
+from evaluand.trace.tracers.recording import WatchedTracer
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Tracer as OtelTracer
 
 
-class OpenTelemetryTracer(RecordingTracer):
+class OpenTelemetryTracer(WatchedTracer):
     """Makes an OpenTelemetry span of every span, under the names of GenAI and OpenInference.
 
     Parents are told by the spans themselves, not by the context, so they are right in every thread. A span that is

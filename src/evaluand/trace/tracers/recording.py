@@ -33,7 +33,7 @@ class RecordedTaskSpan(RecordedSpan, TaskSpan):
     __slots__ = ()
 
 
-class RecordingTracer(RootTracer):
+class WatchedTracer(RootTracer):
     """A tracer whose traces are told to watchers, step by step.
 
     Attributes:
