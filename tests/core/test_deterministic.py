@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -747,3 +749,17 @@ def test_declared_files_pin_what_cannot_be_observed(tmp_path: Path) -> None:
     assert before.unpinned == ()
     (tmp_path / "a.parquet").write_bytes(b"2")
     assert explain(before.files, of(tmp_path, source).files) == ["a.parquet changed"]
+
+
+def test_what_is_imported_only_by_the_call_is_judged_too_and_is_the_same_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        "def answer(x):\n    from sklearn.utils import shuffle\n    return shuffle(x)\n"
+        "def mean(x):\n    import wave, statistics\n    return statistics.mean(x)\n"
+    )
+    code = (
+        "from evaluand.core.fingerprint import fingerprint\nimport app\n"
+        "before = fingerprint(app.mean)\napp.mean([1, 2])\n"
+        "print(fingerprint(app.answer).pinned, before == fingerprint(app.mean), before.pinned)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "False True True\n"

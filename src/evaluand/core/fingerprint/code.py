@@ -187,7 +187,10 @@ class Code:
             level, name, chain = taken
             module = imported(name, level, namespace)
             what = leaf("import", ".".join((str(level), name, *chain)).encode())
-            tokens.append(what + (self._taken(module, chain, place) if module else what))
+            ours = (
+                module is not None and self.homes.of(module).ours
+            )  # else by name, whether it is loaded already or not
+            tokens.append(what + (self._taken(module, chain, place) if module and ours else what))
         return tokens
 
     def _global(self, namespace: Namespace, chain: Chain, uses: Uses, place: Place) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import inspect
 import os
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from evaluand.core.fingerprint.homes import MISSING, Homes, Namespace, imported
+from evaluand.core.fingerprint.outside import is_listed
 from evaluand.core.fingerprint.syntax import Chain, chain_of, imports_in
 from evaluand.core.fingerprint.wrapping import is_a, is_readable
 
@@ -85,7 +87,7 @@ class CodeNames:
             return follow(self.free[name], rest, self._homes)
         if name in self.imports:
             level, module, taken = self.imports[name]
-            found = imported(module, level, self.namespace)
+            found = imported(module, level, self.namespace) or (None if level else _listed(module))
             if found is None:
                 return MISSING, "" if level else ".".join((module, *taken, *rest))
             return follow(found, [*taken, *rest], self._homes)
@@ -105,6 +107,14 @@ class CodeNames:
         """The full name of an expression; empty where it has none."""
         chain = chain_of(node)
         return self.stands_for(chain)[1] if chain else ""
+
+
+def _listed(module: str) -> types.ModuleType | None:
+    """A listed module that is not imported yet; the call would import it, and what takes a seed is seen only then."""
+    try:
+        return importlib.import_module(module) if is_listed(module) else None
+    except Exception:  # it is not installed, or fails; then so will the call
+        return None
 
 
 def _settings_in(node: ast.AST) -> Mapping[str, Sequence[ast.expr | None]]:
