@@ -12,7 +12,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -194,6 +193,10 @@ class KeyedWork(Generic[U]):
         """
         if self.policy.total_timeout is not None:
             self._until = time.monotonic() + self.policy.total_timeout
+        with machinery():
+            self._perform()
+
+    def _perform(self) -> None:
         while not self.sealed():
             others, self._claims = self.lane.leases.busy(), 0
             self._map(self._claimed() if self.observer is None else as_machinery(self._claimed()))
@@ -251,8 +254,7 @@ class KeyedWork(Generic[U]):
             self._settle(shard)
 
     def _done(self, unit: U, outcome: Outcome) -> None:
-        with nullcontext() if self.observer is None else machinery():
-            self._keep(unit, *self.line(unit, outcome))
+        self._keep(unit, *self.line(unit, outcome))
 
     def _keep(self, unit: U, line: bytes, failed: int) -> None:
         if self.gather == 1:

@@ -29,7 +29,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import orjson
 
@@ -38,7 +38,15 @@ from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_
 from evaluand.core.fingerprint.homes import is_first_party, working_folder
 from evaluand.core.fingerprint.tokens import leaf
 
-U = TypeVar("U")
+
+class Slotted(Protocol):
+    """A unit of work, told from others by its slot."""
+
+    @property
+    def slot(self) -> int: ...
+
+
+U = TypeVar("U", bound=Slotted)
 
 UNKNOWN = ("", CHANGED)  # stands for inputs that could not be observed
 
@@ -54,18 +62,25 @@ _IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_unsafe"))
 class _Call:
     """One call in progress: what it has opened and what it has written."""
 
-    __slots__ = ("lost", "made", "observer", "opened", "written")
+    written: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()  # folders
+    lost = False
 
     def __init__(self, observer: Observer[Any]) -> None:
         self.observer = observer
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
-        self.written: set[str] = set()
-        self.made: set[str] = set()  # folders
-        self.lost = False
 
     def has_made(self, path: str) -> bool:
         """Whether a path is, or lies in, something that the call itself has made."""
         return path in self.written or any(path.startswith(folder + os.sep) or path == folder for folder in self.made)
+
+    def has_written(self, path: str) -> None:
+        """Takes note of a file that the call writes."""
+        self.written |= {path}
+
+    def has_made_folder(self, path: str) -> None:
+        """Takes note of a folder that the call makes."""
+        self.made |= {path}
 
 
 class _Machinery:
@@ -91,13 +106,16 @@ def machinery() -> Iterator[None]:
 
 
 def as_machinery(units: Iterator[U]) -> Iterator[U]:
-    """The same units; nothing that is read to make them is an input of a call."""
+    """The same units; nothing that is read to make them is an input of a call.
+
+    The thread or task that takes them stays evaluand's own, but for the calls that it makes.
+    """
     while True:
-        with machinery():
-            try:
-                unit = next(units)
-            except StopIteration:
-                return
+        _current.set(_MACHINERY)
+        try:
+            unit = next(units)
+        except StopIteration:
+            return
         yield unit
 
 
@@ -112,9 +130,11 @@ class Observer(Generic[U]):
     def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
         self.facts = facts
         self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
-        self._calls: dict[int, _Call] = {}
-        self._ended: dict[int, str] = {}  # the `id` of a unit → the node of its inputs
+        self._earlier: dict[int, _Call] = {}  # a unit's slot → its last attempt, which failed
+        self._always = facts.remembers  # whether a call that opens nothing may have inputs
+        self._ended: dict[int, str] = {}  # a unit's slot → the node of its inputs
         self._nodes: dict[str, Node] = {}
+        self._keys: dict[Node, str] = {}
         self._written: set[str] = set()  # the nodes that lines have defined
         self._names: dict[str, str | None] = {}
         self._prepared: list[tuple[str, str]] = []
@@ -129,12 +149,19 @@ class Observer(Generic[U]):
         """The same call, observed."""
 
         def observed(unit: U) -> Any:
-            record, token = self._begin(unit)
+            record = self._earlier.pop(unit.slot) if unit.slot in self._earlier else _Call(self)
+            _in_progress.add(record)
+            _current.set(record)
             try:
                 return call(unit)
+            except BaseException:
+                self._earlier[unit.slot] = record  # a further attempt goes on with it
+                raise
             finally:
-                self._end(unit, record)
-                _current.reset(token)
+                _current.set(_MACHINERY)
+                _in_progress.discard(record)
+                if record.opened or self._always:
+                    self._end(unit, record)
 
         return observed
 
@@ -142,12 +169,19 @@ class Observer(Generic[U]):
         """The same coroutine function, observed."""
 
         async def observed(unit: U) -> Any:
-            record, token = self._begin(unit)
+            record = self._earlier.pop(unit.slot) if unit.slot in self._earlier else _Call(self)
+            _in_progress.add(record)
+            _current.set(record)
             try:
                 return await call(unit)
+            except BaseException:
+                self._earlier[unit.slot] = record
+                raise
             finally:
-                self._end(unit, record)
-                _current.reset(token)
+                _current.set(_MACHINERY)
+                _in_progress.discard(record)
+                if record.opened or self._always:
+                    self._end(unit, record)
 
         return observed
 
@@ -163,22 +197,13 @@ class Observer(Generic[U]):
             _in_progress.discard(record)
             with machinery():
                 self._prepared += self._settled(record)
+                self._always |= bool(self._prepared)
             _current.reset(token)
 
-    def _begin(self, unit: U) -> tuple[_Call, Any]:
-        record = self._calls.get(id(unit))  # there already where this is a further attempt
-        if record is None:
-            record = self._calls[id(unit)] = _Call(self)
-        _in_progress.add(record)
-        return record, _current.set(record)
-
     def _end(self, unit: U, record: _Call) -> None:
-        _in_progress.discard(record)
-        if record.opened or self._prepared or record.lost or self.facts.remembers:
-            with machinery():
-                node = self._node_of(record)
-            if node is not None:
-                self._ended[id(unit)] = node
+        node = self._node_of(record)
+        if node is not None:
+            self._ended[unit.slot] = node
 
     # -- lines
 
@@ -187,10 +212,13 @@ class Observer(Generic[U]):
 
         def observed(unit: U, outcome: Any) -> tuple[bytes, int]:
             written, failed = line(unit, outcome)
-            self._calls.pop(id(unit), None)
-            node = self._ended.pop(id(unit), None)
+            if self._earlier:
+                self._earlier.pop(unit.slot, None)
+            node = self._ended.pop(unit.slot, None) if self._ended else None
             if node is None:
                 return written, failed
+            if written.count(b"\n") == 1:
+                return self.with_inputs(written, node), failed
             lines = written.splitlines(keepends=True)
             return b"".join(self.with_inputs(each, node) for each in lines), failed
 
@@ -211,8 +239,9 @@ class Observer(Generic[U]):
             self._written.add(at)
             defined.append(self._nodes[at])
             at = self._nodes[at][0]
-        element = [node, defined[::-1]] if defined else [node]
-        return b"%b,%b]\n" % (line[:-2], orjson.dumps(element))
+        if not defined:
+            return b'%b,["%b"]]\n' % (line[:-2], node.encode())
+        return b"%b,%b]\n" % (line[:-2], orjson.dumps([node, defined[::-1]]))
 
     # -- what was opened
 
@@ -245,8 +274,11 @@ class Observer(Generic[U]):
         return node
 
     def _node(self, parent: str | None, name: str, state: str) -> str:
-        key = node_key(parent, name, state)
-        self._nodes[key] = (parent, name, state)
+        node = parent, name, state
+        key = self._keys.get(node)
+        if key is None:
+            key = self._keys[node] = node_key(*node)
+            self._nodes[key] = node
         return key
 
     def name_of(self, raw: str, path: str) -> str | None:
@@ -290,6 +322,7 @@ def _hook(event: str, args: Any) -> None:
     except Exception:  # an exception here would stop the user's own `open`
         for call in calls:
             call.lost = True
+            call.opened[""] = "", CHANGED
     finally:
         _current.reset(token)
 
@@ -297,22 +330,22 @@ def _hook(event: str, args: Any) -> None:
 def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
     if event == _OPEN:
         raw, _, flags = args
-        if type(raw) is not int and not _is_read_by_python():
-            _opened(os.fsdecode(raw), flags, calls)
+        if type(raw) is not int:
+            _opened(raw if type(raw) is str else os.fsdecode(raw), flags, calls)
     elif event in _LISTING:
         raw = "." if args[0] is None else args[0]
-        if type(raw) is not int and not _is_read_by_python():
+        if type(raw) is not int:
             _listed(os.fsdecode(raw), calls)
     elif event == "sqlite3.connect":
         _connected(os.fsdecode(args[0]), calls)
     elif event == "os.mkdir":
         for call in calls:
-            call.made.add(os.path.abspath(os.fsdecode(args[0])))
+            call.has_made_folder(os.path.abspath(os.fsdecode(args[0])))
     elif event == "os.rename":
         before, after = (os.path.abspath(os.fsdecode(name)) for name in args[:2])
         for call in calls:
             if call.has_made(before):
-                call.written.add(after)
+                call.has_written(after)
 
 
 def _opened(raw: str, flags: int, calls: Collection[_Call]) -> None:
@@ -320,22 +353,24 @@ def _opened(raw: str, flags: int, calls: Collection[_Call]) -> None:
     makes = flags & os.O_TRUNC or (flags & os.O_CREAT and flags & os.O_EXCL)
     if makes or flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY:
         for call in calls:
-            call.written.add(path)
+            call.has_written(path)
+        return
+    names = [(call, name) for call in calls if (name := _input_of(call, raw, path)) is not None]
+    if not names or ((raw != path or raw.endswith(".py")) and _is_read_by_python()):
         return
     stamp = stamp_of(path)
-    if stamp is not None and stat.S_ISDIR(stamp[0]):
-        return
-    for call in calls:
-        _record(call, raw, path, stamp)
+    if stamp is None or not stat.S_ISDIR(stamp[0]):
+        for call, name in names:
+            _record(call, name, path, stamp)
 
 
 def _listed(raw: str, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
-    state = None
-    for call in calls:
-        if call.observer.name_of(raw, path) is not None and not call.has_made(path):
-            state = state or listing_state(path)
-            _record(call, raw, path, state)
+    names = [(call, name) for call in calls if (name := _input_of(call, raw, path, "/")) is not None]
+    if names and not _is_read_by_python():
+        state = listing_state(path)
+        for call, name in names:
+            _record(call, name, path, state)
 
 
 def _connected(raw: str, calls: Collection[_Call]) -> None:
@@ -349,13 +384,17 @@ def _connected(raw: str, calls: Collection[_Call]) -> None:
         _opened(name, os.O_RDWR, calls)
 
 
-def _record(call: _Call, raw: str, path: str, stamp: Stamp | str | None) -> None:
+def _input_of(call: _Call, raw: str, path: str, end: str = "") -> str | None:
+    """What a file is called among the inputs of a call; None where it is none, or known already."""
     name = call.observer.name_of(raw, path)
-    if name is None or call.has_made(path):
-        return
-    if type(stamp) is str:
-        name = f"{name}/"
-    call.opened.setdefault(name, (path, stamp))
+    if name is None or ((call.made or call.written) and call.has_made(path)):
+        return None
+    name += end
+    return None if name in call.opened else name
+
+
+def _record(call: _Call, name: str, path: str, stamp: Stamp | str | None) -> None:
+    call.opened[name] = path, stamp
     facts = call.observer.facts
     if facts.remembers:
         key = (path, stamp, facts)
@@ -374,7 +413,7 @@ def _settle(path: str, stamp: Stamp | str | None) -> str:
 
 def _is_read_by_python() -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
-    frame = sys._getframe(3)  # below this function, `_note` and the hook
+    frame = sys._getframe(4)  # below this function, `_opened` or `_listed`, `_note` and the hook
     code = frame.f_code
     return code.co_filename.endswith(_IGNORED_READERS[1:]) or (
         code.co_filename.startswith(_IGNORED_READERS[0]) or code.co_name in _IGNORED_FUNCTIONS
