@@ -28,7 +28,7 @@ from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.labels import coded, contents
 from evaluand.metrics.base.metric import CLUSTER, VALUE, WEIGHT, Metric
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
 from evaluand.run.tasks.given import GivenTask
 from evaluand.store.store import Store
@@ -216,7 +216,7 @@ class ArrayEvaluation:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _facts(self) -> list[Facts]:
-        from evaluand.report.facts import clustering
+        from evaluand.report.facts.aggregation import clustering
 
         declared = self.columns.roles.cluster
         return [
