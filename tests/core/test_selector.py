@@ -94,7 +94,7 @@ def test_text_that_is_no_path_is_refused_where_it_stops_being_one(path: str, res
 
 
 def test_an_empty_path_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"write \$ for the whole"):
+    with pytest.raises(SpecError, match=r"write \$ to select everything"):
         Selector("")
 
 
