@@ -20,8 +20,8 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.human_labels import (
     COLUMNS,
     Labelled,
-    add_labels,
     human_scorers,
+    labelled,
     labelling_rows,
     n_filled_in,
     read_labels,
@@ -129,7 +129,7 @@ def import_(
         raise SpecError(f"none of the {len(strays):,} labels is of an answer of run {run.id[:SHORT_ID]}")
     name = name or (f"{run.name}/{_SCORER}" if run.name else None)
     evaluation = Evaluator(store).evaluate(run, {_SCORER: labels}, name=name)
-    found = add_labels(evaluation, _SCORER)
+    found = labelled(evaluation, _SCORER)
     if strays:
         named = ", ".join(safe(key[:_SHORT_KEY]) for key in strays[:_NAMED]) + (", …" if len(strays) > _NAMED else "")
         told = f"{len(strays):,} of {len(labels.labels):,} labels are of no answer of run {run.id[:SHORT_ID]}"
@@ -151,7 +151,7 @@ def status(artifact: str, folder: Path, as_json: bool) -> None:
     scorers = human_scorers(evaluation)
     if not scorers:
         raise SpecError(f"{artifact!r} holds no labels that people gave; {_where_labels_are(store, evaluation)}")
-    _tell(evaluation, add_labels(evaluation, scorers[0]), as_json)
+    _tell(evaluation, labelled(evaluation, scorers[0]), as_json)
 
 
 def _tell(evaluation: Evaluation, found: Labelled, as_json: bool) -> None:
