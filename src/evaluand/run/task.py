@@ -419,6 +419,8 @@ class _DuckTask(Task[Any, Any]):
         self.inner = inner
         self.version = getattr(inner, "version", None)
         self.items = bool(getattr(inner, "items", False))
+        files = getattr(inner, "files", ())
+        self.files = tuple(files) if isinstance(files, list | tuple) else ()
 
     @property
     def name(self) -> str:

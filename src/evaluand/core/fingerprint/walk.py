@@ -41,7 +41,7 @@ from evaluand.core.fingerprint.wrapping import (
     name_of,
 )
 
-FORMAT = b"3"  # of the rules in this package; a new one makes every fingerprint a new one
+FORMAT = b"2"  # of the rules in this package; a new one makes every fingerprint a new one
 CHANGING = "gives something else each time it is used"
 MAX_INLINE = 50  # containers inside one another before the rest waits in the queue
 
