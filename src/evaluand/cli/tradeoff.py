@@ -35,7 +35,8 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
 from evaluand.interop.fairical.names import objectives
 from evaluand.interop.fairical.scores import a_posteriori, a_priori
-from evaluand.report.facts import Facts, point_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.tradeoff import point_facts
 from evaluand.report.html.tradeoff import write_page
 from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import safe
