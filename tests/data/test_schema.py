@@ -822,7 +822,11 @@ def test_a_decimal_of_a_table_that_does_not_fit_is_told_by_its_digits() -> None:
     ("digits", "places", "told"),
     [
         (6, None, "it has at most 6 digits, but a column needs a fixed number of them after the point; give that too"),
-        (20, None, "it has at most 20 digits, but a column needs a fixed number of them after the point; give that too"),
+        (
+            20,
+            None,
+            "it has at most 20 digits, but a column needs a fixed number of them after the point; give that too",
+        ),
         (80, 2, "it has 80 digits; give 1 to 76"),
         (6, 8, "it has 8 decimal places, more than its 6 digits"),
         (None, 40, "it has 40 decimal places, more than its 38 digits"),
