@@ -48,7 +48,9 @@ class CodeSpec(BaseModel):
     function: str = Field(pattern=r"^[^:]+:[A-Za-z_][\w.]*$")
     parameters: dict[str, Any] = Field(default={}, description="arguments, where the name is a class")
     version: str | None = Field(None, min_length=1, description="pins the code instead of its fingerprint")
-    files: list[str] = Field(default=[], description="files it depends on beyond those its code names")
+    files: list[str] = Field(
+        default=[], description="files it depends on that cannot be observed, such as those native code reads"
+    )
 
 
 class TaskCodeSpec(CodeSpec):

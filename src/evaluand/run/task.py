@@ -85,7 +85,7 @@ class Task(ABC, Generic[Input, Output]):
             that changes the answers, constructor arguments and models included: raise it whenever one does.
         items: the output is a list of items that together are the response, such as a tagger's entities.
         expects: the type of what a dataset for the task expects, where only such a dataset makes sense.
-        files: files the task depends on beyond those its code names.
+        files: files the task depends on that cannot be observed, such as those native code reads.
         transient: names of error classes that are worth another try here, beside those the policy names.
         names_errors: its failures have types that it names itself, which nobody can know before.
     """
