@@ -733,7 +733,7 @@ def test_rows_that_are_no_ground_truth_are_refused(wrong: Any, message: str) -> 
 
 @pytest.mark.parametrize("name", sorted({*registry.names("providers")} - {"ground_truth"}))
 def test_every_kind_can_be_made_by_its_name_and_is_pinned_by_its_behaviour(name: str) -> None:
-    made = registry.by_default("providers", name)
+    made = registry.make_default("providers", name)
     identity = made.identify("judge")
     assert identity.pinned
     assert (identity.spec["kind"], identity.spec["method"]) == (name, "judge")

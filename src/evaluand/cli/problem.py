@@ -15,7 +15,7 @@ from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
 from evaluand.interop.d3m.judge import scorable
 from evaluand.interop.d3m.truth import tested
 from evaluand.problem.problem import Criterion, Division, Problem
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 
 _EXAMPLES = """\b

@@ -15,7 +15,7 @@ from click.exceptions import Exit
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evaluand.cli.options import LINE, json_option, store_option, suggested
+from evaluand.cli.options import LINE, json_option, store_option, suggest_command
 from evaluand.cli.output import condensed, opened, print_json, show
 from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
@@ -24,7 +24,7 @@ from evaluand.interop.d3m.inline_problem import criterion_of, stated_problem
 from evaluand.interop.d3m.scores import LAYOUTS, Score, Scores, Spread, score
 from evaluand.problem.problem import Problem
 from evaluand.report.export import write_csv, write_parquet
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import numbers, safe
 from evaluand.store.directory import DirectoryStore
@@ -142,7 +142,7 @@ def command(
         if path is not None:
             click.echo(f"written: {safe(str(path))}", err=True)
     if name is not None:
-        click.echo(f"\nkept as {safe(name)}; more: {safe(suggested('show', name, folder))}")
+        click.echo(f"\nkept as {safe(name)}; more: {safe(suggest_command('show', name, folder))}")
 
 
 def _check_new(files: Sequence[Path | None], force: bool) -> None:

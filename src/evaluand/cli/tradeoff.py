@@ -29,13 +29,14 @@ from evaluand.cli.options import Group, json_option, store_option
 from evaluand.cli.output import opened, print_json, show
 from evaluand.cli.run import notes
 from evaluand.core import registry
-from evaluand.core.errors import EvaluandWarning, SpecError, doubts
+from evaluand.core.errors import EvaluandWarning, SpecError, collect_warnings
 from evaluand.core.files.json import without_infinities
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
 from evaluand.interop.fairical.names import objectives
 from evaluand.interop.fairical.scores import a_posteriori, a_priori
-from evaluand.report.facts import Facts, point_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.tradeoff import point_facts
 from evaluand.report.html.tradeoff import write_page
 from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import safe
@@ -671,7 +672,7 @@ def _systems(files: Sequence[Path], stored: _Stored, names: Sequence[str], dedup
 def _with_notes(each: Iterator[_Made]) -> Iterator[tuple[_Made, tuple[str, ...]]]:
     """What is made one after the other, each with the doubts that were told meanwhile."""
     while True:
-        with doubts() as told:
+        with collect_warnings() as told:
             one = next(each, None)
         if one is None:
             return

@@ -28,7 +28,7 @@ from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.labels import coded, contents
 from evaluand.metrics.base.metric import CLUSTER, VALUE, WEIGHT, Metric
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
 from evaluand.run.tasks.given import GivenTask
 from evaluand.store.store import Store
@@ -216,7 +216,7 @@ class ArrayEvaluation:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _facts(self) -> list[Facts]:
-        from evaluand.report.facts import clustering
+        from evaluand.report.facts.aggregation import clustering
 
         declared = self.columns.roles.cluster
         return [
@@ -372,7 +372,7 @@ The mean of the predictions alone is
 def _by_name(name: str, kind: str) -> Any:
     known = registry.names("metrics")
     try:
-        return registry.by_default("metrics", name)
+        return registry.make_default("metrics", name)
     except SpecError as error:
         of_numbers = kind in ("integer", "number") and name not in known and not registry.nearest(name, known)
         raise SpecError(f"{error}; for errors of numbers, {_OF_NUMBERS}" if of_numbers else str(error)) from None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, ranged
+from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
 from evaluand.core.files.yaml import Place
-from evaluand.data.adapters.base.adapter import Pipeline
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
@@ -28,10 +30,13 @@ from evaluand.run.task import Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_name
 from evaluand.tradeoff.evaluations import Trade
 
+FLIPS = 50
+"""How many examples of each pair of tasks to list as won and as lost."""
+
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment came to for one task."""
+    """The results of an experiment for one task."""
 
     task: str
     run: Run
@@ -40,10 +45,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Results:
-    """What an experiment came to."""
+    """The results of an experiment.
+
+    Attributes:
+        tasks: by task, in order.
+        aggregation: of the evaluations of all tasks.
+        comparison: of the tasks with each other; None where there is one task, or nothing that could be compared.
+    """
 
     tasks: Sequence[Result]
     aggregation: Aggregation
+    comparison: Comparison | None = None
 
 
 @dataclass
@@ -254,7 +266,19 @@ class Experiment:
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
         )
-        return Results(results, aggregation)
+        return Results(results, aggregation, self._compare(evaluations, labels, whole))
+
+    def _compare(self, evaluations: Sequence[Evaluation], labels: Sequence[str], name: str | None) -> Comparison | None:
+        """Compares the tasks on the same examples; None where they share no scorer that returns numbers."""
+        if len(evaluations) < 2:
+            return None
+        try:
+            with warnings.catch_warnings(action="ignore", category=EvaluandWarning):  # the default metrics will do
+                return compare(
+                    *evaluations, labels=labels, flips=FLIPS, declared=self.measures, name=name, origin=self.origin
+                )
+        except (DataError, SpecError):
+            return None
 
 
 def _part(name: str) -> str:

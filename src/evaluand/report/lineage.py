@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Aggregation, dataset_of, held_as, shards
 from evaluand.aggregation.groups import way_of
 from evaluand.aggregation.shard import Shard
-from evaluand.comparison.pairing import digests_of, matched, occurrences
+from evaluand.comparison.pairing import count_earlier, number_rows, read_digests
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.registry import nearest
@@ -344,10 +344,10 @@ class Lineage:
         keys = [np.empty((0, 3), np.int64) for _ in sides]
         for each, indices in enumerate(sides):
             if len(indices):
-                digests = digests_of(self.evaluations[each], indices)
-                keys[each] = np.column_stack([digests, occurrences(digests)])
+                digests = read_digests(self.evaluations[each], indices)
+                keys[each] = np.column_stack([digests, count_earlier(digests)])
         example = np.empty(len(number), np.int64)
-        for each, known in enumerate(matched(keys)):
+        for each, known in enumerate(number_rows(keys)):
             mine = number == each
             example[mine] = known[np.searchsorted(sides[each], index[mine])]
         texts = [
@@ -356,7 +356,7 @@ class Lineage:
         ]
         codes = [np.asarray(text.indices).astype(np.int64) for text in texts]
         parts = [example, self._numbers("replication"), *codes, np.maximum(self._numbers(RESPONSE_INDEX), 0)]
-        return matched([np.column_stack(parts)])[0]
+        return number_rows([np.column_stack(parts)])[0]
 
     def _with_spread(self, spread: np.ndarray) -> Lineage:
         column = pa.array(spread, pa.float64(), from_pandas=True)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from evaluand.core.errors import DataError
 from evaluand.metrics.detection import Boxes, definition_of, match
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 
 KIND: Final = "detection"
 """The scorer whose columns `truths` and `detections` hold the boxes."""

@@ -21,7 +21,9 @@ from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
 from evaluand.evaluation.grading import Sources
-from evaluand.report.facts import CALLS, Facts, Part, deciding, first_metrics
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
+from evaluand.report.facts.report import Part
 from evaluand.report.html.boxes import KIND as DETECTION
 from evaluand.report.html.boxes import Images, frames
 from evaluand.run.excerpts import PREDICTION, in_reading_order, plain

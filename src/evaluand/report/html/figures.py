@@ -9,7 +9,8 @@ from html import escape
 from typing import Any, Final
 
 from evaluand.aggregation.disparity import SMALL
-from evaluand.report.facts import Facts, matrix_of
+from evaluand.report.facts.aggregation import matrix_of
+from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.markup import clean, figure, name, plural, table, th

@@ -26,7 +26,7 @@ from urllib.parse import quote
 
 import orjson
 
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.examples import OUTCOMES, TEXT, Examples
@@ -78,7 +78,8 @@ def write_report(
     Args:
         facts: as `facts.report_facts` gives them. Under `comparisons` there may be rows with `a`, `b` (tasks),
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
-            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; and under
+            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
+            `not_compared` a sentence on how to make the comparison that is missing; and under
             `leaderboard` what `Leaderboard.to_dict` gives.
         examples: the rows to look through.
         tradeoffs: what each is called, with its points, or why there are none.
@@ -385,7 +386,8 @@ def _comparisons(facts: Facts) -> str:
             f'<td>{interval}</td><td>{p}</td>{counts}</tr><tr><td class="text long" colspan="9">{verdict}</td></tr>'
         )
     if not lines:
-        return ""
+        note = facts.get("not_compared")
+        return f'<p class="note">{_text(note)}</p>' if note else ""
     heads = "".join(_th(n, "text") for n in ("a", "b", "metric"))
     heads += "".join(map(_th, ("difference", "interval", "p (Holm)", "won", "lost", "n")))
     return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")

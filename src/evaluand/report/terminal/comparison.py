@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.comparison.verdict import measured, unit
+from evaluand.comparison.verdict import format_difference, unit_suffix
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, clusters_text, labelled, numbers, safe
 
@@ -81,17 +81,17 @@ def _title(row: Facts) -> str:
 
 def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> RenderableType:
     table = plain_table("", "values")
-    apart = unit(pairs[0]).strip() or "difference"
+    apart = unit_suffix(pairs[0]).strip() or "difference"
     adjusted = "p (Holm)" if family > 1 else "p"
     for name in (apart, f"{100 * confidence:g}% interval", adjusted, *_flipped(pairs[0]).values(), "rows"):
         table.add_column(name, justify="right", no_wrap=True)
     values = numbers(*(pair[side] for pair in pairs for side in ("value_a", "value_b")))
     for pair, before, after in zip(pairs, values[::2], values[1::2], strict=True):
-        low, high = measured(pair["low"], pair), measured(pair["high"], pair)
+        low, high = format_difference(pair["low"], pair), format_difference(pair["high"], pair)
         table.add_row(
             Text(f"{_letter(pair['a'])} → {_letter(pair['b'])}", "bold"),
             f"{before} → {after}",
-            measured(pair["difference"], pair, signed=True),
+            format_difference(pair["difference"], pair, signed=True),
             "–" if pair["low"] is None else f"[{low}, {high}]",
             _p(pair["p_holm"]),
             f"{pair['won']:,}",
@@ -134,8 +134,8 @@ def _counts(pair: Facts) -> Iterator[str]:
     if pair["n_a_missing"] or pair["n_b_missing"]:
         bounds = ""
         if pair["worst"] is not None and pair["best"] is not None:
-            ends = f"{measured(pair['worst'], pair, signed=True)} … {measured(pair['best'], pair, signed=True)}"
-            bounds = f"; were they known, the difference would lie in {ends}{unit(pair)}"
+            ends = " … ".join(format_difference(pair[end], pair, signed=True) for end in ("worst", "best"))
+            bounds = f"; were they known, the difference would lie in {ends}{unit_suffix(pair)}"
         missing = f"{pair['n_a_missing']:,} in {a} and {pair['n_b_missing']:,} in {b}"
         yield f"without a score, of {pair['n']:,} rows: {missing}{bounds}"
     for side, name in ((a, "a"), (b, "b")):

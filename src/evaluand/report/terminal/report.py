@@ -16,7 +16,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.report.facts import CALLS, Facts, feedback_calls, matrix_of
+from evaluand.report.facts.aggregation import matrix_of
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.evaluation import CALLS, feedback_calls
 from evaluand.report.terminal.cells import (
     CELL,
     LINES,
