@@ -23,9 +23,10 @@ import tempfile
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+
 from support.fresh import run_python
 from support.places import ROOT_FOLDER
 
@@ -59,12 +60,25 @@ def blocks_of(page: str) -> list[Block]:
 def run_page(page: str, folder: Path, skipped: list[str]) -> None:
     """Run all blocks but those whose first line is in `skipped`, and compare what they print with what the page shows."""
     blocks = [block for block in blocks_of(page) if block.first_line not in skipped]
-    todo = [[page, *block] for block in blocks]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT_FOLDER / "tests"), "COLUMNS": "120", "PYTHONWARNINGS": "ignore"}
+    _execute_in("execute", [[page, *block] for block in blocks], folder)
+
+
+def run_commands(lines: list[str], folder: Path) -> list[str]:
+    """What each line of shell prints."""
+    return json.loads(_execute_in("execute_commands", lines, folder))
+
+
+def _execute_in(function: str, todo: list[Any], folder: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT_FOLDER / "tests"), "COLUMNS": "120"}
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
-    code = "import sys; from support.pages import execute; execute(sys.argv[1])"
+    code = f"import sys; from support.pages import {function}; {function}(sys.argv[1])"
     done = run_python(code, json.dumps(todo), env=environment, cwd=folder)
-    assert done.returncode == 0, f"{page}: {done.stderr}"
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def execute_commands(todo: str) -> None:
+    print(json.dumps([_output_of_command(line, "") for line in json.loads(todo)]))
 
 
 def execute(todo: str) -> None:
