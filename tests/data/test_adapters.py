@@ -382,7 +382,7 @@ def test_a_fault_at_the_root_is_told_without_a_place() -> None:
     [
         (None, "TransformJSON: the configuration is missing; give the structure of the new rows"),
         ({"a": "$5"}, "TransformJSON: a: '$5' is not a path; write $.name for a path, or $$5 for the text itself"),
-        ({"a": {"b": ["$["]}}, "TransformJSON: a.b[0]: '$[' is no path at '['"),
+        ({"a": {"b": ["$["]}}, "TransformJSON: a.b[0]: '$[' is not a path at '['"),
         (
             {"$compte": 1},
             "TransformJSON: the key '$compte' begins with $, which is reserved (did you mean '$compute'?)",
@@ -607,7 +607,7 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
         ),
         (
             spec("ExplodeCollections", {"collections": ["a"], "index": {"i": "$["}}),
-            "ExplodeCollections: index: i: '$[' is no path",
+            "ExplodeCollections: index: i: '$[' is not a path",
         ),
         (
             spec("ExplodeCollections", {"collections": ["score", "a", "score"]}),

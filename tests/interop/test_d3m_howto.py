@@ -1,4 +1,4 @@
-"""The files that docs/howto/d3m.md shows are a problem that can be scored."""
+"""The files that docs/howto/d3m.md describes can be scored; tests/package/test_docs.py runs its complete problem."""
 
 from __future__ import annotations
 
@@ -10,22 +10,6 @@ from support.commands import Folder as Commands
 from support.places import ROOT_FOLDER
 
 PAGE = ROOT_FOLDER / "docs" / "howto" / "d3m.md"
-FILE = re.compile(r"^`(loans/[^`]+)`.*?\n```(?:json|csv)\n(.*?)```", re.MULTILINE | re.DOTALL)
-
-
-def test_the_files_that_are_shown_are_whole_and_have_the_scores_that_are_shown(tmp_path: Path) -> None:
-    text = PAGE.read_text().partition("## The files of a problem")[2].partition("### Without any document")[0]
-    files = FILE.findall(text)
-    assert len(files) == 6
-    for name, content in files:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-    commands = Commands(tmp_path)
-    assert "is whole" in commands.done("problem", "check", tmp_path / "loans")
-    shown = text.partition("```console\n")[2].partition("```")[0].split("\n")
-    found = commands.done("score", tmp_path / "loans").split("\n")
-    assert [line.rstrip() for line in found[: len(shown) - 1]] == shown[:-1]
 
 
 @pytest.mark.parametrize(
@@ -59,8 +43,8 @@ def test_two_files_are_judged_by_named_metrics(tmp_path: Path) -> None:
     assert found[1]["data"]["cells"] == [[0, 0, 1], [0, 1, 1], [1, 1, 1]]
     assert "say which label is positive" in commands.refused(*files, "--metric", "f1")
     assert "did you mean 'f1Macro'" in commands.refused(*files, "--metric", "f1Makro")
-    assert "give one of" in commands.refused(*files, code=2)
-    assert "for --metric" in commands.refused("score", tmp_path, "--k", "2", code=2)
+    assert "give FOLDER, --problem or --metric" in commands.refused(*files, code=2)
+    assert "need --metric" in commands.refused("score", tmp_path, "--k", "2", code=2)
 
 
 def test_faults_that_differ_in_their_row_alone_are_told_a_few_times(tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 - A block whose first line is a comment with a file's name (`# bot.py`), or which follows `<!-- file: rows.jsonl -->`,
   is that file.
 - Other `python` blocks are executed in one namespace. A `text` block is what the Python since the last one printed.
-- `sh` blocks are executed line by line. A `console` block is what the last of them printed; `# exits 3` at the end of a
-  line is its exit code.
-- All other blocks (`yaml`, `json`, `csv`, `toml`) must be files, unless the page is listed with a reason in test_docs.py.
+- `sh` blocks are executed line by line. A `console` block is what the last of them printed; `# exits 3` at the end
+  of a line is its exit code.
+- All other blocks (`yaml`, `json`, `csv`, `toml`) must be files, unless test_docs.py lists them with a reason.
 
-`…` in an expected output stands for anything. Differences of blanks and line breaks do not count, since tables go by the
-width of the terminal.
+`…` in an expected output matches anything. Blanks and line breaks do not count, since tables go by the width of the
+terminal.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def blocks_of(page: str) -> list[Block]:
 
 
 def run_page(page: str, folder: Path, skipped: list[str]) -> None:
-    """Run all blocks but those whose first line is in `skipped`, and compare what they print with what the page shows."""
+    """Run all blocks but those whose first line is in `skipped`, and compare their output with what the page shows."""
     blocks = [block for block in blocks_of(page) if block.first_line not in skipped]
     _execute_in("execute", [[page, *block] for block in blocks], folder)
 
@@ -78,7 +78,7 @@ def _execute_in(function: str, todo: list[Any], folder: Path) -> str:
 
 
 def execute_commands(todo: str) -> None:
-    print(json.dumps([_output_of_command(line, "") for line in json.loads(todo)]))
+    sys.stdout.write(json.dumps([_output_of_command(line, "") for line in json.loads(todo)]))
 
 
 def execute(todo: str) -> None:

@@ -19,7 +19,7 @@ from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
-from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
 from evaluand.experiment.parse import read
@@ -211,6 +211,7 @@ class Experiment:
         only: str | None = None,
         resume: tuple[str, str] | None = None,
         progress: Progress | None = None,
+        known_scores: Mapping[str, KnownScores] | None = None,
     ) -> Results:
         """Runs, grades and summarises; does only what is not stored yet.
 
@@ -223,6 +224,7 @@ class Experiment:
             only: the one task to run.
             resume: the (kind, id) of an open run or evaluation of that task that must be continued.
             progress: shows how far each step is.
+            known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
         """
         store = store or MemoryStore()
         runner = Runner(store, self.policy, progress=progress)
@@ -253,7 +255,10 @@ class Experiment:
                     origin=origin,
                     **anew,
                 )
-            evaluation = evaluator.evaluate(run, self.scorers, name=full, resume=graded, origin=origin, **anew)
+            known = (known_scores or {}).get(name)
+            evaluation = evaluator.evaluate(
+                run, self.scorers, name=full, resume=graded, origin=origin, judged=known, **anew
+            )
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
         whole = check_name(self.name) if len(results) == len(self.tasks) else None
