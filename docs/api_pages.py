@@ -101,7 +101,7 @@ def to_restructured_text(app: Any, what: str, name: str, obj: Any, options: Any,
 
 
 def protect(line: str) -> str:
-    """A line whose names in backticks are literals, and whose stars, bars and trailing underscores are text.
+    r"""A line whose names in backticks are literals, and whose stars, bars and trailing underscores are text.
 
     Example:
         >>> protect("the `_index_` of *args, see name_")
