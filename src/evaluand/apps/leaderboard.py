@@ -553,7 +553,7 @@ class _Said:
     @classmethod
     def of(cls, lane: WorkLog) -> _Said:
         said = cls(array("q"), array("b"), array("d"), [], [])
-        for slot, _, scores in lane.read_through():
+        for slot, _, scores, *_ in lane.read_through():
             if scores:
                 _, _, status, _, value, _, data, _, _, *usage = scores[0]
                 said.slot.append(slot)

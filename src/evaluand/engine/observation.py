@@ -228,8 +228,8 @@ class Observer(Generic[U]):
         """Takes in a node that others have defined, with all on the way to it, so that a line may name it."""
         at: str | None = node
         while at is not None and at not in self._nodes:
-            self._nodes[at] = nodes[at]
-            at = nodes[at][0]
+            self._nodes[at] = nodes.get(at, (None, *UNKNOWN))
+            at = self._nodes[at][0]
 
     def with_inputs(self, line: bytes, node: str) -> bytes:
         """A journal line with the node of its inputs, defined where no line has defined it yet."""

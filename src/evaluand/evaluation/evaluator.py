@@ -24,6 +24,7 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.observation import Node, Observer
 from evaluand.engine.reuse import InputCheck, Inputs, Wanted
 from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
 from evaluand.evaluation.grading import (
@@ -208,7 +209,11 @@ class Evaluator:
             again=lambda last: (
                 fresh
                 or not (asked.pinned and store.manifest("evaluations", last)["pinned"])
-                or any(check.is_stale("evaluations", last, f"inputs/{n}") for n, check in inputs.items())
+                or any(
+                    check.is_stale("evaluations", last, f"inputs/{n}")
+                    for n, check in inputs.items()
+                    if n not in (judged or {})  # what was said of a recording stays said
+                )
                 or (retry_failed and _has_failures(store, last, run))
             ),
             resume=resume,
@@ -332,7 +337,8 @@ def row_digest(row: Sequence[Any]) -> bytes:
 RowKey = tuple[int, int]
 """`_index_` and replication of a row."""
 
-KnownScores = Mapping[str, Iterable[tuple[RowKey, list[Any]]]]
+KnownScore = tuple[RowKey, list[Any]] | tuple[RowKey, list[Any], tuple[str, Mapping[str, Node]] | None]
+KnownScores = Mapping[str, Iterable[KnownScore]]
 """Scorer → scores in the order of the rows, each as a record of the journal has it; see `grading`."""
 
 
@@ -347,19 +353,18 @@ class _Job:
         self.lanes: list[WorkLog] = []
         self.called = self.reused = self.kept = self.failed = 0
 
-    def grade(
-        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[tuple[RowKey, list[Any]]]
-    ) -> None:
+    def grade(self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[KnownScore]) -> None:
         """Grades every row of the run by one scorer."""
         self.rows = RowStream(self.run, scorer)
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
         inputs = self.inputs[name]
-        inputs.void_stale(lane, N_FIELDS)
+        if not judged:
+            inputs.void_stale(lane, N_FIELDS)
         tally = Tally(name, lane.slots, kept=lane.n_done)
         if judged and lane.n_done < lane.slots:
-            self._take_over(lane, judged, tally)
+            self._take_over(lane, judged, tally, inputs.observer)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, scorer.cheap, inputs)
         grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
@@ -434,16 +439,23 @@ class _Job:
             draft.append(f"inputs/{name}", opened_files)
         return counts, state.digest()
 
-    def _take_over(self, lane: WorkLog, judged: Iterable[tuple[RowKey, list[Any]]], tally: Tally) -> None:
+    def _take_over(
+        self, lane: WorkLog, judged: Iterable[KnownScore], tally: Tally, observer: Observer[Any] | None
+    ) -> None:
         """Writes down what the scorer has said before this evaluation was asked for."""
         said = iter(judged)
-        known, scores = next(said, (None, []))
+        score = next(said, None)
         for unit in self.rows.take(0, lane.slots):
             key = unit.response.index, unit.response.replication
-            while known is not None and known < key:
-                known, scores = next(said, (None, []))
-            if known == key and not lane.is_done(unit.slot):
-                lane.append(line_of(unit, scores))
+            while score is not None and score[0] < key:
+                score = next(said, None)
+            if score is not None and score[0] == key and not lane.is_done(unit.slot):
+                line = line_of(unit, score[1])
+                opened = score[2] if len(score) > 2 else None
+                if observer is not None and opened is not None:
+                    observer.learn(*opened)
+                    line = observer.with_inputs(line, opened[0])
+                lane.append(line)
                 tally.reused += 1
         lane.refresh()
 

@@ -23,7 +23,9 @@ from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
 from evaluand.engine.engine import Engine, LocalEngine, Policy
 from evaluand.engine.keyed_work import Artifact, Progress
-from evaluand.evaluation.evaluator import Evaluation, Evaluator, RowKey
+from evaluand.engine.observation import UNKNOWN, node_key
+from evaluand.engine.reuse import Inputs
+from evaluand.evaluation.evaluator import N_FIELDS, Evaluation, Evaluator, KnownScore
 from evaluand.evaluation.grading import Traced, Unit, record_of
 from evaluand.evaluation.scorer import Scorer
 from evaluand.run.responses import response_of, seal
@@ -160,7 +162,7 @@ def standing(store: Store, id: str) -> Standing:
         lanes.refresh()
         feedbacks = {}
         for name, lane in lanes.judged.items():
-            counts = Counter(score[2] for _, _, scores in lane.records() for score in scores)
+            counts = Counter(score[2] for _, _, scores, *_ in lane.records() for score in scores)
             left = lanes.records.n_done - lane.n_done
             feedbacks[name] = dict(sorted(counts.items())) | ({"waiting": left} if left > 0 else {})
         working = sum(lane.leases.held() for lane in lanes.judged.values())
@@ -304,7 +306,7 @@ def evaluation_of(
     It is filed under what the feedbacks were when the recording was opened. Where one has become another since, nobody
     knows which of them has said what, so that is unpinned, and an `EvaluandWarning` is told.
     """
-    judged = {name: _judgements(manifest["id"], lane) for name, lane in lanes.judged.items() if name in scorers}
+    judged = {name: _judgements(manifest, lane) for name, lane in lanes.judged.items() if name in scorers}
     changed = _changed(manifest, {name: scorers[name] for name in judged if lanes.judged[name].n_done})
     made = Evaluator(store, policy or policy_of(manifest), engine or LocalEngine(), progress).evaluate(
         run,
@@ -334,11 +336,13 @@ def _changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str, Ide
 _CHANGED: Final = ("it is not what it was when its recording was opened",)
 
 
-def _judgements(id: str, lane: WorkLog) -> Iterator[tuple[RowKey, list[Any]]]:
+def _judgements(manifest: Manifest, lane: WorkLog) -> Iterator[KnownScore]:
     """What stands in a lane; only reading it is to say that the journal is damaged, not what is done with it."""
-    with journalled(KIND, id):
-        for slot, _, scores in lane.records():
-            yield (slot, 0), scores
+    with journalled(KIND, manifest["id"]):
+        inputs = Inputs.written(lane, N_FIELDS)
+        for slot, _, scores, *_ in lane.records():
+            node = inputs.of(slot) if manifest.get("observed") else node_key(None, *UNKNOWN)
+            yield (slot, 0), scores, None if node is None else (node, inputs.nodes)
 
 
 def _dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
