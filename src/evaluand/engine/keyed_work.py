@@ -70,7 +70,7 @@ class Receipt:
         total: units of the step.
         called: how many were done now.
         reused: how many came from earlier work on the same key.
-        kept: how many stood already in this artifact.
+        kept: how many were in this artifact already.
         skipped: how many needed no call, and were settled now.
         failed: how many of those done now failed: calls of a run; of an evaluation, what a scorer failed on.
         why: a sentence.
@@ -146,7 +146,7 @@ class KeyedWork(Generic[U]):
     """The work on one lane.
 
     Args:
-        lane: where it stands.
+        lane: where its lines are written.
         units: the units of the slots start … stop, in order, done or not.
         call: what is done with one; may be a coroutine function.
         line: the journal lines of a unit and its outcome, and how many of its slots failed.

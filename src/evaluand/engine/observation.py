@@ -11,7 +11,7 @@ and leaves out what says nothing of the answer: files that the call itself has w
 `/proc` and `/sys`, the store. A device, a pipe and a file that changes while the call runs cannot be compared later:
 such an answer is never reused.
 
-Which call opened a file is told by a context variable, which coroutines and `asyncio.to_thread` inherit. Other threads
+A context variable says which call opened a file; coroutines and `asyncio.to_thread` inherit it. Other threads
 do not: what they open counts for every call in progress. A call may also use what an earlier one has read and cached.
 Where the code may remember anything between calls (`evaluand.core.fingerprint.memory`), each of its answers therefore
 counts with all files that calls of the same code have opened in this process so far; otherwise with its own only.
@@ -40,7 +40,7 @@ from evaluand.core.fingerprint.tokens import leaf
 
 
 class Slotted(Protocol):
-    """A unit of work, told from others by its slot."""
+    """A unit of work, identified by its slot."""
 
     @property
     def slot(self) -> int: ...
@@ -48,7 +48,7 @@ class Slotted(Protocol):
 
 U = TypeVar("U", bound=Slotted)
 
-UNKNOWN = ("", CHANGED)  # stands for inputs that could not be observed
+UNKNOWN = ("", CHANGED)  # inputs that could not be observed
 
 _OPEN = "open"
 _LISTING = frozenset(("os.listdir", "os.scandir"))
@@ -84,7 +84,7 @@ class _Call:
 
 
 class _Machinery:
-    """Stands in the context of evaluand's own threads, which read datasets and write journals."""
+    """Marks the context of evaluand's own threads, which read datasets and write journals."""
 
 
 _current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default=None)
@@ -295,7 +295,7 @@ Node = tuple[str | None, str, str]
 
 
 def node_key(parent: str | None, name: str, state: str) -> str:
-    """What stands for a node: 32 hexadecimal digits made from all files on the way to it."""
+    """The key of a node: 32 hexadecimal digits made from all files on the way to it."""
     return leaf("input", "\0".join((parent or "", name, state)).encode("utf-8", "surrogatepass")).hex()
 
 

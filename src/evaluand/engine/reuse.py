@@ -257,8 +257,8 @@ class Inputs:
 
     def stale(self, unchanged: Unchanged) -> list[int]:
         """The slots whose inputs are no longer the same."""
-        gone = [rows for node, rows in self._rows.items() if not unchanged.holds(node, self.nodes)]
-        return sorted(slot for rows in gone for first, n in rows for slot in range(first, first + n))
+        stale = [rows for node, rows in self._rows.items() if not unchanged.holds(node, self.nodes)]
+        return sorted(slot for rows in stale for first, n in rows for slot in range(first, first + n))
 
     def batch(self) -> pa.RecordBatch | None:
         """The table of these inputs, parents first; None where there are none."""

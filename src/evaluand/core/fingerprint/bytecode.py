@@ -1,7 +1,7 @@
-"""What bytecode says: which names outside itself it uses, and what it does, wherever it stands.
+"""What bytecode says: which names outside itself it uses, and what it does, wherever it lies.
 
-It is exact for global names, which syntax alone cannot tell from local ones, and it is all there is where a function
-has no source.
+It is exact for global names, which syntax alone cannot distinguish from local ones, and all there is for a function
+without source.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def code_token(code: types.CodeType) -> bytes:
-    """What a code object does, without where it stands."""
+    """What a code object does, without its place in the file."""
     shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
     names = (code.co_qualname, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return mix(

@@ -111,7 +111,7 @@ def portable(text: str, folder: str) -> str:
 
 
 def located(name: str, folder: str) -> str:
-    """The path that a portable name stands for, of code in a folder; the inverse of `portable`."""
+    """The path of a portable name, for code in a folder; the inverse of `portable`."""
     if name.startswith("./"):
         return os.path.join(working_folder(), name[2:])
     return os.path.join(folder, os.path.expanduser(name))
@@ -121,7 +121,7 @@ def located(name: str, folder: str) -> str:
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """What tells one state of a file from another without reading it; None where there is no such file."""
+    """What distinguishes two states of a file without reading it; None where there is no such file."""
     try:
         known = os.stat(path)
     except (OSError, ValueError):

@@ -154,7 +154,7 @@ class Judge:
         names = CodeNames(ast.Module([], []), function.__globals__, self.homes, closure_of(function))
         used = {name for inner in nested(code) for name in inner.co_names}
         for chain in sorted(uses.chains):
-            value, full = names.stands_for(chain)
+            value, full = names.resolve(chain)
             if full and not _is_exception(value):
                 wants = UNSEEDED if full in WANTING or _wants_seed(value, None) else None
                 self._say(shown, ".".join(chain), why_outside(full) or wants)
@@ -227,7 +227,7 @@ class _Definition:
     def __init__(self, judge: Judge, scope: Scope) -> None:
         self.owner, self.scope, self.names = judge, scope, scope.names
         self.imports: set[Import] = set()
-        self._ignored, self._shown, self._handed = set[int](), set[int](), set[int]()
+        self._ignored, self._printed, self._passed_on = set[int](), set[int](), set[int]()
         self._called: set[str] = set()
 
     def judge(self) -> None:
@@ -254,7 +254,7 @@ class _Definition:
             if any(isinstance(side, ast.Call) and self._is_id(side.func) for side in (node.left, *node.comparators)):
                 self._ignored.update(id(part) for part in ast.walk(node) if self._is_id(part))
         elif isinstance(node, ast.Assign | ast.NamedExpr):
-            self._handed.add(id(node.value))
+            self._passed_on.add(id(node.value))
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             if self.names.named(node.value) in ("os.environ", "os.environb"):
                 self._ignored.add(id(node.value))
@@ -262,18 +262,18 @@ class _Definition:
             self._ignored.add(id(node.slice.func))
         elif isinstance(node, ast.Call):
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-            self._handed.update(map(id, arguments))
+            self._passed_on.update(map(id, arguments))
             self._called.add(".".join(chain_of(node.func)))
             if self.names.named(node.func) in _CHECKING and len(node.args) > 1:
                 self._ignored.update(map(id, ast.walk(node.args[1])))
             if self._shows(node):
-                self._shown.update(id(part) for argument in arguments for part in ast.walk(argument))
+                self._printed.update(id(part) for argument in arguments for part in ast.walk(argument))
         if self.scope.function.__name__ in ("__hash__", "__repr__") and self._is_id(node):
             self._ignored.add(id(node))
 
     def _is_class(self, node: ast.expr) -> bool:
         chain = chain_of(node)
-        return bool(chain) and is_a(self.names.stands_for(chain)[0], type)
+        return bool(chain) and is_a(self.names.resolve(chain)[0], type)
 
     def _is_id(self, node: ast.AST) -> bool:
         """Whether an expression is `id` or `hash`; to compare objects by them says nothing of the process."""
@@ -291,18 +291,18 @@ class _Definition:
         if isinstance(call.func.value, ast.Call):
             return self.names.named(call.func.value.func) == "logging.getLogger"
         chain = chain_of(call.func.value)
-        value = self.names.stands_for(chain)[0] if chain else MISSING
+        value = self.names.resolve(chain)[0] if chain else MISSING
         named = bool(chain) and chain[-1].strip("_").lower() in _LOGGERS
         return named or is_a(value, logging.Logger, logging.LoggerAdapter)
 
     # -- names
 
     def _name(self, node: ast.expr, chain: Chain, call: ast.Call | None) -> None:
-        value, full = self.names.stands_for(chain)
+        value, full = self.names.resolve(chain)
         if _is_exception(value):
             return
         if not full:
-            if call is not None or id(node) in self._handed:
+            if call is not None or id(node) in self._passed_on:
                 self._unnamed(node, chain, value, call)
             return
         self.owner.remembers |= is_caching(full)
@@ -312,7 +312,7 @@ class _Definition:
             why = why or ANYTHING
         if call is None and full in _IMPORTING:
             why = COMPUTED_MODULE
-        if not (why in SHOWN_IS_HARMLESS and id(node) in self._shown):
+        if not (why in SHOWN_IS_HARMLESS and id(node) in self._printed):
             self._say(".".join(chain), why, node.lineno)
         if call is not None:
             self._special(full, call)
@@ -335,13 +335,13 @@ class _Definition:
         maker, full = self._made_by(node.value)
         if is_a(maker, type) and (method := static_attribute(maker, node.attr)) is not MISSING:
             if full:
-                self._say(_shown(node), self._why(f"{full}.{node.attr}", method, call), node.lineno)
+                self._say(shown_node(node), self._why(f"{full}.{node.attr}", method, call), node.lineno)
             return
-        if call is None and id(node) not in self._handed:
+        if call is None and id(node) not in self._passed_on:
             return
         if node.attr in _FITTING and call is not None:
             self.owner.fits(self.scope, node.lineno)
-        self._method(node.attr, call, _shown(node), node.lineno)
+        self._method(node.attr, call, shown_node(node), node.lineno)
 
     def _method(self, name: str, call: ast.Call | None, shown: str, line: int) -> None:
         """Judges a method of which nothing but the name is known."""
@@ -360,7 +360,7 @@ class _Definition:
         if isinstance(node, ast.Await):
             node = node.value
         chain = chain_of(node.func) if isinstance(node, ast.Call) else ()
-        return self.names.stands_for(chain) if chain else (MISSING, "")
+        return self.names.resolve(chain) if chain else (MISSING, "")
 
     # -- why
 
@@ -388,8 +388,8 @@ class _Definition:
     def _is_given(self, call: ast.Call, position: int) -> bool:
         """Whether a call is given a seed or a moment that is not another one each time."""
         given = [*call.args[position:], *(keyword.value for keyword in call.keywords)]
-        told = [value for value in given if not (isinstance(value, ast.Constant) and value.value is None)]
-        return bool(told) and not any(name in CLOCKS or _is_chance(name) for name in self._names_in(told, set()))
+        seeds = [value for value in given if not (isinstance(value, ast.Constant) and value.value is None)]
+        return bool(seeds) and not any(name in CLOCKS or _is_chance(name) for name in self._names_in(seeds, set()))
 
     def _names_in(self, nodes: Sequence[ast.AST], seen: set[str]) -> Iterator[str]:
         """The full names in some syntax, and in what its variables are set to."""
@@ -414,17 +414,17 @@ class _Definition:
             for argument in call.args[:1] if full.endswith("methodcaller") else call.args:
                 name = _text(argument)
                 if name is None:
-                    self._say(_shown(call.func), COMPUTED_NAME, call.lineno)
+                    self._say(shown_node(call.func), COMPUTED_NAME, call.lineno)
                 elif full.endswith("methodcaller"):
                     of_method = ast.Call(call.func, call.args[1:], call.keywords)
-                    self._method(name, of_method, f"{_shown(call.func)}({name!r})", call.lineno)
+                    self._method(name, of_method, f"{shown_node(call.func)}({name!r})", call.lineno)
                 elif METHODS.get(name.rpartition(".")[2]) not in LIFTED_BY_FILES:
-                    self._method(name.rpartition(".")[2], None, f"{_shown(call.func)}({name!r})", call.lineno)
+                    self._method(name.rpartition(".")[2], None, f"{shown_node(call.func)}({name!r})", call.lineno)
 
     def _partial(self, call: ast.Call) -> None:
         """Judges a function that is called later with what a partial gives it."""
         chain = chain_of(call.args[0])
-        value, full = self.names.stands_for(chain) if chain else (MISSING, "")
+        value, full = self.names.resolve(chain) if chain else (MISSING, "")
         later = ast.Call(call.args[0], call.args[1:], call.keywords)
         self._ignored.add(id(call.args[0]))
         if full:
@@ -435,10 +435,10 @@ class _Definition:
     def _import(self, call: ast.Call) -> None:
         name = _text(call.args[0]) if call.args else None
         if name is None and call.args and (chain := chain_of(call.args[0])):
-            value = self.names.stands_for(chain)[0]
+            value = self.names.resolve(chain)[0]
             name = value if type(value) is str else None
         if name is None:
-            self._say(_shown(call.func), COMPUTED_MODULE, call.lineno)
+            self._say(shown_node(call.func), COMPUTED_MODULE, call.lineno)
             return
         bare = name.lstrip(".")
         self.imports.add((len(name) - len(bare), bare, ()))
@@ -446,16 +446,16 @@ class _Definition:
         full = bare if module is None else self.names.full_name(module)
         if full:
             self._say(
-                f"{_shown(call.func)}({name!r})",
+                f"{shown_node(call.func)}({name!r})",
                 why_outside(full) or (ANYTHING if hands_on(full) else None),
                 call.lineno,
             )
 
     def _getattr(self, call: ast.Call) -> None:
         chain, name = chain_of(call.args[0]), _text(call.args[1])
-        value, full = self.names.stands_for(chain) if chain else (MISSING, "")
+        value, full = self.names.resolve(chain) if chain else (MISSING, "")
         self._ignored.add(id(call.args[0]))
-        shown = f"getattr({_shown(call.args[0])}, ...)"
+        shown = f"getattr({shown_node(call.args[0])}, ...)"
         if name is None:
             if type(value) is types.ModuleType:
                 foreign = why_outside(full) or (ANYTHING if hands_on(full) else None)
@@ -463,8 +463,8 @@ class _Definition:
             elif not (chain and chain[0] == self._first() and self.scope.owner is not MISSING) and self._is_used(call):
                 self._say(shown, COMPUTED_NAME, call.lineno)
         elif full or value is not MISSING:
-            inner, told = self.names.stands_for((*chain, name))
-            self._say(shown, self._why(told, inner, None) if told else None, call.lineno)
+            inner, inner_name = self.names.resolve((*chain, name))
+            self._say(shown, self._why(inner_name, inner, None) if inner_name else None, call.lineno)
         elif METHODS.get(name) not in LIFTED_BY_FILES:
             self._method(name, None, shown, call.lineno)
 
@@ -571,6 +571,3 @@ def shown_node(node: ast.AST) -> str:
     """An expression in a sentence."""
     text = ast.unparse(node)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-_shown = shown_node

@@ -2,7 +2,7 @@
 
 It may where a function is cached (`functools.cache`, `cached_property`), sets a global, sets an attribute other than in
 making an object, changes a list or dictionary that it has not made itself, or uses a module that caches files. What
-cannot be told from the text is taken for remembering: it only makes more files count.
+the text does not show is taken for remembering: it only makes more files count.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _is_own(node: ast.expr, names: CodeNames, depth: int = 5) -> bool:
         if isinstance(node.func, ast.Attribute) and node.func.attr in _FRESH_METHODS:
             return True
         chain = chain_of(node.func)
-        value, full = names.stands_for(chain) if chain else (None, "")
+        value, full = names.resolve(chain) if chain else (None, "")
         return isinstance(value, type) or (bool(full) and why_outside(full) != UNLISTED and not is_caching(full))
     if isinstance(node, ast.Name) and names.is_local(node.id) and depth:
         return all(value is not None and _is_own(value, names, depth - 1) for value in names.settings[node.id])

@@ -80,7 +80,7 @@ class CodeNames:
         """Whether a name is set inside the definition, other than by an import."""
         return name in self.settings and name not in self.outer and name not in self.free
 
-    def stands_for(self, chain: Chain) -> tuple[Any, str]:
+    def resolve(self, chain: Chain) -> tuple[Any, str]:
         """The value of a chain, or MISSING, and its full name, which is empty for what is first-party or not known."""
         name, *rest = chain
         if name in self.free:
@@ -106,7 +106,7 @@ class CodeNames:
     def named(self, node: ast.AST) -> str:
         """The full name of an expression; empty where it has none."""
         chain = chain_of(node)
-        return self.stands_for(chain)[1] if chain else ""
+        return self.resolve(chain)[1] if chain else ""
 
 
 def _listed(module: str) -> types.ModuleType | None:

@@ -160,7 +160,7 @@ _LET_PASS = (  # inside what is not
 _FAMILIES = ("langchain", "llama_index")  # packages that come in parts: langchain_openai
 
 SEEDS = frozenset(("generator", "random_seed", "random_state", "rng", "seed"))  # parameters that make chance repeatable
-WANTING = {  # what gives the same again only with an argument, and where that argument stands
+WANTING = {  # what gives the same again only with an argument, and the place of that argument
     **dict.fromkeys(
         (
             "random.Random",
@@ -219,7 +219,7 @@ _WHY |= dict.fromkeys(_LET_PASS.split())
 
 
 def why_outside(name: str) -> str | None:
-    """Why what a full name stands for leaves code unpinned; None where it gives the same each time.
+    """Why the use of a full name leaves code unpinned; None where it gives the same each time.
 
     Example:
         >>> why_outside("os.environ.get"), why_outside("os.path.join"), why_outside("numpy.mean")

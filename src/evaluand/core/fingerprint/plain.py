@@ -17,7 +17,7 @@ _PLAIN = frozenset((type(None), bool, int, float, bytes))
 def plain_data(value: Any) -> bytes | None:
     """The token of a list, tuple or dictionary of plain data; None for what has to be read value by value.
 
-    Written as Python's literals, which keep apart lists and tuples, whole and other numbers, and the order of keys;
+    Written as Python's literals, which distinguish lists from tuples, whole from other numbers, and the order of keys;
     `ascii` writes the same in every version.
     """
     if not _is_plain((value,), MAX_DEPTH + 1):

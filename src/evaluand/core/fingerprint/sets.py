@@ -192,7 +192,7 @@ class Sets:
                 node.id, scope, depth
             )
         chain = chain_of(node)
-        value = scope.names.stands_for(chain)[0] if chain else MISSING
+        value = scope.names.resolve(chain)[0] if chain else MISSING
         if value is MISSING and isinstance(node, ast.Attribute):
             return node.attr in self.attributes
         return _is_unordered(value)
@@ -221,7 +221,7 @@ class Sets:
             made = (value for value in scope.names.settings[node.id] if isinstance(value, ast.Call))
             return any(scope.names.named(arg) in _MAKERS for call in made for arg in call.args)
         chain = chain_of(node)
-        value: Any = scope.names.stands_for(chain)[0] if chain else MISSING
+        value: Any = scope.names.resolve(chain)[0] if chain else MISSING
         held = dict.values(value) if issubclass(type(value), dict) else value
         return any(map(_is_unordered, held)) if held is not value or type(value) in (list, tuple) else False
 
@@ -229,7 +229,7 @@ class Sets:
 def _callee(scope: Scope, function: ast.expr) -> tuple[Any, int] | None:
     """The first-party function that is called, and how many arguments it is given before those of the call."""
     chain = chain_of(function)
-    value = scope.names.stands_for(chain)[0] if chain else MISSING
+    value = scope.names.resolve(chain)[0] if chain else MISSING
     bound = 0
     if value is MISSING and len(chain) == 2 and scope.owner is not MISSING:
         value, bound = static_attribute(scope.owner, chain[1]), 1

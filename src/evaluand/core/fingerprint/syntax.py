@@ -34,7 +34,7 @@ def _shape_of(value: Any) -> Any:
 
 
 def without_our_decorators(node: Definition, namespace: Namespace) -> Definition:
-    """Leaves out `@task` and its like: names and labels say nothing of behaviour, the rest is identified beside."""
+    """Leaves out `@task` and the like: names and labels say nothing of behaviour; the rest has its own identity."""
     if isinstance(node, ast.Lambda):
         return node
     decorators, node = decorators_of(node, namespace), copy.copy(node)
@@ -57,10 +57,10 @@ def _is_evaluands(decorator: ast.expr, namespace: Namespace) -> bool:
 
 
 def without_methods(node: ast.ClassDef, covered: Collection[str]) -> ast.ClassDef:
-    """Leaves out the methods that are identified beside."""
+    """Leaves out the methods that have an identity of their own."""
     node = copy.copy(node)
-    kept = [s for s in node.body if not (isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name in covered)]
-    node.body = kept or [ast.Pass()]
+    rest = [s for s in node.body if not (isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name in covered)]
+    node.body = rest or [ast.Pass()]
     return node
 
 

@@ -67,7 +67,7 @@ class CodeFacts:
     namespaces: Sequence[Namespace] | None = None
 
     def may_share(self, other: CodeFacts) -> bool:
-        """Whether some other code may use what this one has kept."""
+        """Whether some other code may use what this one remembers."""
         if self.namespaces is None or other.namespaces is None:
             return True
         return any(one is two for one in self.namespaces for two in other.namespaces)
@@ -108,7 +108,7 @@ class Walk:
         self._cyclic = False
 
     def run(self, obj: object, files: Sequence[str | os.PathLike[str]] = (), home: Home | None = None) -> Fingerprint:
-        """The fingerprint of one object; its home is told where the object cannot tell it."""
+        """The fingerprint of one object; its home is an argument where the object does not show it."""
         home = home or self.homes.of(obj)
         root = self._root(obj, home)
         self.parts.read()
@@ -248,15 +248,15 @@ class Walk:
         self.judge.instance(value, place)
         try:
             declared = getattr(kind, "__fingerprint__", None)
-            told = declared(value) if declared else _reduce(value)
+            state = declared(value) if declared else _reduce(value)
         except Exception:  # whatever objects raise when asked for their state
             return self.parts.opaque(value, place)
         if declared:
-            told = self.value(told, place.inside(value, ".__fingerprint__()"))
-            return mix("declared", self.value(kind, place), told)
-        if isinstance(told, str):
-            return leaf("global", f"{self._package(value)}{told}".encode())
-        return self._reduced(value, told, place)
+            state = self.value(state, place.inside(value, ".__fingerprint__()"))
+            return mix("declared", self.value(kind, place), state)
+        if isinstance(state, str):
+            return leaf("global", f"{self._package(value)}{state}".encode())
+        return self._reduced(value, state, place)
 
     def _reduced(self, value: Any, reduced: tuple[Any, ...], place: Place) -> bytes:
         make, arguments, state, items, pairs = reduced
