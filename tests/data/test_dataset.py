@@ -113,8 +113,8 @@ def test_a_role_that_does_not_exist_is_refused_with_the_nearest() -> None:
         Dataset.from_rows([{"a": 1}], inputs="a", wieght="a")
     listed = "input, expected, attributes, id, weight, cluster, metadata"
     assert str(refused.value).splitlines() == [
-        f"inputs: no role is called so (did you mean 'input'?); there are {listed}",
-        f"wieght: no role is called so (did you mean 'weight'?); there are {listed}",
+        f"inputs: there is no such role (did you mean 'input'?); the roles are {listed}",
+        f"wieght: there is no such role (did you mean 'weight'?); the roles are {listed}",
     ]
 
 
@@ -156,7 +156,7 @@ def test_what_a_dataset_cannot_be_made_of_is_refused(make: Any, wanted: str) -> 
 
 
 def test_a_dataset_without_a_column_for_the_task_is_refused() -> None:
-    with pytest.raises(SpecError, match="no column is left for the task to see"):
+    with pytest.raises(SpecError, match="every column has another role"):
         Dataset.from_rows([{"expected": 1, "id": "a"}])
 
 
@@ -169,7 +169,7 @@ def test_a_file_without_a_row_or_column_is_refused_alike_in_every_format(tmp_pat
         pq.write_table(pa.table({}), path)
     with pytest.raises(DataError) as refused:
         Dataset.from_file(path)
-    assert str(refused.value) == f"{path}: there are no examples, since there are no columns"
+    assert str(refused.value) == f"{path}: there are no columns, and so no examples"
 
 
 @pytest.mark.parametrize("name", ["_replication_", "_x_", "__"])
@@ -268,7 +268,7 @@ def test_ids_that_are_empty_or_occur_twice_are_named_by_row() -> None:
     names = ["a", "a", None, "", 1, "1", "b", "a"]
     with pytest.raises(DataError) as refused:
         Dataset.from_rows([{"input": 0, "name": name} for name in names], id="name")
-    empty = "the id is empty; give each example a name of its own"
+    empty = "the id is empty; give each example a unique id"
     assert faults(refused) == [
         ("rows[1]", "the id 'a' occurs twice (first at rows[0])"),
         ("rows[2]", empty),
@@ -280,7 +280,7 @@ def test_ids_that_are_empty_or_occur_twice_are_named_by_row() -> None:
 
 @pytest.mark.parametrize("wrong", [-1, -0.5, None, "2", float("nan"), float("inf"), True])
 def test_weights_are_numbers_from_zero_up(wrong: Any) -> None:
-    with pytest.raises(DataError, match="is not a number from 0 up") as refused:
+    with pytest.raises(DataError, match="is not a finite number of at least 0") as refused:
         Dataset.from_rows([{"input": 0, "w": weight} for weight in (0, 2.5, wrong, 1)], weight="w")
     assert [where for where, _ in faults(refused)] == ["rows[2]"]
 
@@ -355,7 +355,7 @@ def test_a_stored_dataset_holds_the_same_examples(rows: list[tuple[Any, ...]]) -
     data = data_of(rows)
     stored = data.save(MemoryStore())
     assert contents(stored) == contents(data)
-    assert stored.recomputed_digest() == stored.digest == data.digest
+    assert stored.compute_digest() == stored.digest == data.digest
 
 
 def test_an_empty_object_an_empty_list_nothing_and_not_a_number_stay_apart(store: Store) -> None:
@@ -503,7 +503,7 @@ def test_a_dataset_is_read_from_a_store_as_it_was_saved(store: Store, tmp_path: 
             data.roles,
             list(data.indices),
         )
-        assert stored.recomputed_digest() == data.digest
+        assert stored.compute_digest() == data.digest
     assert store.ids("datasets") == [data.id]
 
 
@@ -516,7 +516,7 @@ def test_targets_and_odd_names_survive_a_store(store: Store) -> None:
     stored = data.save(store)
     assert contents(stored) == contents(data)
     assert (stored.name, stored.roles, stored.id) == ("naïve", data.roles, data.id)
-    assert stored.recomputed_digest() == data.digest
+    assert stored.compute_digest() == data.digest
 
 
 def test_saving_again_and_saving_what_is_stored_change_nothing(store: Store) -> None:

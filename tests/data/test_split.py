@@ -186,7 +186,7 @@ def test_values_of_any_type_and_none_are_strata() -> None:
     [
         ({}, "either test .* or folds"),
         ({"test": 0.2, "folds": 5}, "either test .* or folds"),
-        ({"folds": 1}, "folds is 1; give a whole number of at least 2"),
+        ({"folds": 1}, "folds is 1; give an integer of at least 2"),
         ({"folds": True}, "folds is True"),
         ({"test": 1.0}, "test is 1.0; give a share between 0 and 1"),
         ({"test": 0}, "test is 0; give"),
@@ -205,11 +205,11 @@ def test_a_split_that_cannot_be_is_refused(spec: dict[str, Any], message: str) -
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        (Split(folds=5), "5 folds cannot be made of 4 examples; give at most 4"),
-        (Split(test=4), "test: 4 of 4 examples leaves nothing to learn from"),
-        (Split(test=9), "test: 9 of 4 examples leaves nothing to learn from"),
-        (Split(test=0.1), "test: 0.1 of 4 examples leaves nothing to test on"),
-        (Split(test=0.9), "test: 0.9 of 4 examples leaves nothing to learn from"),
+        (Split(folds=5), "4 examples are too few for 5 folds; give at most 4"),
+        (Split(test=4), "test: 4 of 4 examples leaves none to learn from"),
+        (Split(test=9), "test: 9 of 4 examples leaves none to learn from"),
+        (Split(test=0.1), "test: 0.1 of 4 examples leaves none to test on"),
+        (Split(test=0.9), "test: 0.9 of 4 examples leaves none to learn from"),
         (Split(folds=2, stratified=True), r"'expected': too few examples for 2 folds have the value \"b\" \(1\); each"),
         (Split(test=2, stratified=True), r"test and training have the value \"b\" \(1\); each needs at least 2"),
         (Split(folds=2, stratified="sex"), "no column with a role is called 'sex'; there are input, expected"),
@@ -347,10 +347,10 @@ def test_groups_may_be_the_datasets_clusters() -> None:
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        (Split(folds=2, groups=True), "groups: the dataset has no cluster; give the name of a column"),
+        (Split(folds=2, groups=True), "groups: the dataset has no cluster; give the name of the column"),
         (Split(folds=2, groups="grop"), r"groups: no column with a role is called 'grop' \(did you mean 'group'\?\)"),
         (Split(folds=4, groups="group"), "groups: 'group' has 3 groups, too few for 4 folds"),
-        (Split(test=1, groups="group"), "test: 1 cannot be held out without parting a group of 'group'"),
+        (Split(test=1, groups="group"), "test: 1 cannot be held out without splitting a group of 'group'"),
         (
             Split(folds=3, groups="group", stratified=True),
             r"too few groups of 'group' for 3 folds have the values \"a\" \(2\), \"b\" \(2\); each needs at least 3",
@@ -376,7 +376,7 @@ def test_folds_that_are_listed_are_the_same_folds(labels: list[str], split: Spli
     if folds is None:
         return
     told: list[Any] = []
-    again = Folds.listed(len(labels), *folds.rows(), lambda *fault: told.append(fault))
+    again = Folds.from_rows(len(labels), *folds.to_rows(), lambda *fault: told.append(fault))
     assert told == []
     assert again.numbers.tolist() == folds.numbers.tolist()
     assert again.count == folds.count
@@ -384,4 +384,4 @@ def test_folds_that_are_listed_are_the_same_folds(labels: list[str], split: Spli
 
 def test_a_list_of_what_is_tested_learns_from_the_rest() -> None:
     listed = [np.array(column) for column in ([1, 0, 2], [True] * 3, [0] * 3, [0, 1, 1])]
-    assert Folds.listed(4, *listed, lambda *fault: pytest.fail(str(fault))).numbers.tolist() == [[1, 0, 1, -1]]
+    assert Folds.from_rows(4, *listed, lambda *fault: pytest.fail(str(fault))).numbers.tolist() == [[1, 0, 1, -1]]

@@ -124,8 +124,8 @@ def test_every_row_that_can_not_be_transformed_is_told_before_anything_is_called
     with pytest.raises(DataError) as raised:
         examples.view([{"kind": "ExplodeCollections", "configuration": {"collections": ["tags"]}}])
     assert [str(fault).removeprefix(str(path)) for fault in raised.value.faults] == [
-        ":2: _index_ 1: the view makes 0 inputs of it; make one of each example",
-        ":3: _index_ 2: the view makes 2 inputs of it; make one of each example",
+        ":2: _index_ 1: the view returns 0 inputs for it; return one for each example",
+        ":3: _index_ 2: the view returns 2 inputs for it; return one for each example",
     ]
 
 
@@ -135,7 +135,7 @@ def test_rows_that_fail_in_one_way_are_told_once_with_their_number(tmp_path: Pat
         data(lines).view([{"kind": "TransformJSON", "configuration": {"x": "$.meta.level"}}])
     one, other = map(str, raised.value.faults)
     assert one.startswith("rows[0]: _index_ 0: TransformJSON: x: $.meta.level: ")
-    assert one.endswith(" (7 rows fail so: _index_ 0, 1, 2, 3, 4, …)")
+    assert one.endswith(" (7 rows fail this way: _index_ 0, 1, 2, 3, 4, …)")
     assert other.startswith("rows[7]: _index_ 7: TransformJSON: x: $.meta.level: ")
     assert "fail so" not in other
 
@@ -144,7 +144,7 @@ def test_a_row_that_fails_may_have_another_put_in_its_place_but_not_be_left_out(
     adapters = [{"kind": "TransformJSON", "configuration": {"x": "$.meta.none"}}]
     seen = data().view({"adapters": adapters, "onError": "default", "default": {"x": None}})
     assert [e.input for e in seen] == [{"x": None}] * 2
-    with pytest.raises(SpecError, match="a view keeps every example"):
+    with pytest.raises(SpecError, match="a view must keep every example"):
         data().view({"adapters": adapters, "onError": "skip"})
 
 
@@ -164,7 +164,7 @@ def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() ->
         },
     }
     assert "defaulted" not in plain.manifest["provenance"]
-    shown = "the view's default in the place of 3 of 3 rows: 2 × ExplodeCollections: lang is a text, not a list; 1 × "
+    shown = "the view's default in place of 3 of 3 rows: 2 × ExplodeCollections: lang is a text, not a list; 1 × "
     parts = [Part("t", made, None)]
     page = io.BytesIO()
     write_report(report_facts("r", parts, []), Examples(parts, [], limit=0), page)
@@ -185,7 +185,7 @@ def test_a_view_writes_no_other_index() -> None:
     with pytest.raises(DataError) as raised:
         data().view([{"kind": "Rename", "configuration": {"_index_": "n", "text": "_index_"}}])
     assert str(raised.value.faults[0]).endswith(
-        "_index_ 0: the view writes '2 + 2' to _index_, which no task sees; give that another name"
+        "_index_ 0: the view writes '2 + 2' to _index_, which no task sees; use another field name"
     )
 
 
@@ -193,7 +193,7 @@ UPLOAD = [{"kind": "FileUpload", "configuration": {"field": "$.text", "encoding"
 
 
 def test_no_view_makes_uploads() -> None:
-    with pytest.raises(SpecError, match="FileUpload makes requests: it belongs to the task's input_pipeline"):
+    with pytest.raises(SpecError, match="FileUpload prepares requests: put it into the task's input_pipeline"):
         data().view(UPLOAD)
     with pytest.raises(SpecError, match="FileUpload makes requests; it has no place in a view of outputs"):
         OutputView(ExactMatch(), UPLOAD)
@@ -316,7 +316,7 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
         (
             "{text: prompt}}",
             "{txt: prompt}}",
-            "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail so: _index_",
+            "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail this way: _index_",
         ),
         (
             "configuration: $.text}]}",

@@ -87,7 +87,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     repeats, folds = (values[rows] for values in numbers)
     if not keys.repeated:
         _check_twice(row_of[rows], repeats, folds, rows, told)
-    made = Folds.listed(
+    made = Folds.from_rows(
         keys.count,
         keys.positions[row_of[rows]],
         tested[rows],
@@ -109,7 +109,7 @@ def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> N
     if folds.numbers.shape[1] != keys.count:
         raise SpecError(f"the split is of {folds.numbers.shape[1]:,} examples, the table of {keys.count:,}")
     of_rows = Folds(folds.numbers[:, keys.positions], folds.count)
-    positions, tested, repeats, numbers = of_rows.rows()
+    positions, tested, repeats, numbers = of_rows.to_rows()
     taken = pa.array(positions)
     columns: dict[str, Any] = {name: values.take(taken) for name, values in keys.columns.items()}
     columns["type"] = pa.array(np.where(tested, TESTED, LEARNT))
