@@ -130,7 +130,7 @@ def test_a_role_that_does_not_exist_is_refused_with_the_nearest() -> None:
         ("id", 5, "the name of a column"),
     ],
 )
-def test_a_role_of_a_wrong_type_is_refused_with_what_is_wanted(role: str, value: Any, wanted: str) -> None:
+def test_a_role_of_a_wrong_type_is_refused_with_what_to_give(role: str, value: Any, wanted: str) -> None:
     with pytest.raises(SpecError) as refused:
         Dataset.from_rows([{"a": 1}], **{role: value})
     assert str(refused.value) == f"{role}: is {value!r}; give {wanted}"
@@ -200,7 +200,7 @@ def test_rows_without_an_index_are_numbered() -> None:
     assert len(data) == rows
 
 
-def test_examples_stand_in_the_order_of_their_index() -> None:
+def test_examples_are_in_the_order_of_their_index() -> None:
     data = Dataset.from_rows(indexed(30, -5, 10**12, 0))
     assert [(e.index, e.position, e.input) for e in data] == [
         (-5, 0, "row 1"),
@@ -235,20 +235,20 @@ def test_missing_indices_are_named_by_row(tmp_path: Path) -> None:
     assert all("_index_ is missing" in message for _, message in faults(refused))
 
 
-def test_missing_and_repeated_indices_are_told_at_once() -> None:
+def test_missing_and_repeated_indices_are_reported_at_once() -> None:
     with pytest.raises(DataError) as refused:
         Dataset.from_rows(indexed(None, 5, 5, 0))
     assert {where for where, _ in faults(refused)} == {"rows[0]", "rows[2]"}
 
 
 @pytest.mark.parametrize("wrong", ["x", 1.5, True, [1], 2**63])
-def test_an_index_that_is_no_whole_number_is_named_by_row(wrong: Any) -> None:
+def test_an_index_that_is_not_an_integer_is_named_by_row(wrong: Any) -> None:
     with pytest.raises(DataError, match="_index_") as refused:
         Dataset.from_rows(indexed(0, wrong, 2))
     assert [where for where, _ in faults(refused)] == ["rows[1]"]
 
 
-def test_an_index_that_is_no_whole_number_is_named_by_line_of_a_csv_file(tmp_path: Path) -> None:
+def test_an_index_that_is_not_an_integer_is_named_by_line_of_a_csv_file(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "_index_,input\n0,a\none,b\n2,c\n3x,d\n")
     with pytest.raises(DataError, match="_index_") as refused:
         Dataset.from_file(path)
@@ -307,7 +307,7 @@ def test_a_csv_file_may_part_its_cells_otherwise(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [None, "who"])
-def test_ids_are_given_in_order_without_the_examples(name: str | None) -> None:
+def test_ids_are_yielded_in_order_without_the_examples(name: str | None) -> None:
     data = Dataset.from_rows(
         [{"_index_": 7, "input": "x", "who": "b"}, {"_index_": 3, "input": "y", "who": 5}], id=name
     )
@@ -358,7 +358,7 @@ def test_a_stored_dataset_holds_the_same_examples(rows: list[tuple[Any, ...]]) -
     assert stored.compute_digest() == stored.digest == data.digest
 
 
-def test_an_empty_object_an_empty_list_nothing_and_not_a_number_stay_apart(store: Store) -> None:
+def test_an_empty_object_an_empty_list_nothing_and_not_a_number_stay_distinct(store: Store) -> None:
     cells: list[Any] = [{}, [], None, float("nan"), "", 0, False, {"a": {}}, [None], [{}]]
     data = Dataset.from_rows([{"input": i, "expected": cell} for i, cell in enumerate(cells)]).save(store)
     assert [identity.encode(e.expected) for e in data] == [identity.encode(cell) for cell in cells]
@@ -389,7 +389,7 @@ def test_a_frame_may_mix_types_in_a_column() -> None:
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
-def test_what_a_frame_counts_as_missing_is_missing_beside_any_other_values(missing: Any) -> None:
+def test_what_a_frame_counts_as_missing_is_missing_among_any_other_values(missing: Any) -> None:
     for others in (["a", "b"], [1, "b"]):
         frame = pd.DataFrame({"input": [*others, missing]}, dtype=object)
         assert [e.input for e in Dataset.from_pandas(frame)] == [*others, None]

@@ -220,7 +220,7 @@ def test_a_dataset_too_small_is_refused_with_what_is_missing(split: Split, messa
         split.assign(dataset(["a", "a", "a", "b"]))
 
 
-def test_all_values_that_are_too_rare_are_told_the_rarest_first() -> None:
+def test_all_values_that_are_too_rare_are_reported_the_rarest_first() -> None:
     with pytest.raises(SpecError, match=r'values "c" \(1\), "b" \(2\); each needs at least 3'):
         Split(folds=3, stratified=True).assign(dataset(list("aaabbc")))
 
@@ -357,7 +357,7 @@ def test_groups_may_be_the_datasets_clusters() -> None:
         ),
     ],
 )
-def test_groups_that_cannot_be_kept_together_are_refused(split: Split, message: str) -> None:
+def test_groups_that_cannot_stay_together_are_refused(split: Split, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         split.assign(grouped([0, 0, 0, 1, 1, 1, 2, 2, 2], list("aaaabbbbb")))
 
@@ -375,9 +375,9 @@ def test_folds_that_are_listed_are_the_same_folds(labels: list[str], split: Spli
     folds = assigned(split, dataset(labels))
     if folds is None:
         return
-    told: list[Any] = []
-    again = Folds.from_rows(len(labels), *folds.to_rows(), lambda *fault: told.append(fault))
-    assert told == []
+    faults: list[Any] = []
+    again = Folds.from_rows(len(labels), *folds.to_rows(), lambda *fault: faults.append(fault))
+    assert faults == []
     assert again.numbers.tolist() == folds.numbers.tolist()
     assert again.count == folds.count
 

@@ -116,7 +116,7 @@ def test_the_index_that_adapters_keep_is_not_shown_to_the_task() -> None:
     }
 
 
-def test_every_row_that_can_not_be_transformed_is_told_before_anything_is_called(tmp_path: Path) -> None:
+def test_every_row_that_can_not_be_transformed_is_reported_before_anything_is_called(tmp_path: Path) -> None:
     lines = [{"text": "a", "tags": ["x"]}, {"text": "b", "tags": []}, {"text": "c", "tags": ["y", "z"]}]
     path = tmp_path / "data.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -129,7 +129,7 @@ def test_every_row_that_can_not_be_transformed_is_told_before_anything_is_called
     ]
 
 
-def test_rows_that_fail_in_one_way_are_told_once_with_their_number(tmp_path: Path) -> None:
+def test_rows_that_fail_in_one_way_are_reported_once_with_their_number(tmp_path: Path) -> None:
     lines = [{**ROWS[0], "id": str(i), "meta": None if i == 7 else {"depth": 1}} for i in range(8)]
     with pytest.raises(DataError) as raised:
         data(lines).view([{"kind": "TransformJSON", "configuration": {"x": "$.meta.level"}}])
@@ -148,14 +148,14 @@ def test_a_row_that_fails_may_have_another_put_in_its_place_but_not_be_left_out(
         data().view({"adapters": adapters, "onError": "skip"})
 
 
-def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() -> None:
+def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_shown() -> None:
     rows = [*ROWS, {**ROWS[0], "id": "c", "lang": None}]
     explode = [{"kind": "ExplodeCollections", "configuration": {"collections": ["lang"]}}]
     default = {"prompt": "1 + 1"}
     plain = Runner().run(completes, data().view(PROMPT))
     made = Runner().run(completes, data(rows).view({"adapters": explode, "onError": "default", "default": default}))
-    told = made.manifest["provenance"]["defaulted"]
-    assert told == {
+    message = made.manifest["provenance"]["defaulted"]
+    assert message == {
         "rows": 3,
         "of": 3,
         "reasons": {
@@ -175,7 +175,7 @@ def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() ->
     assert shown in console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_what_a_view_made_of_the_input_is_shown_beside_it() -> None:
+def test_what_a_view_made_of_the_input_is_shown_with_it() -> None:
     run = Runner().run(completes, data().view(PROMPT))
     assert [row["asked"] for row in run_facts(run, 2)["rows"]] == [{"n": 1, "prompt": e["text"]} for e in ROWS]
     assert "asked" not in run_facts(Runner().run(task(version="1")(str), data()), 1)["rows"][0]
@@ -316,7 +316,7 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
         (
             "{text: prompt}}",
             "{txt: prompt}}",
-            "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail this way: _index_",
+            "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail this way: ",
         ),
         (
             "configuration: $.text}]}",
@@ -325,7 +325,7 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
         ),
     ],
 )
-def test_a_wrong_view_is_told_by_its_line(tmp_path: Path, right: str, wrong: str, message: str) -> None:
+def test_a_wrong_view_is_reported_by_its_line(tmp_path: Path, right: str, wrong: str, message: str) -> None:
     assert right in FILE
     with pytest.raises((SpecError, DataError)) as raised:
         Experiment.from_file(experiment(tmp_path, FILE.replace(right, wrong)))
@@ -339,5 +339,5 @@ def test_a_wrong_view_of_outputs_is_found_before_a_run_where_they_are_known(tmp_
     recorded = FILE.replace(own, "{kind: recorded, path: out.jsonl, response: r}")
     with pytest.raises(SpecError) as raised:
         Experiment.from_file(experiment(tmp_path, recorded))
-    told = "scorers.right: no output of task 'own' can be graded: view: TransformJSON: $.text: $ has no 'text'"
-    assert f"e.yaml:11: {told}" in str(raised.value)
+    message = "scorers.right: no output of task 'own' can be graded: view: TransformJSON: $.text: $ has no 'text'"
+    assert f"e.yaml:11: {message}" in str(raised.value)
