@@ -119,8 +119,8 @@ def test_selecting_nothing_leaves_empty_rows() -> None:
     ],
 )
 def test_a_missing_field_is_reported_with_the_nearest_present_one(kind: str, configuration: Any) -> None:
-    message = refused(kind, configuration, {"_index_": 7, "txet": 1})
-    assert message == f"_index_ 7: {kind}: there is no field 'text' (did you mean 'txet'?)"
+    error = refused(kind, configuration, {"_index_": 7, "txet": 1})
+    assert error == f"_index_ 7: {kind}: there is no field 'text' (did you mean 'txet'?)"
 
 
 # ExplodeCollections, EmbedIndex
@@ -161,18 +161,18 @@ def test_lists_that_do_not_belong_together_are_refused(kind: str, row: Row, mess
 
 @pytest.mark.parametrize("path", ["$.r[*]", "$.r", "$.nope[*]"])
 def test_an_index_must_have_a_value_for_each_element(path: str) -> None:
-    message = refused("ExplodeCollections", {"collections": ["a"], "index": {"i": path}}, {"a": [1, 2, 3], "r": [7]})
+    error = refused("ExplodeCollections", {"collections": ["a"], "index": {"i": path}}, {"a": [1, 2, 3], "r": [7]})
     assert (
-        message
+        error
         == f"row 0: ExplodeCollections: index i: {path} gives {int('nope' not in path)} values, not 3, one per element"
     )
 
 
 def test_an_index_takes_the_name_of_no_field() -> None:
-    message = refused("ExplodeCollections", {"collections": ["a"], "index": {"b": None}}, {"a": [1], "b": 1})
-    assert message.endswith("the index 'b' has the name of an existing field; rename it")
-    message = refused("EmbedIndex", {"collections": ["a"], "index": {"b": None}}, {"a": [{}, {"b": 1}]})
-    assert message.endswith("the index 'b' has the name of a field of an element of a; rename it")
+    error = refused("ExplodeCollections", {"collections": ["a"], "index": {"b": None}}, {"a": [1], "b": 1})
+    assert error.endswith("the index 'b' has the name of an existing field; rename it")
+    error = refused("EmbedIndex", {"collections": ["a"], "index": {"b": None}}, {"a": [{}, {"b": 1}]})
+    assert error.endswith("the index 'b' has the name of a field of an element of a; rename it")
 
 
 def test_several_collections_are_numbered_alike() -> None:
@@ -188,8 +188,8 @@ def test_several_collections_are_numbered_alike() -> None:
 
 
 def test_only_objects_can_be_numbered() -> None:
-    message = refused("EmbedIndex", {"collections": ["a"], "index": {"i": None}}, {"a": [{}, 5]})
-    assert message == "row 0: EmbedIndex: a[1] is a number, not an object"
+    error = refused("EmbedIndex", {"collections": ["a"], "index": {"i": None}}, {"a": [{}, 5]})
+    assert error == "row 0: EmbedIndex: a[1] is a number, not an object"
 
 
 # FlattenHierarchy
@@ -373,8 +373,8 @@ def test_a_fault_at_the_root_is_reported_without_a_place() -> None:
         "row 0: TransformJSON: join of a number: "
     )
     several = {"$scalar": "$.x[*]", "default": 0}
-    message = refused("TransformJSON", {"$compute": several}, {"x": [1, 2]})
-    assert message == "row 0: TransformJSON: $.x[*]: 2 values where one is needed; $list takes them all"
+    error = refused("TransformJSON", {"$compute": several}, {"x": [1, 2]})
+    assert error == "row 0: TransformJSON: $.x[*]: 2 values where one is needed; $list takes them all"
 
 
 @pytest.mark.parametrize(
@@ -449,9 +449,9 @@ def test_a_fault_at_the_root_is_reported_without_a_place() -> None:
     ],
 )
 def test_a_wrong_template_is_reported_in_one_line_with_its_place(template: Any, message: str) -> None:
-    message = wrong(spec("TransformJSON", template))
-    assert message.startswith(message)
-    assert "\n" not in message
+    error = wrong(spec("TransformJSON", template))
+    assert error.startswith(message)
+    assert "\n" not in error
 
 
 @pytest.mark.parametrize("step", [{"$func": "split"}, {"$func": "list", "n": 1}])
@@ -543,8 +543,8 @@ def test_contents_are_read_as_they_are_encoded(encoding: str, value: Any, conten
     ],
 )
 def test_contents_that_cannot_be_read_are_refused(encoding: str, value: Any, message: str) -> None:
-    message = refused("FileUpload", {"field": "$.t", "encoding": encoding}, {"t": value})
-    assert message.startswith(f"row 0: FileUpload: {message}")
+    error = refused("FileUpload", {"field": "$.t", "encoding": encoding}, {"t": value})
+    assert error.startswith(f"row 0: FileUpload: {message}")
 
 
 @pytest.mark.parametrize(
@@ -559,8 +559,8 @@ def test_contents_that_cannot_be_read_are_refused(encoding: str, value: Any, mes
     ],
 )
 def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, message: str) -> None:
-    message = refused("FileUpload", {"field": "$.t"} | configuration, {"t": ""} | row)
-    assert message.startswith(f"row 0: FileUpload: {message}")
+    error = refused("FileUpload", {"field": "$.t"} | configuration, {"t": ""} | row)
+    assert error.startswith(f"row 0: FileUpload: {message}")
 
 
 # Specs
@@ -631,14 +631,14 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
     ],
 )
 def test_a_wrong_spec_is_reported_in_one_line(given: Any, message: str) -> None:
-    message = wrong(given)
-    assert message.startswith(message)
-    assert "\n" not in message
+    error = wrong(given)
+    assert error.startswith(message)
+    assert "\n" not in error
 
 
 def test_all_wrong_adapters_of_a_pipeline_are_reported() -> None:
-    message = wrong([spec("Nope"), RENAME, spec("Drop")]).split("\n")
-    assert [line.split(":")[0] for line in message] == ["step 1", "step 3"]
+    error = wrong([spec("Nope"), RENAME, spec("Drop")]).split("\n")
+    assert [line.split(":")[0] for line in error] == ["step 1", "step 3"]
 
 
 @pytest.mark.parametrize(

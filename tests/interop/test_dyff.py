@@ -113,7 +113,7 @@ def test_a_view_of_a_dataset_is_found_by_its_id() -> None:
 
 def test_a_view_that_a_dataset_does_not_have_is_reported_with_those_it_has() -> None:
     resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
-    with pytest.raises(SpecError, match=r"dataset 'sums' has no view 'v2'; there are v1"):
+    with pytest.raises(SpecError, match=r"dataset 'sums' has no view 'v2'; it has v1"):
         resource.view(Dataset.from_rows([{"text": "2 + 2"}]), "v2")
 
 
