@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluand.comparison import GateResult, check_gates
 from evaluand.comparison.comparing import labels_of
+from evaluand.comparison.gates import GateResult, check_gates
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing

@@ -35,7 +35,7 @@ from evaluand import App, Dataset, Evaluator, Feedback, Policy, Runner
 from evaluand import DirectoryStore as Store
 from evaluand.core.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.core.fingerprint import fingerprint
-from evaluand.engine.http import Exchange
+from evaluand.engine.http import HttpClient
 from evaluand.engine.rate_limit import LONGEST_WAY, WAY, RateLimit
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.feedback.references import reference_of, referred
@@ -983,8 +983,8 @@ class Served(RemoteProvider):
         return Reply(told["asked"], told["usage"])
 
     @cached_property
-    def _exchange(self) -> Exchange:
-        return Exchange(f"http://127.0.0.1:{self.port}/", "POST", {})
+    def _exchange(self) -> HttpClient:
+        return HttpClient(f"http://127.0.0.1:{self.port}/", "POST", {})
 
 
 _mine = threading.local()

@@ -328,6 +328,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_many_outputs_takes_little_more_memory_than_its_size(tmp_path: Path) -> None:
     few = file(tmp_path, "id,text\n0,a\n", "few.csv")
     many = file(tmp_path, "id,text\n" + "".join(f"{i},{'x' * 400}\n" for i in range(50_000)), "many.csv")  # 20 MB

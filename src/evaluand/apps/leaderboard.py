@@ -759,7 +759,7 @@ class _Board:
         known: dict[str, Any] = {} if ends is None else {"range": ends}
         binary = ends in (None, (0.0, 1.0)) and all(((value == 0) | (value == 1)).all() for value in scored)
         kind = {"name": "accuracy"} if binary else {"name": "mean", "direction": direction} | known
-        metric: Metric = registry.by_default("metrics", confidence=confidence, **kind)
+        metric: Metric = registry.make_default("metrics", confidence=confidence, **kind)
         values = [_value(metric, value) for value in scored]
         sign = 1 if direction == "lower" else -1
         order = sorted(range(len(mine)), key=lambda i: math.inf if math.isnan(values[i][0]) else sign * values[i][0])

@@ -13,8 +13,8 @@ from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import LINE, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
-from evaluand.comparison import check_gates, compare, find_evaluations, find_measures
-from evaluand.comparison.comparing import labels_of
+from evaluand.comparison.comparing import compare, find_evaluations, find_measures, labels_of
+from evaluand.comparison.gates import check_gates
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
 from evaluand.report.facts import Facts

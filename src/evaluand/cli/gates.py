@@ -10,7 +10,7 @@ import click
 from click.exceptions import Exit
 
 from evaluand.cli.options import LINE
-from evaluand.comparison import GateResult
+from evaluand.comparison.gates import GateResult
 from evaluand.report.facts import Facts
 from evaluand.report.junit import junit_xml
 

@@ -18,8 +18,7 @@ from evaluand.apps.recording import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
-from evaluand.comparison import compare
-from evaluand.comparison.comparing import declared_of
+from evaluand.comparison.comparing import compare, declared_of
 from evaluand.core.errors import DataError, NotFound, SpecError
 from evaluand.core.files.atomic import replaced
 from evaluand.evaluation.evaluator import Evaluation

@@ -18,13 +18,13 @@ from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
-from evaluand.comparison import Gate, check_fit, check_gates
+from evaluand.comparison.gates import Gate, check_fit, check_gates
 from evaluand.core.errors import EngineError, EvaluandWarning, SpecError
 from evaluand.core.registry import nearest
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.scorer import NO_ANSWER
-from evaluand.experiment import Experiment, Results
+from evaluand.experiment.experiment import Experiment, Results
 from evaluand.report.facts import Facts, results_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import results_table

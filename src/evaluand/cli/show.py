@@ -16,8 +16,7 @@ from evaluand.apps.recording import KIND, Recording, standing
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
-from evaluand.comparison import Comparison
-from evaluand.comparison.comparing import declared_of
+from evaluand.comparison.comparing import Comparison, declared_of
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset

@@ -19,7 +19,7 @@ from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, Task
 from evaluand.core.identity import digest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
-from evaluand.experiment import Experiment
+from evaluand.experiment.experiment import Experiment
 from evaluand.report.facts import Facts
 from evaluand.report.text import safe
 from evaluand.run.runner import Runner

@@ -387,7 +387,7 @@ def metric_of(kind: str) -> Metric:
     """
     found = registry.find("metrics", kind)
     unknown = {field.name: None for field in dataclasses.fields(found) if field.name == "direction"}
-    return registry.by_default("metrics", kind, **unknown)  # type: ignore[no-any-return]
+    return registry.make_default("metrics", kind, **unknown)  # type: ignore[no-any-return]
 
 
 def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str], declared: Sequence[Measure]) -> Iterator[Measure]:

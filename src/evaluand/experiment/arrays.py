@@ -25,7 +25,7 @@ from evaluand.core.errors import DataError, Fault, SpecError, with_article
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.scorer import Scorer
-from evaluand.experiment import Experiment, Results
+from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.labels import coded, contents
 from evaluand.metrics.base.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts
@@ -372,7 +372,7 @@ The mean of the predictions alone is
 def _by_name(name: str, kind: str) -> Any:
     known = registry.names("metrics")
     try:
-        return registry.by_default("metrics", name)
+        return registry.make_default("metrics", name)
     except SpecError as error:
         of_numbers = kind in ("integer", "number") and name not in known and not registry.nearest(name, known)
         raise SpecError(f"{error}; for errors of numbers, {_OF_NUMBERS}" if of_numbers else str(error)) from None

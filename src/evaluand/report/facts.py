@@ -437,14 +437,14 @@ def _traced(
     evaluation: Evaluation, against: Evaluation | None, scorers: Sequence[str], n: int
 ) -> dict[str, list[Facts]]:
     """By scorer the lowest rows, or those that another evaluation grades otherwise, each beside that one's."""
-    from evaluand.report.lineage import lineage  # on use, as above
+    from evaluand.report.lineage import lineage_of_scores  # on use, as above
 
     found = {}
     for scorer in scorers:
         if against is None:
-            found[scorer] = _graded_rows(lineage(evaluation, scorer).lowest(n))
+            found[scorer] = _graded_rows(lineage_of_scores(evaluation, scorer).lowest(n))
         elif scorer in against.scorers:
-            found[scorer] = _graded_rows(lineage([evaluation, against], scorer).disagreements().head(2 * n))
+            found[scorer] = _graded_rows(lineage_of_scores([evaluation, against], scorer).disagreements().head(2 * n))
     if not found and against is not None:
         raise SpecError(f"the two have no scorer in common; the other has {', '.join(against.scorers)}")
     return found

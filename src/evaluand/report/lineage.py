@@ -6,7 +6,7 @@ one pass over each table. So a table of all rows costs time in proportion to the
 million cost next to nothing more than finding them.
 
     lineage_of_value(aggregation, 0).lowest(20).table()      # what a metric's value rests on, worst first
-    lineage([mine, yours]).disagreements().to_pandas()       # where two runs were graded differently
+    lineage_of_scores([mine, yours]).disagreements().to_pandas()       # where two runs were graded differently
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 SPREAD: Final = "spread"
 
 
-def lineage(evaluations: Evaluation | Sequence[Evaluation], scorers: str | Sequence[str] | None = None) -> Lineage:
+def lineage_of_scores(
+    evaluations: Evaluation | Sequence[Evaluation], scorers: str | Sequence[str] | None = None
+) -> Lineage:
     """The lineage of every score of one or more evaluations.
 
     Args:
@@ -56,7 +58,7 @@ def lineage(evaluations: Evaluation | Sequence[Evaluation], scorers: str | Seque
         >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
         >>> run = Runner().run(str.upper, data)
         >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
-        >>> worst = lineage(evaluation).lowest(1).table()
+        >>> worst = lineage_of_scores(evaluation).lowest(1).table()
         >>> worst.select(["input", "expected", "response", "value"]).to_pylist()
         [{'input': 'b', 'expected': 'C', 'response': '"B"', 'value': 0.0}]
     """
@@ -138,7 +140,7 @@ def _used(table: pa.Table, aggregation: Aggregation, row: Mapping[str, Any]) -> 
 
 
 class Lineage:
-    """Scores, and where each of them comes from. Make one with `lineage` or `lineage_of_value`.
+    """Scores, and where each of them comes from. Make one with `lineage_of_scores` or `lineage_of_value`.
 
     Attributes:
         evaluations: those whose scores these are, by number.

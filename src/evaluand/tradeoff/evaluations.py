@@ -27,8 +27,7 @@ from evaluand.aggregation.aggregator import (
     shards,
 )
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
-from evaluand.comparison import find_evaluations
-from evaluand.comparison.comparing import declared_of, labels_of
+from evaluand.comparison.comparing import declared_of, find_evaluations, labels_of
 from evaluand.core import registry
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.registry import nearest
@@ -203,7 +202,7 @@ def default_metric(kind: str, label: Label | None, range: tuple[float, float] | 
     fields = {one.name for one in dataclasses.fields(registry.find("metrics", kind))}
     settings = {"label": label, "range": range}
     known = {name: value for name, value in settings.items() if value is not None and name in fields}
-    return registry.by_default("metrics", kind, **known)  # type: ignore[no-any-return]
+    return registry.make_default("metrics", kind, **known)  # type: ignore[no-any-return]
 
 
 def _check_same_data(evaluations: Sequence[tuple[str, Evaluation]]) -> None:

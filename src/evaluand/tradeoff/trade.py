@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.core.errors import SpecError, doubts
+from evaluand.core.errors import SpecError, collect_warnings
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.evaluations import (
@@ -134,7 +134,7 @@ class Trade:
             if task not in evaluations:
                 raise SpecError(f"the task {task!r} was not run; there are: {', '.join(evaluations)}")
         chosen = {name: evaluations[name] for name in self.tasks or evaluations}
-        with doubts() as notes:
+        with collect_warnings() as notes:
             points = self._points(chosen, declared)
         return replace(points, notes=tuple(notes))
 

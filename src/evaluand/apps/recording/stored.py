@@ -94,7 +94,7 @@ def unit_of(line: bytes) -> Unit:
     record = orjson.loads(line)
     input, name, tags, metadata = record[-1]
     response = response_of(record)
-    told = {} if tags is None else {"tags": ids.restored(tags)}
+    told = {} if tags is None else {"tags": ids.restore(tags)}
     slot = response.index
     return Unit(
         slot,
@@ -102,9 +102,9 @@ def unit_of(line: bytes) -> Unit:
             slot,
             slot,
             str(slot) if name is None else name,
-            ids.restored(input),
+            ids.restore(input),
             None,
-            ids.restored(metadata),
+            ids.restore(metadata),
             None,
             None,
             told,
@@ -350,8 +350,8 @@ def _dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
     tagged = any(tags is not None for *_, tags, _ in told)
     rows = []
     for (slot, input, _, tags, metadata), id in zip(told, names, strict=True):
-        row = {INDEX: slot, "input": ids.restored(input)} | dict.fromkeys(attributes)
-        row |= ids.restored(metadata) | ({"tags": ids.restored(tags)} if tagged else {})
+        row = {INDEX: slot, "input": ids.restore(input)} | dict.fromkeys(attributes)
+        row |= ids.restore(metadata) | ({"tags": ids.restore(tags)} if tagged else {})
         rows.append(row | ({"id": id} if id is not None else {}))
     roles: dict[str, Any] = {"input": "input", "attributes": attributes, "metadata": ["tags"] if tagged else []}
     return Dataset.from_rows(rows, name=name, **roles)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError
+from evaluand.core.files.json import Findings
 from evaluand.core.registry import nearest
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
@@ -23,7 +24,6 @@ from evaluand.interop.d3m.dataset import (
 )
 from evaluand.interop.d3m.paths import DATASET, held, shown
 from evaluand.interop.d3m.problem import SPLITS_FILE
-from evaluand.interop.d3m.reading import Findings
 from evaluand.interop.d3m.splits import Keys, examine_splits
 from evaluand.problem.problem import Problem, TargetDataset
 

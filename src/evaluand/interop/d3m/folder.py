@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.files.json import Findings
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import open_texts
@@ -36,7 +37,6 @@ from evaluand.interop.d3m.paths import (
     shown,
 )
 from evaluand.interop.d3m.problem import examine_problem
-from evaluand.interop.d3m.reading import Findings
 from evaluand.interop.d3m.splits import Keys
 from evaluand.problem.problem import Problem, TargetDataset
 from evaluand.store.store import check_name

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.files.json import Findings
 from evaluand.interop.d3m.columns import guessed_form, reads_of
 from evaluand.interop.d3m.names import name_of
 from evaluand.interop.d3m.predictions import CONFIDENCE, RANK, header_in, read_truth
-from evaluand.interop.d3m.reading import Findings
 from evaluand.problem import Rule, rule_of
 from evaluand.problem.problem import Criterion, Problem, SubType, Target, TargetDataset, TaskType
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import SpecError
+from evaluand.core.files.json import Findings
 from evaluand.interop.d3m.paths import held
 from evaluand.interop.d3m.predictions import Cells, check_rows, read_predictions
-from evaluand.interop.d3m.reading import Findings
 from evaluand.interop.d3m.truth import Mask, Tested
 
 

@@ -21,11 +21,11 @@ from pyarrow import csv
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
+from evaluand.core.files.json import Findings, no_file
 from evaluand.core.registry import nearest
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.interop.d3m.columns import Form
 from evaluand.interop.d3m.dataset import SHOWN
-from evaluand.interop.d3m.reading import Findings, no_file
 
 CONFIDENCE: Final = "confidence"
 RANK: Final = "rank"

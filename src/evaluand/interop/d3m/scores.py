@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from evaluand.core import identity
 from evaluand.core.errors import Fault, SpecError
-from evaluand.experiment import Results
+from evaluand.experiment.experiment import Results
 from evaluand.interop.d3m.columns import Form
 from evaluand.interop.d3m.dataset import write_csv
 from evaluand.interop.d3m.folder import ProblemFolder

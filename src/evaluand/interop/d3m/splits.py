@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.cells import typed
+from evaluand.core.files.json import Findings
 from evaluand.core.registry import nearest
 from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import SHOWN, write_csv
-from evaluand.interop.d3m.reading import Findings
 
 TESTED: Final = "TEST"
 LEARNT: Final = "TRAIN"

@@ -15,7 +15,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.core import identity, registry
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
-from evaluand.experiment import Experiment, Results
+from evaluand.experiment.experiment import Experiment, Results
 from evaluand.interop.d3m.columns import Form
 from evaluand.interop.d3m.predictions import CONFIDENCE, RANK
 from evaluand.metrics.base.metric import Metric

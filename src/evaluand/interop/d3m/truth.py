@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.cells import typed
+from evaluand.core.files.json import Findings, no_file
 from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.interop.d3m.checks import learning
 from evaluand.interop.d3m.columns import Form, form_of, guessed_form, reads_of
@@ -31,7 +32,6 @@ from evaluand.interop.d3m.predictions import (
     read_truth,
 )
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
-from evaluand.interop.d3m.reading import Findings, no_file
 from evaluand.interop.d3m.splits import Keys, examine_splits
 from evaluand.problem.problem import Problem
 

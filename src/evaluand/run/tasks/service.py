@@ -28,7 +28,7 @@ from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
 from evaluand.data.schema.kinds import Array, Map, StructType, Type
-from evaluand.engine.http import BadAnswer, BadRequest, Exchange
+from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Asked, Batches
 from evaluand.store.tables import RESPONSE_INDEX
@@ -371,8 +371,8 @@ class ServiceTask(_Service):
                 yield ("batch",), "FileUpload sends one file in a request; leave batch out"
 
     @cached_property
-    def _exchange(self) -> Exchange:
-        return Exchange(self.url, self.method, self.headers)
+    def _exchange(self) -> HttpClient:
+        return HttpClient(self.url, self.method, self.headers)
 
     @cached_property
     def _batches(self) -> Batches:
@@ -380,7 +380,7 @@ class ServiceTask(_Service):
         return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign, stops)
 
     def _hidden(self, text: str) -> str:
-        return self._exchange.hidden(text)
+        return self._exchange.hide_secrets(text)
 
     async def _answers(self, rows: bytes) -> Any:
         return await self._exchange.ask(**_json_body(rows))
@@ -423,7 +423,7 @@ class LocalServiceTask(_Service):
         try:
             return json.loads(json.dumps(answer))
         except (TypeError, ValueError, RecursionError) as error:
-            raise BadAnswer(f"the answer is no JSON: {error}", code="json") from None
+            raise BadAnswer(f"the answer is not JSON: {error}", code="json") from None
 
     @property
     def _address(self) -> str:
