@@ -132,25 +132,32 @@ class Aggregation(Artifact):
 
     def disparities(self) -> pa.Table:
         """The table of disparities between groups."""
-        return self._beside("disparities", rows.DISPARITIES)
+        return self.further_table("disparities", rows.DISPARITIES)
 
     def curves(self) -> pa.Table:
         """The table of what the metrics have to draw: ROC and other curves, point by point."""
-        return self._beside("curves", rows.CURVES)
+        return self.further_table("curves", rows.CURVES)
+
+    def further_table(self, name: str, schema: pa.Schema) -> pa.Table:
+        """A table that was stored with the aggregation, such as those of its trade-offs; empty if there is none.
+
+        Args:
+            name: the name of the table.
+            schema: its columns; null where an older aggregation lacks one.
+        """
+        batches = list(self.store.read("aggregations", self.id, name)) if name in self.manifest["counts"] else []
+        table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+        for field in schema:
+            if field.name not in table.column_names:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        return table.select(schema.names)
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables that have rows, and `metrics`, which is the first."""
-        found = {"metrics": self.table(), "disparities": self.disparities(), "curves": self.curves()}
-        return {name: table for name, table in found.items() if name == "metrics" or table.num_rows}
-
-    def _beside(self, name: str, schema: pa.Schema) -> pa.Table:
-        """A table that an older aggregation may lack, or columns of it."""
-        batches = list(self.store.read("aggregations", self.id, name)) if name in self.manifest["counts"] else []
-        held = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
-        for field in schema:
-            if field.name not in held.column_names:
-                held = held.append_column(field, pa.nulls(held.num_rows, field.type))
-        return held.select(schema.names)
+        """All tables that have rows, and `metrics`, which is the first."""
+        tables = {"metrics": self.table(), "disparities": self.disparities(), "curves": self.curves()}
+        for name in sorted({*self.manifest["counts"]} - {*tables}):
+            tables[name] = pa.Table.from_batches(self.store.read("aggregations", self.id, name))
+        return {name: table for name, table in tables.items() if name == "metrics" or table.num_rows}
 
 
 def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
@@ -212,6 +219,7 @@ class Aggregator:
         name: str | None = None,
         origin: dict[str, Any] | None = None,
         tradeoffs: Sequence[Mapping[str, Any]] = (),
+        further: Callable[[Sequence[Measure]], Mapping[str, pa.RecordBatch]] = lambda measures: {},
     ) -> Aggregation:
         """The aggregation of evaluations by some measures; found or made.
 
@@ -221,7 +229,8 @@ class Aggregator:
             labels: what the evaluations are called beside their values; by their names if not given.
             name: a name for the aggregation.
             origin: where the request came from, for provenance.
-            tradeoffs: what else reports are to make of the evaluations; see `tradeoff.stored`.
+            tradeoffs: the specs of trade-offs between the evaluations, see `Trade.spec`.
+            further: computes the tables to store besides, such as those of the trade-offs, from the measures.
 
         Raises:
             SpecError: a measure names a scorer, column or attribute that is not there.
@@ -258,6 +267,7 @@ class Aggregator:
         schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
         made = {name: _batch([row for each in found for row in each[name]], s) for name, s in schemas.items()}
         held = {name: batch for name, batch in made.items() if name == "metrics" or batch.num_rows}
+        held |= dict(sorted(further(measures).items()))
         with drafted(store, "aggregations", id) as draft:
             for table, filled in held.items():
                 draft.append(table, filled)

@@ -30,7 +30,7 @@ from evaluand.report.text import SHORT_ID, labelled, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import resolve
-from evaluand.tradeoff.evaluations import tradeoffs_of
+from evaluand.tradeoff.results import stored_results
 
 _FIRST = ("aggregations", "evaluations", "runs")
 _FLIPS = 50
@@ -94,10 +94,7 @@ def write(
     with notes():
         facts["comparisons"] = _compared(graded, measures)
         facts["leaderboard"] = _leaderboard(store, parts)
-        trades = [
-            (trade.name, points)
-            for trade, points in (tradeoffs_of(Aggregation(store, id)) if kind == "aggregations" else ())
-        ]
+        trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []
     rows = Examples(parts, facts["scores"], examples, measures)
     path = file_of(title) if output is None else output
     if path == "-":

@@ -35,7 +35,7 @@ from evaluand.experiment.spec import (
 )
 from evaluand.experiment.user_code import loaded, referred
 from evaluand.run.task import FunctionTask, Task, as_task
-from evaluand.tradeoff.evaluations import Trade
+from evaluand.tradeoff.trade import Trade
 
 
 def dataset(spec: Sound, folder: Path, document: Document) -> Dataset | None:

@@ -26,7 +26,8 @@ from evaluand.experiment.user_code import transient
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_name
-from evaluand.tradeoff.evaluations import Trade
+from evaluand.tradeoff.results import compute_results, result_tables
+from evaluand.tradeoff.trade import Trade
 
 
 @dataclass(frozen=True)
@@ -245,14 +246,15 @@ class Experiment:
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
         whole = check_name(self.name) if len(results) == len(self.tasks) else None
-        labels = [result.task for result in results]
+        by_task = {result.task: result.evaluation for result in results}
         aggregation = Aggregator(store).aggregate(
             evaluations,
             self.measures,
-            labels=labels,
+            labels=[*by_task],
             name=whole,
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
+            further=lambda measures: result_tables(compute_results(self.tradeoffs, by_task, measures)),
         )
         return Results(results, aggregation)
 

@@ -190,32 +190,30 @@ def curves_facts(aggregation: Aggregation) -> list[Facts]:
 
 
 def tradeoffs_facts(aggregation: Aggregation) -> list[Facts]:
-    """The trade-offs that an experiment asked for: their points, of those at thresholds only the front; or the reason
-    why there are none.
-    """
-    from evaluand.tradeoff.evaluations import tradeoffs_of  # on use: `evaluand list` does without Arrow
+    """The trade-offs of an experiment: their points (at thresholds only the front), or why there are none."""
+    from evaluand.tradeoff.results import stored_results  # on use: `evaluand list` does without Arrow
 
     return [
-        {"name": trade.name, "objectives": list(trade.objectives)}
+        {"name": one.name, "objectives": list(one.objectives), "reason": one.reason}
         | (
-            {"reason": points}
-            if isinstance(points, str)
-            else {"reason": None, "notes": list(points.notes), "of": len(points), "points": _listed(points)}
+            {}
+            if one.points is None
+            else {"notes": list(one.points.notes), "of": len(one.points), "points": _listed(one.points)}
         )
-        for trade, points in tradeoffs_of(aggregation)
+        for one in stored_results(aggregation)
     ]
 
 
 def point_facts(points: Tradeoff, place: int) -> Facts:
     """A point: its model or variant, its threshold where it has one, and its values with their intervals."""
     threshold, ends = float(points.threshold[place]), points.ends
-    told = {"value": points.value} | ({} if ends is None else {"low": ends.low, "high": ends.high})
+    columns = {"value": points.value} | ({} if ends is None else {"low": ends.low, "high": ends.high})
     return {
         "model": points.models[points.model[place]],
         "threshold": None if math.isnan(threshold) else threshold,
         "trivial": bool(points.trivial[place]),
         "values": {
-            one.name: {name: _known(float(end[place, i])) for name, end in told.items()}
+            one.name: {name: _known(float(end[place, i])) for name, end in columns.items()}
             for i, one in enumerate(points.objectives)
         },
     }

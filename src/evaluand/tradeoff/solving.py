@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -54,9 +53,19 @@ def solve(
     ]
     threshold, value, trivial, as_zero = (np.concatenate(each) for each in zip(*parts, strict=True))
     model = np.repeat(np.arange(len(parts)), [len(each) for each, *_ in parts])
-    models = tuple(confidences.models)
-    points = Tradeoff(parsed, models, model, threshold, value, trivial, confidences.system, confidences)
-    return replace(points, threshold_groups=groups, undefined=policy, as_zero=as_zero)
+    return Tradeoff(
+        parsed,
+        tuple(confidences.models),
+        model,
+        threshold,
+        value,
+        trivial,
+        confidences.system,
+        confidences,
+        threshold_groups=groups,
+        undefined=policy,
+        as_zero=as_zero,
+    )
 
 
 def _thresholds_of(

@@ -217,7 +217,8 @@ def _check_predicted_class(name: str, confidence: np.ndarray, predicted: Sequenc
     ends = [(confidence[side].min(), confidence[side].max()) for side in (is_label, ~is_label)]
     likely = label if ends[0][0] >= ends[1][1] else next(one for one in predicted if one != label)
     separated = ends[0][0] >= ends[1][1] or ends[1][0] >= ends[0][1]
-    problem = f"{low:,} of {len(confidence):,} confidences are below 0.5, and that in the predicted of two classes is not"
+    counts = f"{low:,} of {len(confidence):,} confidences are below 0.5"
+    problem = f"{counts}, and the predicted of two classes has 0.5 or more"
     hint = "add the class of the confidence to the response as confidence_of, or the probabilities of both"
     if separated and low >= _CLEAR:
         finding = f"{likely!r} is predicted where they are high, so they seem to be the probability of {likely!r}"
