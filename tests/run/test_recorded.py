@@ -360,7 +360,7 @@ def test_a_way_of_joining_that_does_not_exist_is_refused_as_written_wrongly(tmp_
 )
 def test_what_is_no_path_is_refused_as_written_wrongly(tmp_path: Path, parameters: dict[str, Any]) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}])
-    with pytest.raises(SpecError, match=r"is no path|selects nothing|response is empty"):
+    with pytest.raises(SpecError, match=r"is not a path|selects nothing|response is empty"):
         RecordedTask(path=path, **{"response": "text"} | parameters).prepare()
 
 

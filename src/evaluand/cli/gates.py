@@ -11,7 +11,7 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import LINE
 from evaluand.comparison.gates import GateResult
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.junit import junit_xml
 
 GATE_FAILED = 3

@@ -17,7 +17,7 @@ from evaluand.core.errors import SpecError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUPS = ("schemas", "adapters", "scorers", "metrics", "tasks", "providers")
+GROUPS = ("schemas", "adapters", "scorers", "metrics", "tasks", "providers", "problem_formats")
 
 
 def find(group: str, name: str) -> Any:

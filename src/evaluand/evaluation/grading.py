@@ -466,12 +466,12 @@ class Grader:
             return self._ask(unit, piece)
 
     def _raise_if_transient(self, error: BaseException) -> None:
-        if not self.scorer.cheap and self.policy.tries_again(error, 1):
+        if not self.scorer.cheap and self.policy.retries_after(error, 1):
             raise error
 
     def _raise_what_passes(self, unit: Unit, score: Score) -> None:
         """Raises the error that a score tells of, unless this was the last attempt; then the score says more."""
-        if score.error is not None and self.policy.tries_again(score.error, unit.attempts):
+        if score.error is not None and self.policy.retries_after(score.error, unit.attempts):
             raise score.error
 
     def _arguments(self, unit: Unit, piece: _Piece) -> list[Any]:

@@ -36,7 +36,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.json_like import DEEPEST, JsonLikeConverter
 from evaluand.core.redaction import HIDDEN, is_secret
 from evaluand.engine.deadline import Overdue, within
-from evaluand.engine.engine import TRANSIENT, Policy, given_up
+from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
 from evaluand.engine.rate_limit import RateLimit, sent
 from evaluand.evaluation.reply_cache import Replies
 
@@ -475,7 +475,7 @@ class _Asked:
         self._make = functools.partial(method, *args, **kwargs)
         self._method, self._provider, self._arguments = method.__name__, provider, dict(arguments)
         self.replies, self.lasting = provider._replies, provider.version is not None
-        self.is_given_up = given_up()
+        self.is_given_up = abandonment_check()
 
     @property
     def key(self) -> bytes:
@@ -492,7 +492,7 @@ class _Asked:
 
     def make(self) -> bytes:
         """The reply to a request, or to the first one that has one."""
-        attempts, pace = 0, self._provider._policy.pace
+        attempts, pace = 0, self._provider._policy.rate_limit
         while True:
             attempts += 1
             self._check_wanted()
@@ -510,7 +510,7 @@ class _Asked:
 
     async def make_async(self) -> bytes:
         """The same in an event loop."""
-        attempts, pace = 0, self._provider._policy.pace
+        attempts, pace = 0, self._provider._policy.rate_limit
         while True:
             attempts += 1
             self._check_wanted()
@@ -578,7 +578,7 @@ class _Asked:
         """Seconds until another attempt, if there is to be one."""
         self._provider._count(requests=1, failed=1)
         policy = self._provider._policy
-        return policy.pause(attempts, error) if policy.tries_again(error, attempts) else None
+        return policy.pause(attempts, error) if policy.retries_after(error, attempts) else None
 
 
 def _countable(usage: Any) -> dict[str, Any]:

@@ -27,7 +27,8 @@ from evaluand.aggregation.aggregator import (
     shards,
 )
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
-from evaluand.comparison.comparing import declared_of, find_evaluations, labels_of
+from evaluand.comparison.comparing import short_labels
+from evaluand.comparison.find import declared_measures, find_evaluations
 from evaluand.core import registry
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.registry import nearest
@@ -68,7 +69,7 @@ def find_variants(store: Store, names: Sequence[str]) -> dict[str, Evaluation]:
     origins = [(each.manifest["provenance"] or {}).get("origin") or {} for each in evaluations]
     tasks = [str(origin["task"]) for origin in origins if "task" in origin]
     if len(set(tasks)) < len(evaluations):
-        tasks = labels_of([each.name for each in evaluations], [each.id for each in evaluations])
+        tasks = short_labels([each.name for each in evaluations], [each.id for each in evaluations])
     return dict(zip(tasks, evaluations, strict=True))
 
 
@@ -99,7 +100,7 @@ def of_evaluations(
         SpecError: there is no such scorer, metric or attribute, or the range of a metric is unknown.
     """
     each = list(evaluations.values())
-    known = declared_of(each) if declared is None else declared
+    known = declared_measures(each) if declared is None else declared
     shared = [name for name in each[0].scorers if all(name in one.scorers for one in each)]
     resolved = [
         resolve_objective(text, shared, known, scorer, label, lambda kind, of: _metric_by_values(kind, of, each, label))

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.core.errors import EvaluandWarning, SpecError
+from evaluand.core.text.wording import plural
 from evaluand.metrics.base.metric import confidence_of
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
@@ -145,7 +146,7 @@ class Tradeoff:
     @property
     def _summary(self) -> str:
         models, points = len(self.models), len(self)
-        counts = f"{points:,} {_plural(points, 'point')} of {models:,} {_plural(models, 'model')}"
+        counts = f"{plural(points, 'point')} of {plural(models, 'model')}"
         return f"{_printable(self.system)}: {counts}, {len(self.front()):,} on the front"
 
     def _range_rows(self) -> Iterator[tuple[str, str, str, str]]:
@@ -615,10 +616,6 @@ class Tradeoff:
         decided = [one for one in self.objectives if not one.of_confidences]
         samples = draw_samples(self._require_rows("bands"), self._thresholds_by_model(), decided, replicates, seed)
         return dict(zip(np.unique(self.model).tolist(), samples, strict=True))
-
-
-def _plural(n: int, noun: str) -> str:
-    return noun if n == 1 else f"{noun}s"
 
 
 def _printable(text: str) -> str:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, dataset_of, held_as, shards
-from evaluand.comparison.comparing import declared_of
+from evaluand.comparison.find import declared_measures
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
 from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
@@ -127,7 +127,7 @@ def _is_weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, decl
     """Whether rows count by their weights: as in the metrics of the same scores; yes if there are none."""
     each = list(evaluations.values())
     chosen = scorer or _prediction_scorers(each[0])[0]
-    measures = declared_of(each) if declared is None else declared
+    measures = declared_measures(each) if declared is None else declared
     settings = {bool(getattr(one.metric, "weighted", False)) for one in measures if one.scorer == chosen}
     if len(settings) > 1:
         problem = f"some metrics of {chosen!r} are declared weighted and some not"

@@ -32,7 +32,8 @@ from evaluand.cli.tradeoff.systems import System
 from evaluand.core.errors import SpecError
 from evaluand.core.files.json import without_infinities
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.report.facts import Facts, point_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.tradeoff import point_facts
 from evaluand.report.text import safe
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.evaluations import find_variants

@@ -33,7 +33,8 @@ from evaluand.cli.tradeoff.output import print_table
 from evaluand.cli.tradeoff.stored import Stored
 from evaluand.cli.tradeoff.systems import rename_systems
 from evaluand.core.files.json import without_infinities
-from evaluand.report.facts import Facts, point_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.tradeoff import point_facts
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.files.scores import ScoreFile
 from evaluand.tradeoff.files.solutions import SolutionFile

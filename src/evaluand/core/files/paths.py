@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+import os
+from pathlib import Path, PurePosixPath
+
+from evaluand.core.errors import DataError, Fault
 
 
 def is_inside(path: str) -> bool:
@@ -21,3 +24,24 @@ def is_inside(path: str) -> bool:
 def outside_message(path: str) -> str:
     """The message of a path that leaves its folder."""
     return f"{path!r} is not inside the folder; give a path such as 'tables/learningData.csv'"
+
+
+def is_within(path: Path, root: Path) -> bool:
+    """Whether a path is inside a folder after all links are resolved."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def require_within(path: Path, root: Path) -> Path:
+    """The path.
+
+    Raises:
+        DataError: a link or `..` leads out of the folder `root`.
+    """
+    if not is_within(path, root):
+        raise DataError(Fault(str(path), f"leads out of {root}; move its target into the folder", code="unsafe_path"))
+    return path
+
+
+def relative_name(path: Path, root: Path) -> str:
+    """A path as messages show it: relative to the folder if it is inside."""
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

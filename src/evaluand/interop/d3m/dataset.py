@@ -15,20 +15,18 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
 
 from evaluand.core.errors import DataError, SpecError
-from evaluand.core.files.atomic import replaced
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
+from evaluand.problem.files import MOST_SHOWN
 from evaluand.problem.problem import TargetDataset
 
 LEARNING: Final = "learningData"
-SHOWN: Final = 100
 
 _RESOURCE_TYPES: Final = (
     "image",
@@ -404,10 +402,12 @@ def _values(texts: pa.Array, column: Column, source: DataSource, findings: Findi
     kind = COLUMN_TYPES[column.type]
     rows: list[tuple[int, str]] = []
     values = typed(texts, kind, lambda row, message: rows.append((row, message)))
-    for row, message in rows[:SHOWN]:
+    for row, message in rows[:MOST_SHOWN]:
         findings.fault(source.where(row), "bad_value", f"{column.name}: {message}")
-    if len(rows) > SHOWN:
-        findings.fault(source.name, "bad_value", f"{column.name}: {len(rows) - SHOWN:,} more cells are of no such type")
+    if len(rows) > MOST_SHOWN:
+        findings.fault(
+            source.name, "bad_value", f"{column.name}: {len(rows) - MOST_SHOWN:,} more cells are of no such type"
+        )
     if kind == "integer" and (found := written_as_real(texts)):
         findings.note(source.name, "real_for_integer", f"{column.name}: {found:,} whole numbers are written as 1.0")
     if kind == "time" and pa.types.is_string(values.type):
@@ -570,16 +570,6 @@ def _written_column(column: Column) -> dict[str, Any]:
         by = {"columnIndex": found} if isinstance(found, int) else {"columnName": found}
         made["refersTo"] = {"resID": column.refers_to.resource, "resObject": found if found in _OBJECTS else by}
     return made
-
-
-def write_csv(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Writes a table as CSV, without quotes where no text needs them."""
-    texts = [column for column in table.columns if pa.types.is_string(column.type)]
-    quoted = any(pc.any(pc.match_substring_regex(text, r'^$|[",\r\n]')).as_py() for text in texts)
-    headed = any(character in name for name in table.column_names for character in ',"\r\n')
-    styles = {True: "needed", False: "none"}
-    with replaced(Path(path), parents=True) as file:
-        csv.write_csv(table, file, csv.WriteOptions(quoting_style=styles[quoted], quoting_header=styles[headed]))
 
 
 def described(schema: pa.Schema) -> Iterator[tuple[str, str]]:

@@ -166,11 +166,11 @@ def name_of(metric: str) -> str:
     raise DataError(Fault(metric, told, code="not_applicable"))
 
 
-def worded(text: str) -> str:
+def translate(text: str) -> str:
     """A text in which metrics are called as documents call them.
 
     Example:
-        >>> worded("take an average, such as f1_macro")
+        >>> translate("take an average, such as f1_macro")
         'take an average, such as f1Macro'
     """
     return _NAMES.sub(lambda found: WORDS[found[0]], text)

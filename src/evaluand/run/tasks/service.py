@@ -23,8 +23,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from evaluand.core import identity
 from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.core.fingerprint import Identity, fingerprint
-from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create
+from evaluand.data.adapters.base.adapter import UPLOAD, Adapter, create_adapter
+from evaluand.data.adapters.base.apply import INDEX
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
 from evaluand.data.schema.kinds import Array, Map, StructType, Type
@@ -146,7 +148,7 @@ class _Service(Task[Any, Any]):
             row[INDEX] = request.index
         for name in ("client_pipeline", "input_pipeline"):
             try:
-                made = self._pipelines[name].through(row)
+                made = self._pipelines[name].apply(row)
             except AdapterError as error:
                 raise TaskError(f"{name}: {error}", code=name) from None
             if len(made) != 1 or not isinstance(made[0], Mapping):
@@ -190,7 +192,7 @@ class _Service(Task[Any, Any]):
             told = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
             raise BadAnswer(f"the answer {told}; it must be a JSON object, or a list of objects", code="form")
         try:
-            items = [item for row in rows for item in self._pipelines["output_pipeline"].through(row)]
+            items = [item for row in rows for item in self._pipelines["output_pipeline"].apply(row)]
         except AdapterError as error:
             raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
         numbered = [self._numbered(place, item, request.index) for place, item in enumerate(items)]
@@ -495,7 +497,7 @@ def _faults_of(name: str, steps: Any) -> Iterator[tuple[tuple[str | int, ...], s
     listed = isinstance(steps, list | tuple)
     for number, step in enumerate(steps if listed else ()):
         try:
-            made.append(create(step))
+            made.append(create_adapter(step))
         except AdapterSpecError as error:
             found += [((name, number), line) for line in str(error).split("\n")]
     if not found:
