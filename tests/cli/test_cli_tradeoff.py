@@ -334,25 +334,25 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     yield ["evaluate", file, again], "several systems are called a; name each by --name to compare them"
     yield ["solve", a, "--out", free, "--thresholds", "few"], "must be every, roc, a number of thresholds"
     yield ["solve", a, "--out", free, "--thresholds", "1"], "at least 2"
-    yield ["solve", a, "--out", free, "--only", "front"], "--only is about the points of --prior"
+    yield ["solve", a, "--out", free, "--only", "front"], "--only needs --prior"
     yield ["solve", "--out", free], "give either files of scores or --stored"
-    yield ["solve", a, "--by", "sex", "--out", free], "--by is about --stored; files of scores tell it themselves"
+    yield ["solve", a, "--by", "sex", "--out", free], "--by needs --stored; files of scores already define it"
     yield ["plot", file, "--out", file, "--force"], "is an input and cannot be the output"
-    yield ["solve", a, "--out", free, "--prior", file, "--thresholds", "20"], "--thresholds are those of --prior"
+    yield ["solve", a, "--out", free, "--prior", file, "--thresholds", "20"], "--prior already has thresholds"
     yield ["solve", a, "--out", free, "--name", "x", "--name", "y"], "there are 1 systems and 2 names"
     yield ["solve", a, "--out", free, "--format", "csv", "--json"], "give either --format or --json"
     yield ["evaluate"], "give files of solutions, or --stored"
-    yield ["evaluate", file, "--metric", "acc"], "--metric is about --stored"
+    yield ["evaluate", file, "--metric", "acc"], "--metric needs --stored"
     page, picture = str(folder.path / "x.html"), str(folder.path / "x.svg")
-    yield ["plot", file, "--out", page, "--kind", "radar"], "--kind and --hide-dominated are about pictures"
-    yield ["plot", file, "--out", page, "--hide-dominated"], "--kind and --hide-dominated are about pictures"
+    yield ["plot", file, "--out", page, "--kind", "radar"], "--kind and --hide-dominated apply to figures"
+    yield ["plot", file, "--out", page, "--hide-dominated"], "--kind and --hide-dominated apply to figures"
     yield (
         ["plot", file, "--out", picture, "--kind", "radar", "--hide-dominated"],
-        "--hide-dominated and --scores are about points",
+        "--hide-dominated and --scores apply to points",
     )
     yield ["pick", file, "--best", "acc", "--rates", picture], "give them with --on or --on-stored"
     yield ["pick", "--best", "acc"], "give either a file of solutions or --stored"
-    yield ["pick", file, "--best", "acc", "--label", "x"], "--label is about --stored"
+    yield ["pick", file, "--best", "acc", "--label", "x"], "--label needs --stored"
     yield ["pick", file, "--best", "acc", "--on", a, "--on-stored", "x"], "give either --on or --on-stored"
 
 

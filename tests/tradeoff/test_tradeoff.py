@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
-from evaluand.metrics.stats.disparity import IntervalEnds, of_largest
+from evaluand.metrics.stats.disparity import IntervalEnds, interval_of_largest
 from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, clustered_wilson, merge_clusters
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.store.tables import DISPARITIES, METRICS
@@ -417,7 +417,7 @@ def test_what_thresholds_of_groups_cannot_be_is_told() -> None:
     for made in (points.bands, points.hypervolume_interval):
         with pytest.raises(SpecError, match=r"points whose groups have separate thresholds have no .*; use with_"):
             made()
-    with pytest.raises(SpecError, match="s: a page shows points with one threshold, and groups have their own"):
+    with pytest.raises(SpecError, match="s: a page shows points with one threshold, and these have one for each group"):
         tradeoff_section({"s": points}, {}, {})
     with pytest.raises(SpecError, match="separate thresholds of groups need `iterate_counts`"):
         counts_at(sure["m0"], given.truth, given.groups(["sex"]), points.threshold)
@@ -583,16 +583,17 @@ def test_the_interval_of_f1_is_about_as_wide_as_the_bootstraps() -> None:
 
 def test_far_apart_the_largest_distance_has_the_interval_of_its_own() -> None:
     apart = IntervalEnds(np.array([0.6, 0.01]), np.array([0.5, -0.05]), np.array([0.7, 0.07]))
-    low, high = of_largest(apart, 0.95)
+    low, high = interval_of_largest(apart, 0.95)
     assert (float(low), float(high)) == (pytest.approx(0.5, abs=2e-3), pytest.approx(0.7))
 
 
 def test_distances_without_an_interval_say_nothing_of_the_largest() -> None:
     nan = np.full(2, NAN)
-    assert np.isnan(of_largest(IntervalEnds(nan, nan, nan), 0.95)).all()
+    assert np.isnan(interval_of_largest(IntervalEnds(nan, nan, nan), 0.95)).all()
     one = IntervalEnds(np.array([0.3, NAN]), np.array([0.1, NAN]), np.array([0.5, NAN]))
     alone = IntervalEnds(np.array([0.3]), np.array([0.1]), np.array([0.5]))
-    assert [float(end) for end in of_largest(one, 0.95)] == [float(end) for end in of_largest(alone, 0.95)]
+    ends, ends_alone = interval_of_largest(one, 0.95), interval_of_largest(alone, 0.95)
+    assert [float(end) for end in ends] == [float(end) for end in ends_alone]
 
 
 def test_a_ratio_of_nothing_to_something_has_an_upper_end() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
+from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
 from evaluand.apps.leaderboard import gathered_of, leaderboard
 from evaluand.apps.recording import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggest_command
@@ -240,7 +240,7 @@ def _task_name(manifest: Facts) -> str:
 def _summary_of(part: Part) -> dict[str, list[Facts]]:
     """What the aggregation that tells of a task has of it, by table."""
     assert part.evaluation is not None
-    aggregation = summary_of(part.evaluation)
+    aggregation = find_summary(part.evaluation)
     if aggregation is None:
         return {}
     label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(part.evaluation.digest)]

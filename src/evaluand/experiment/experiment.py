@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, ranged
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
@@ -186,7 +186,7 @@ class Experiment:
             if name not in self.tasks:
                 raise SpecError(f"views.{name}: no task is called so{registry.nearest(name, self.tasks)}")
         made = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
-        self.measures = ranged(measures, {name: scorer.ranges for name, scorer in made.items()})
+        self.measures = with_ranges(measures, {name: scorer.ranges for name, scorer in made.items()})
         check_measures(self.measures, {name: scorer.readable for name, scorer in made.items()}, self.dataset.roles)
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)

@@ -21,9 +21,9 @@ from evaluand.aggregation.aggregator import (
     Aggregation,
     Measure,
     check_measures,
+    compute_measures,
     dataset_of,
     is_repeated,
-    measured,
     shards,
 )
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
@@ -238,7 +238,7 @@ def _measure(
         SpecError: there is no value over all targets.
     """
     tables = partial(shards, evaluation, dataset)
-    result = measured(measures, tables, repeated=is_repeated(evaluation), drawn=False)
+    result = compute_measures(measures, tables, repeated=is_repeated(evaluation), drawn=False)
     values = [row for _, row in result.values if not row.by and row.target is None]
     rows = [row for _, row in result.disparities if row.target is None] if objective.disparity else values
     if not rows:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
-from evaluand.aggregation.disparity import Compared
+from evaluand.aggregation.disparity import GroupComparison
 from evaluand.aggregation.fairness import CRITERIA, Criterion
 from evaluand.core import registry
 from evaluand.core.errors import SpecError, kind_of
@@ -34,7 +34,7 @@ from evaluand.metrics.base.metric import (
     confidence_of,
 )
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
-from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, spread
+from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, point_disparity
 from evaluand.metrics.stats.intervals import (
     Spread,
     clustered_wilson,
@@ -220,7 +220,7 @@ class Objective:
         confidence: float,
         undefined: Undefined,
         products: np.ndarray | None = None,
-    ) -> Compared:
+    ) -> GroupComparison:
         """The groups of a disparity at each threshold; one entry for all thresholds if computed from confidences.
 
         Args:
@@ -239,7 +239,7 @@ class Objective:
         else:
             values = [_cell_intervals(part, counts, confidence, products) for part in parts]
             basis = [_basis(part, counts) for part in parts]
-        return Compared(parts, groups.names, values, basis, None, confidence, undefined == "zero")
+        return GroupComparison(parts, groups.names, values, basis, None, confidence, undefined == "zero")
 
     def why_undefined(self, confidences: Confidences | None) -> str:
         """The reason why a value is undefined; general where the rows are unknown."""
@@ -257,13 +257,13 @@ class Objective:
             return values[0][..., 0]
         kind, fewest = self.disparity, 2 if undefined == "nan" else 1
         if kind in ("min", "max"):
-            return spread(values[0], kind, fewest)
-        disparities = np.stack([spread(one, kind, fewest) for one in values])
+            return point_disparity(values[0], kind, fewest)
+        disparities = np.stack([point_disparity(one, kind, fewest) for one in values])
         if undefined == "zero" and not self.of_confidences:
             disparities[0] = np.nan_to_num(disparities[0])
             disparities = np.where(np.isnan(disparities), disparities[0], disparities)
         elif kind == "ratio":  # where all groups have 0 by one rate, the other decides
-            zeros = np.stack([spread(one, "max", fewest) == 0 for one in values])
+            zeros = np.stack([point_disparity(one, "max", fewest) == 0 for one in values])
             disparities = np.where(zeros & ~zeros.all(axis=0), np.inf, disparities)
         return np.asarray(disparities.max(axis=0) if self.disparity == "difference" else disparities.min(axis=0))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import Measure, dataset_of, held_as, shards
+from evaluand.aggregation.aggregator import Measure, attribute_columns, dataset_of, shards
 from evaluand.comparison.find import declared_measures
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
 from evaluand.core.identity import encode
@@ -69,7 +69,7 @@ def confidences_of(
     first = next(iter(used.values()))
     positive = pa.array([one == label for one in first["truth"].to_pylist()], pa.bool_())
     models = {name: table[_CONFIDENCE] for name, table in used.items()}
-    attributes = {name: first[column] for name, column in zip(by, held_as(by), strict=True)}
+    attributes = {name: first[column] for name, column in zip(by, attribute_columns(by), strict=True)}
     weight, cluster = (first[column] if column in first.column_names else None for column in (WEIGHT, CLUSTER))
     if weight is not None and not _is_weighted(evaluations, scorer, declared):
         weight = None
