@@ -310,7 +310,7 @@ def test_the_area_of_one_class_is_refused_with_its_reason() -> None:
 
 def test_calls_that_are_none_are_refused() -> None:
     sides = columns(TWO), columns(MIXED)
-    with pytest.raises(SpecError, match="neither 'singleTarget' nor 'allTargets'"):
+    with pytest.raises(SpecError, match="must be 'singleTarget' or 'allTargets'"):
         compute_metric("accuracy", *sides, targets="y", applicability_to_target="all")
     with pytest.raises(SpecError, match="has no parameter 'poslabel' \\(did you mean 'posLabel'\\?\\)"):
         compute_metric("f1", *sides, targets="y", poslabel="a")
