@@ -314,7 +314,7 @@ def test_calls_that_are_none_are_refused() -> None:
         compute_metric("accuracy", *sides, targets="y", applicability_to_target="all")
     with pytest.raises(SpecError, match="has no parameter 'poslabel' \\(did you mean 'posLabel'\\?\\)"):
         compute_metric("f1", *sides, targets="y", poslabel="a")
-    with pytest.raises(DataError, match="K is 0; give a whole number"):
+    with pytest.raises(DataError, match="K is 0; give an integer"):
         compute_metric("precisionAtTopK", *sides, targets="y", K=0)
     with pytest.raises(DataError, match="no metric is called 'f1macro'"):
         compute_metric("f1macro", *sides, targets="y")
