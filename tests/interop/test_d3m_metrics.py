@@ -316,7 +316,7 @@ def test_calls_that_are_none_are_refused() -> None:
         compute_metric("f1", *sides, targets="y", poslabel="a")
     with pytest.raises(DataError, match="K is 0; give an integer"):
         compute_metric("precisionAtTopK", *sides, targets="y", K=0)
-    with pytest.raises(DataError, match="no metric is called 'f1macro'"):
+    with pytest.raises(DataError, match="there is no metric 'f1macro'"):
         compute_metric("f1macro", *sides, targets="y")
     with pytest.raises(SpecError, match="truth is list; give columns"):
         compute_metric("accuracy", TWO, MIXED, targets="y")
