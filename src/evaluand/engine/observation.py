@@ -55,7 +55,8 @@ _LISTING = frozenset(("os.listdir", "os.scandir"))
 _EVENTS = frozenset((_OPEN, *_LISTING, "sqlite3.connect", "os.mkdir", "os.rename"))
 _IGNORED_FOLDERS = ("/proc/", "/sys/")
 _IGNORED_DEVICES = frozenset((os.devnull, "/dev/stdout", "/dev/stderr"))
-_IGNORED_READERS = ("<frozen importlib", "linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
+_IMPORTING = ("<frozen importlib", "<frozen zipimport")
+_IGNORED_READERS = ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
 _IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_unsafe"))
 
 
@@ -285,7 +286,7 @@ class Observer(Generic[U]):
         """What a file is called in the store; None where it is no input."""
         key = raw if raw == path else path + "\0"
         if key not in self._names:
-            ignored = _is_ignored(path) or path.startswith(self._ignored)
+            ignored = _is_ignored(path) or (path + os.sep).startswith(self._ignored)
             self._names[key] = None if ignored else _portable(raw, path, self.facts.folder)
         return self._names[key]
 
@@ -355,8 +356,8 @@ def _opened(raw: str, flags: int, calls: Collection[_Call]) -> None:
         for call in calls:
             call.has_written(path)
         return
-    names = [(call, name) for call in calls if (name := _input_of(call, raw, path)) is not None]
-    if not names or ((raw != path or raw.endswith(".py")) and _is_read_by_python()):
+    names = _inputs_of(calls, raw, path)
+    if not names or ((raw != path or raw.endswith((".py", ".zip"))) and _is_read_by_python()):
         return
     stamp = stamp_of(path)
     if stamp is None or not stat.S_ISDIR(stamp[0]):
@@ -366,7 +367,7 @@ def _opened(raw: str, flags: int, calls: Collection[_Call]) -> None:
 
 def _listed(raw: str, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
-    names = [(call, name) for call in calls if (name := _input_of(call, raw, path, "/")) is not None]
+    names = _inputs_of(calls, raw, path, "/")
     if names and not _is_read_by_python():
         state = listing_state(path)
         for call, name in names:
@@ -384,13 +385,19 @@ def _connected(raw: str, calls: Collection[_Call]) -> None:
         _opened(name, os.O_RDWR, calls)
 
 
-def _input_of(call: _Call, raw: str, path: str, end: str = "") -> str | None:
-    """What a file is called among the inputs of a call; None where it is none, or known already."""
-    name = call.observer.name_of(raw, path)
-    if name is None or ((call.made or call.written) and call.has_made(path)):
-        return None
-    name += end
-    return None if name in call.opened else name
+def _inputs_of(calls: Collection[_Call], raw: str, path: str, end: str = "") -> list[tuple[_Call, str]]:
+    """The calls of which a file is an input that they do not know yet, each with what the file is called there."""
+    found: list[tuple[_Call, str]] = []
+    names: dict[Observer[Any], str | None] = {}
+    for call in calls:
+        if call.observer not in names:
+            names[call.observer] = call.observer.name_of(raw, path)
+        name = names[call.observer]
+        if name is None or ((call.made or call.written) and call.has_made(path)):
+            continue
+        if name + end not in call.opened:
+            found.append((call, name + end))
+    return found
 
 
 def _record(call: _Call, name: str, path: str, stamp: Stamp | str | None) -> None:
@@ -415,8 +422,8 @@ def _is_read_by_python() -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
     frame = sys._getframe(4)  # below this function, `_opened` or `_listed`, `_note` and the hook
     code = frame.f_code
-    return code.co_filename.endswith(_IGNORED_READERS[1:]) or (
-        code.co_filename.startswith(_IGNORED_READERS[0]) or code.co_name in _IGNORED_FUNCTIONS
+    return code.co_filename.endswith(_IGNORED_READERS) or (
+        code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
     )
 
 
