@@ -166,7 +166,7 @@ def test_a_damaged_name_is_told_and_hides_no_other(folder: Path) -> None:
 def test_a_store_that_is_not_there_is_not_verified(folder: Path) -> None:
     result = call(folder, "verify")
     assert result.exit_code == 1
-    assert "there is no store" in result.stderr
+    assert "no such store" in result.stderr
 
 
 @pytest.mark.parametrize(

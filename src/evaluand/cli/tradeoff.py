@@ -26,7 +26,7 @@ from rich.text import Text
 
 from evaluand.aggregation.aggregator import dataset_of
 from evaluand.cli.options import Group, json_option, store_option
-from evaluand.cli.output import opened, print_json, show
+from evaluand.cli.output import open_output, print_json, show
 from evaluand.cli.run import notes
 from evaluand.core import registry
 from evaluand.core.errors import EvaluandWarning, SpecError, collect_warnings
@@ -269,7 +269,7 @@ def solve(
             found.append(solutions.deduplicate() if deduplicate else solutions)
     out.mkdir(parents=True, exist_ok=True)
     for solutions, place in zip(found, places, strict=True):
-        with opened(place) as target:
+        with open_output(place) as target:
             solutions.write(target)
     told = [
         {
@@ -377,7 +377,7 @@ def plot(
     if kind != "radar":
         systems = _with_bands(systems, scores)
     if page:
-        with opened(out) as file:
+        with open_output(out) as file:
             write_page(out.stem, systems, file)
         return click.echo(f"written: {safe(str(out))}", err=True)
     figure = (
