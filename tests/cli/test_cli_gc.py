@@ -106,7 +106,7 @@ def test_a_draft_that_died_goes_with_its_folder(folder: Folder) -> None:
     (draft / "examples-1234.parquet").write_bytes(b"x" * 1000)
     assert folder.done("gc", "--yes") == "nothing to remove\n"
     grow_old(draft)
-    assert "a draft that was never ended" in folder.done("gc", "--yes")
+    assert "a draft that was never finished" in folder.done("gc", "--yes")
     assert not draft.exists()
 
 

@@ -157,7 +157,7 @@ def test_a_damaged_name_is_told_and_hides_no_other(folder: Path) -> None:
     sorted((folder / "store" / "refs").iterdir())[0].write_text("garbage")
     result = call(folder, "verify")
     assert result.exit_code == 1
-    assert "the name kept here cannot be read" in result.stdout
+    assert "the name in this file cannot be read" in result.stdout
     assert call(folder, "list").exit_code == 0
     assert run(folder).exit_code == 0
     assert call(folder, "verify").exit_code == 0

@@ -61,9 +61,9 @@ def checked(path: Path, code: int) -> dict[str, Any]:
         ({"metric": "f1"}, ".posLabel", "needs_positive", "f1 of status: say which label is positive"),
         ({"metric": "f1", "posLabel": "BAD"}, ".posLabel", "needs_positive", "'BAD' is none of 'bad' and 'good'"),
         ({"metric": "f1", "posLabel": ""}, ".posLabel", "needs_positive", "'' is none of 'bad' and 'good'"),
-        ({"metric": "hitsAtK"}, ".K", "cannot_be_scored", "hitsAtK: lacks k (K)"),
+        ({"metric": "hitsAtK"}, ".K", "cannot_be_scored", "hitsAtK: needs k (K)"),
         ({"metric": "meanSquaredError"}, ".metric", "not_applicable", "meanSquaredError needs numbers"),
-        ({"metric": "other", "specifyOther": "count"}, ".metric", "not_applicable", "looks at no prediction"),
+        ({"metric": "other", "specifyOther": "count"}, ".metric", "not_applicable", "reads no prediction"),
     ],
 )
 def test_check_and_solve_tell_of_metrics_that_do_not_fit(

@@ -566,7 +566,9 @@ def test_what_is_kept_has_the_same_values_and_can_be_compared(files: Files) -> N
         kept = found.save(store, f"try{number}")
         table = kept.aggregation.table().to_pylist()
         assert [(row["value"], row["low"], row["n"]) for row in table] == [(r.value, r.low, r.n) for r in found.rows]
-        evaluations.append(kept.tasks[0].evaluation)
+        evaluation = kept.tasks[0].evaluation
+        assert (evaluation.receipt.reused, evaluation.receipt.called) == (4, 0)  # nothing is graded a second time
+        evaluations.append(evaluation)
     [pair] = compare(*evaluations).to_dict()["pairs"]
     assert (pair["difference"], pair["n_used"]) == (-0.25, 4)
 

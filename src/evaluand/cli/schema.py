@@ -21,8 +21,8 @@ from evaluand.core.text.wording import plural
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evaluand.data.schema import RowFault, Schema
-    from evaluand.data.schema.faults import Faults
+    from evaluand.data.schema.data import Schema
+    from evaluand.data.schema.faults import Faults, RowFault
     from evaluand.data.schema.kinds import StructType
 
 EXPERIMENT = "experiment"
@@ -77,7 +77,7 @@ def show_command(what: str, form: str, as_json: bool) -> None:
         return print_json(schema.json)
     if form == "arrow":
         return click.echo(schema.arrow.to_string(truncate_metadata=False))
-    fields = list(_fields(schema.record))
+    fields = list(_fields(schema.struct))
     if as_json:
         return print_json({"schema": what, "fields": fields})
     from rich.table import Table
@@ -190,7 +190,8 @@ def _json_lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
 )
 def convert_command(what: str, form: str) -> None:
     """Print the schema NAME or that in FILE in another form, without loss; each form can be read again."""
-    from evaluand.data.schema import DataSchema, encode_schema
+    from evaluand.data.schema.arrow import encode_schema
+    from evaluand.data.schema.data import DataSchema
 
     schema = _read_schema(what)
     if form == "arrow":
@@ -235,7 +236,7 @@ def _print_experiment() -> None:
 
 def _read_schema(what: str) -> Schema:
     """The schema of a name or in a file."""
-    from evaluand.data.schema import Schema, names
+    from evaluand.data.schema.data import Schema, names
 
     path, place = Path(what), what.rpartition(":")[0]
     if place and not path.exists():
@@ -255,7 +256,7 @@ def _read_schema(what: str) -> Schema:
     except UnicodeDecodeError:
         raise SpecError(f"{path}: not a schema; give JSON, an encoded Arrow schema, Parquet or Arrow") from None
     if not text.startswith("{"):
-        from evaluand.data.schema import decode_schema
+        from evaluand.data.schema.arrow import decode_schema
 
         return _parse_schema(what, decode_schema(text))
     try:
@@ -276,7 +277,7 @@ def _is_encoded(path: Path) -> bool:
 def _parse_schema(what: str, value: Any) -> Schema:
     from pydantic import ValidationError
 
-    from evaluand.data.schema import DataSchema, DyffDataSchema, Schema
+    from evaluand.data.schema.data import DataSchema, DyffDataSchema, Schema
 
     try:
         if isinstance(value, dict) and "arrowSchema" in value:
@@ -293,12 +294,12 @@ def _parse_schema(what: str, value: Any) -> Schema:
 
 def _fields(record: StructType, path: str = "") -> Iterator[dict[str, Any]]:
     """Each field, and the fields nested in it."""
-    from evaluand.data.schema.kinds import json_value
+    from evaluand.data.schema.kinds import to_json
 
     for each in record.fields:
         row = {"field": f"{path}{each.name}", "nullable": each.nullable, "optional": not each.required}
-        if not each.required and (each.filling is not None or each.default is None):
-            row["default"] = json_value(each.type, each.filling)
+        if not each.required and (each.fill_value is not None or each.default is None):
+            row["default"] = to_json(each.type, each.fill_value)
         yield row | _describe_type(each.type) | {"doc": each.doc}
         yield from _nested_fields(each.type, f"{path}{each.name}")
 
