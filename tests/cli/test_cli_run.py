@@ -126,7 +126,7 @@ def test_a_scorer_is_changed_without_calling_an_unpinned_task_again(folder: Path
 def test_nothing_is_graded_again_that_was_never_run(folder: Path) -> None:
     result = run(folder, "--no-calls")
     assert result.exit_code == 1
-    assert "there is no finished run 'e/base' to grade" in result.stderr
+    assert "no finished run is called 'e/base'" in result.stderr
 
 
 @pytest.mark.parametrize(

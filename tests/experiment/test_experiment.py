@@ -489,7 +489,10 @@ def test_code_that_was_broken_can_be_mended(place: Place) -> None:
     ("name", "told"),
     [
         ("ConectionError", "no error class is called 'ConectionError' (did you mean 'ConnectionError'?); "),
-        ("TooBussy", "no error class is called 'TooBussy' (did you mean 'TooBusy'?); name a class of your code, or write "),
+        (
+            "TooBussy",
+            "no error class is called 'TooBussy' (did you mean 'TooBusy'?); name a class of your code, or write ",
+        ),
         ("json.JSONDecodeEror", "json has no 'JSONDecodeEror' (did you mean 'JSONDecodeError'?)"),
         ("nowhere_at_all.Busy", "nowhere_at_all cannot be imported: ModuleNotFoundError: "),
         ("json.loads", "json.loads is a function, not an error class"),
