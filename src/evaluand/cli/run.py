@@ -35,7 +35,7 @@ from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Manifest
 from evaluand.store.tables import FAILED, SCORED
-from evaluand.tradeoff.evaluations import lacking
+from evaluand.tradeoff.trade import trades_without_confidences
 
 _EXAMPLES = """\b
 Examples:
@@ -106,7 +106,7 @@ def command(
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
-        for note in lacking(experiment.tradeoffs, evaluations):
+        for note in trades_without_confidences(experiment.tradeoffs, evaluations):
             click.echo(f"note: {safe(note)}", err=True)
         if report:
             from evaluand.cli.report import write  # imported here, since the report uses `notes`

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import Aggregation, dataset_of, held_as, shards
-from evaluand.aggregation.groups import way_of
+from evaluand.aggregation.aggregator import Aggregation, attribute_columns, dataset_of, shards
+from evaluand.aggregation.groups import rules_for
 from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import count_earlier, number_rows, read_digests
 from evaluand.core import identity
@@ -115,7 +115,7 @@ def lineage_of_value(
     chosen = np.zeros(table.num_rows, bool)
     chosen[_rows_used(table, aggregation, value)] = True
     shard = Shard.of(table)
-    code, keys = shard.groups(held_as(tuple(by)))
+    code, keys = shard.groups(attribute_columns(tuple(by)))
     places = [i for i, key in enumerate(keys) if key[1:] == tuple(by.values())]
     chosen &= np.isin(code, places)
     if value["target"] is not None:
@@ -137,7 +137,7 @@ def _rows_used(table: pa.Table, aggregation: Aggregation, row: Mapping[str, Any]
     """The positions of the rows that a metric uses; all rows if its kind is not installed."""
     metrics = (m.metric for m in aggregation.measures if (m.scorer, m.metric.kind) == (row["scorer"], row["metric"]))
     metric = next((m for m in metrics if f" reduce={m.reduce}" in row["signature"]), None)
-    return np.arange(table.num_rows) if metric is None else Shard.of(table).units(way_of(metric)).rows
+    return np.arange(table.num_rows) if metric is None else Shard.of(table).units(rules_for(metric)).rows
 
 
 class Lineage:
