@@ -406,7 +406,7 @@ def test_a_run_that_stops_at_the_first_failure_says_how_to_go_on(place: Place) -
     assert error.startswith("error: _index_ 1, replication 0: ValueError: not allowed")
     assert hint == f"stopped: 2 of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}"
     shown = place.done("show", id)
-    assert "open: not everything is done yet" in shown
+    assert "open: not finished yet" in shown
     assert "2 of 6 calls" in shown
     assert f"evaluand resume {id[:12]}" in shown
     assert "4 done now, 2 kept; 1 failed" in place.done("resume", id)

@@ -203,22 +203,22 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
     ("ask", "told"),
     [
         (lambda found: found.where(statsu="scored"), r"no column is called 'statsu' \(did you mean 'status'\?\)"),
-        (lambda found: found.where(value="high"), "value holds double, and never 'high'"),
-        (lambda found: found.lowest(column="label"), "sorted by numbers, and label holds string"),
+        (lambda found: found.where(value="high"), "column value has the type double, so it never equals 'high'"),
+        (lambda found: found.lowest(column="label"), "sorted by numbers, but label has the type string"),
         (
             lambda found: found.lowest(-1),
-            "n is how many rows there are to be at most, a whole number from 0, and not -1",
+            "n must be a number of rows: an integer from 0, not -1",
         ),
-        (lambda found: found.highest(1.5), "a whole number from 0, and not 1.5"),
-        (lambda found: found.head(-1), "a whole number from 0, and not -1"),
+        (lambda found: found.highest(1.5), "an integer from 0, not 1.5"),
+        (lambda found: found.head(-1), "an integer from 0, not -1"),
         (lambda found: found.trace(9), "the lineage has 4 rows, counted from 0; none is 9"),
         (lambda found: found.trace("a"), "counted from 0; none is 'a'"),
-        (lambda found: found.head(True), "a whole number from 0, and not True"),
+        (lambda found: found.head(True), "an integer from 0, not True"),
         (
             lambda found: lineage_of_scores(found.evaluations, "nera"),
             r"no scorer is called 'nera' \(did you mean 'near'\?\)",
         ),
-        (lambda found: lineage_of_scores([]), "a lineage is that of an Evaluation"),
+        (lambda found: lineage_of_scores([]), "lineage_of_scores takes one or more Evaluation objects"),
     ],
 )
 def test_what_cannot_be_chosen_is_told(data: Dataset, ask: Any, told: str) -> None:
@@ -232,7 +232,7 @@ def test_rows_that_hold_no_number_stand_last_and_are_told(data: Dataset, best_fi
     numbers = pa.array([math.nan, 2.0, math.nan, 1.0])
     place = found.scores.schema.get_field_index("value")
     odd = Lineage(found.evaluations, found.scores.set_column(place, "value", numbers))
-    with pytest.warns(EvaluandWarning, match="^2 of 4 scored rows hold NaN in value, and stand last$"):
+    with pytest.warns(EvaluandWarning, match="^2 of 4 scored rows have NaN in value; they come last$"):
         rows = odd.highest() if best_first else odd.lowest()
     assert [key for (key,) in shown(rows, "id")] == (["b", "d", "a", "c"] if best_first else ["d", "b", "a", "c"])
     with warnings.catch_warnings():
@@ -326,7 +326,7 @@ def test_evaluations_of_other_stores_are_given_beside(data: Dataset) -> None:
         assert [row["response"] for row in found] == [3, 4, 6]
     with pytest.raises(NotFound, match="is in other stores; give its evaluations beside it"):
         lineage_of_value(stored, 1)
-    with pytest.raises(SpecError, match="made from other evaluations than these"):
+    with pytest.raises(SpecError, match="made from other evaluations, or from these"):
         lineage_of_value(aggregation, 1, sides[::-1])
 
 
@@ -395,7 +395,7 @@ def test_what_two_runs_are_graded_differently_for_is_shown_side_by_side(folder: 
     assert "_index_ 1, in doubling/mine: scored 1\n" in out
     assert "_index_ 1, in doubling/other: scored 0\n" in out
     alike = folder.call("show", "doubling/mine", "--against", "doubling/mine", "--scorer", "number").stdout
-    assert "number: graded alike by doubling/mine" in alike
+    assert "number: same grades by doubling/mine" in alike
 
 
 def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
@@ -415,7 +415,7 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
     ("arguments", "code", "told"),
     [
         (("doubling", "--metric", "acuracy"), 1, "no metric is called 'acuracy' (did you mean 'accuracy'?)"),
-        (("doubling", "--metric", "accuracy", "--group", "parity=none"), 1, "there are all rows, parity=even, parity="),
+        (("doubling", "--metric", "accuracy", "--group", "parity=none"), 1, "it has values for all rows, parity=even"),
         (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "give an attribute and its value"),
         (("doubling", "--group", "parity=odd"), 2, "--metric goes with --group"),
         (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
@@ -459,6 +459,6 @@ def test_all_of_one_example_is_shown_with_what_its_call_did_and_its_grades(folde
 def test_fewer_than_no_rows_are_refused(folder: Folder) -> None:
     found = lineage_of_scores([Evaluation(folder.store, id) for id in folder.store.ids("evaluations")])
     for choose in (found.lowest, found.highest, found.head):
-        with pytest.raises(SpecError, match="n is how many rows there are"):
+        with pytest.raises(SpecError, match="n must be a number of rows"):
             choose(-1)
     assert len(found.lowest(0)) == len(found.head(0)) == 0

@@ -122,15 +122,15 @@ def _results(
     declared: Sequence[Measure] | None,
 ) -> list[Facts]:
     """The gates of all evaluations but the first, which is the baseline."""
-    labelled = dict(zip(short_labels(names, [e.id for e in evaluations]), evaluations, strict=True))
-    first, *others = labelled
+    add_labels = dict(zip(short_labels(names, [e.id for e in evaluations]), evaluations, strict=True))
+    first, *others = add_labels
     if not others:  # there is nothing to compare, which says more than what a gate lacks
         return []
     return gate_facts(
         check_gates(
             gates,
-            {label: labelled[label] for label in others},
-            {first: labelled[first]},
+            {label: add_labels[label] for label in others},
+            {first: add_labels[first]},
             measures=declared,
             scorer=scorers[0] if len(scorers) == 1 else None,
             missing=missing,

@@ -23,7 +23,7 @@ from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
 from evaluand.engine.engine import Engine, LocalEngine, Policy
 from evaluand.engine.keyed_work import Artifact, Progress
-from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.evaluator import Evaluation, Evaluator, RowKey
 from evaluand.evaluation.grading import Traced, Unit, record_of
 from evaluand.evaluation.scorer import Scorer
 from evaluand.run.responses import response_of, seal
@@ -334,11 +334,11 @@ def _changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str, Ide
 _CHANGED: Final = ("it is not what it was when its recording was opened",)
 
 
-def _judgements(id: str, lane: WorkLog) -> Iterator[tuple[int, list[Any]]]:
+def _judgements(id: str, lane: WorkLog) -> Iterator[tuple[RowKey, list[Any]]]:
     """What stands in a lane; only reading it is to say that the journal is damaged, not what is done with it."""
     with journalled(KIND, id):
         for slot, _, scores in lane.records():
-            yield slot, scores
+            yield (slot, 0), scores
 
 
 def _dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:

@@ -11,7 +11,7 @@ from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.registry import nearest
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import graded_rows
-from evaluand.report.text import labelled
+from evaluand.report.text import add_labels
 from evaluand.run.excerpts import plain
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def metrics_facts(aggregation: Aggregation) -> list[Facts]:
         number, data = row.pop("evaluation"), None if row["data"] is None else orjson.loads(row["data"])
         more = {"by": dict(row["by"]), "data": data} | clustering(data, columns[number], row["n_scored"])
         found.append({"task": tasks[number]} | row | more)
-    return labelled(found)
+    return add_labels(found)
 
 
 def disparities_facts(aggregation: Aggregation) -> list[Facts]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evaluand.report.facts.base import Facts
-from evaluand.report.text import labelled
+from evaluand.report.text import add_labels
 
 if TYPE_CHECKING:
     from evaluand.comparison.comparing import Comparison
@@ -43,7 +43,7 @@ def comparison_facts(store: Store, evaluations: Mapping[str, Evaluation]) -> lis
             "n": pair["n_used"],
             "flips": [{"id": f["id"], "index": f["index_b"]} for f in stored["flips"] if f["pair"] == number],
         }
-        for number, pair in enumerate(labelled(stored["pairs"]))
+        for number, pair in enumerate(add_labels(stored["pairs"]))
     ]
 
 

@@ -12,7 +12,7 @@ from evaluand._version import __version__
 from evaluand.core.errors import NotFound
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
-from evaluand.report.text import labelled
+from evaluand.report.text import add_labels
 from evaluand.run.excerpts import plain
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def report_facts(
             }
             for part in parts
         ],
-        "metrics": labelled(metrics),
+        "metrics": add_labels(metrics),
         "curves": list(curves),
         "disparities": list(disparities),
         "scores": scores_facts(parts),
