@@ -12,7 +12,7 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure, dataset_of
 from evaluand.comparison.find import declared_measures
 from evaluand.comparison.measures import resolve_measures
-from evaluand.comparison.tables import TABLES, compute_tables, run_of, tables_digest
+from evaluand.comparison.tables import TABLES, compute_tables, read_run, tables_digest
 from evaluand.comparison.verdict import printable, same_evaluation_verdict, verdict
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
@@ -154,7 +154,7 @@ class Comparison:
 
     def _read_excerpts(self, evaluation: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
         try:
-            return asked(run_of(Evaluation(self.store, self.evaluations[evaluation])), keys)
+            return asked(read_run(Evaluation(self.store, self.evaluations[evaluation])), keys)
         except NotFound:
             return {}
 

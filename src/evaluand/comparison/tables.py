@@ -78,7 +78,7 @@ def _first_ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> lis
     """The ids of the first examples that only side `a` has."""
     indices = np.unique(found.index[a, rows_without_partner(found, a, b)])[:SHOWN_IDS].tolist()
     try:
-        examples = examples_at(run_of(evaluation), indices)
+        examples = examples_at(read_run(evaluation), indices)
     except NotFound:
         examples = {}
     return [str(examples[i]["id"]) if i in examples else f"{INDEX} {i}" for i in indices]
@@ -141,7 +141,7 @@ def tables_digest(tables: Iterable[list[dict[str, Any]]]) -> str:
     return state.hexdigest()
 
 
-def run_of(evaluation: Evaluation) -> Run:
+def read_run(evaluation: Evaluation) -> Run:
     """The run that was evaluated.
 
     Raises:
