@@ -256,8 +256,7 @@ def test_a_dataset_that_cannot_be_opened_is_told_at_the_line_of_its_path(place: 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("question,answer,topic
-", "the file has no examples"),
+        ("question,answer,topic\n", "the file has no examples"),
         ("", "there are no columns, and so no examples"),
     ],
 )
