@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.adjusted_rand import AdjustedRand
 from evaluand.metrics.balanced_accuracy import BalancedAccuracy
 from evaluand.metrics.base.confusion import OfCounts
@@ -30,7 +31,6 @@ from evaluand.metrics.recall import Recall
 from evaluand.metrics.specificity import Specificity
 from evaluand.metrics.stats.intervals import Spread, interval_within, scrambled, wilson
 from evaluand.metrics.v_measure import VMeasure
-from evaluand.store.tables import INDEX
 
 METRICS: tuple[WeightedRowsMetric, ...] = (
     CohenKappa(),

@@ -47,6 +47,7 @@ from evaluand.aggregation.shard import (
 from evaluand.aggregation.shard import By as By
 from evaluand.aggregation.shard import Key as Key
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import (
     APART,
@@ -64,7 +65,7 @@ from evaluand.metrics.base.metric import (
     Values,
 )
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, runs
-from evaluand.store.tables import INDEX, SCORE_STATUSES
+from evaluand.store.tables import SCORE_STATUSES
 
 
 class Grouping(NamedTuple):

@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
 from evaluand.core.identity import decode
+from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.metrics.base.labels import coded, label_column, score_matrix
 from evaluand.metrics.base.metric import APART, CLUSTER, LABELS, LEAF, WEIGHT, Columns, Metric, OverTargets, stored_as
 from evaluand.metrics.stats.intervals import runs
-from evaluand.store.tables import INDEX, SCORE_STATUSES
+from evaluand.store.tables import SCORE_STATUSES
 
 By = tuple[str, ...]
 """Attributes to group by together; `()` is all rows."""

@@ -45,13 +45,14 @@ from evaluand.comparison.significance import holm, mcnemar, sign_flip
 from evaluand.comparison.verdict import printable
 from evaluand.core import identity, registry
 from evaluand.core.errors import NotFound, SpecError, with_article
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import VALUE, Metric, confidence_of
 from evaluand.metrics.stats.intervals import normal_tail, t_tail
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Store, journalled, resolve
-from evaluand.store.tables import COMPLETED, INDEX, RESPONSE_INDEX, RESPONSE_STATUSES, SCORE_STATUSES
+from evaluand.store.tables import COMPLETED, RESPONSE_STATUSES, SCORE_STATUSES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -33,6 +33,7 @@ from evaluand.comparison.significance import benjamini_hochberg, holm
 from evaluand.comparison.verdict import is_shown, printable, same, verdict
 from evaluand.core import identity, registry
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.core.registry import nearest
 from evaluand.engine.keyed_work import Receipt
@@ -42,7 +43,6 @@ from evaluand.run.excerpts import asked, examples_at
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
 from evaluand.store.store import Store, at_once, check_name, drafted, exists, resolve
-from evaluand.store.tables import INDEX
 
 METHOD = 3
 """Raised whenever the same evaluations and parameters would give other numbers."""

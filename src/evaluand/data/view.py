@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.adapters.base.columns import rows_of
 from evaluand.data.adapters.base.faults import AdapterError
 from evaluand.data.roles import Roles
 from evaluand.data.sources import DataSource
-from evaluand.store.tables import INDEX
 
 
 class View:

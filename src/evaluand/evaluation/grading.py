@@ -22,6 +22,7 @@ from orjson import Fragment
 from evaluand.core import identity
 from evaluand.core.errors import DataError, NotFound, message_of, with_article
 from evaluand.core.json_like import whole_text
+from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example
 from evaluand.engine.engine import Outcome, Policy
 from evaluand.evaluation.provider import Spending, spending
@@ -29,7 +30,7 @@ from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
 from evaluand.run.responses import Response, SpanStream, place_of, usage_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
-from evaluand.store.tables import COMPLETED, FAILED, INDEX, SCORE_STATUSES, SKIPPED
+from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
 from evaluand.trace.record import Record, values_of
 
 GATHER = 256

@@ -22,6 +22,7 @@ from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, SpecError, with_article
+from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.scorer import Scorer
@@ -32,7 +33,7 @@ from evaluand.report.facts import Facts
 from evaluand.report.text import group_name
 from evaluand.run.tasks.given import GivenTask
 from evaluand.store.store import Store
-from evaluand.store.tables import INDEX, SHARD_ROWS
+from evaluand.store.tables import SHARD_ROWS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.metric import VALUE, Columns, Direction, Metric, State, Values
-from evaluand.store.tables import INDEX
 
 
 @dataclass(frozen=True, kw_only=True)

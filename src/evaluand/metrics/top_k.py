@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import VALUE, Columns, Fill, Reduce, whole_of
-from evaluand.store.tables import RESPONSE_INDEX
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import Fault
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.labels import coded
 from evaluand.metrics.base.metric import VALUE
 from evaluand.metrics.detection import Boxes
 from evaluand.problem.reading import Keys, place, repeated
-from evaluand.store.tables import INDEX, SCORED
+from evaluand.store.tables import SCORED
 
 Columns = Mapping[str, pa.Array]
 

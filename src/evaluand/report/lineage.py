@@ -27,13 +27,14 @@ from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import digests_of, matched, occurrences
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import values_of
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.stats.intervals import runs
 from evaluand.run.runner import Run
-from evaluand.store.tables import ABSTAINED, FAILED, INDEX, RESPONSE_INDEX, SCORED, SKIPPED, is_json, json_field
+from evaluand.store.tables import ABSTAINED, FAILED, SCORED, SKIPPED, is_json, json_field
 
 if TYPE_CHECKING:
     import pandas as pd

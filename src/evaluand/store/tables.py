@@ -22,11 +22,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.store.store import Draft
-
-INDEX: Final = "_index_"
-RESPONSE_INDEX: Final = "_response_index_"
-DIGEST: Final = "_digest_"
 
 COMPLETED: Final = "completed"
 SCORED: Final = "scored"

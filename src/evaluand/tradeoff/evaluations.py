@@ -35,13 +35,13 @@ from evaluand.comparison.comparing import declared_of, labels_of
 from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, doubts
 from evaluand.core.identity import encode
+from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store.store import Store
-from evaluand.store.tables import INDEX
 from evaluand.tradeoff import Confidences, Tradeoff, solve
 from evaluand.tradeoff.confidences import Thresholds, label_of
 from evaluand.tradeoff.objectives import DISPARITIES, Objective, objectives_of, written

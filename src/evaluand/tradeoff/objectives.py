@@ -19,6 +19,7 @@ from evaluand.aggregation.disparity import Compared
 from evaluand.aggregation.fairness import CRITERIA, Criterion
 from evaluand.core import registry
 from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.metrics.base.class_scores import CONFIDENCE, OfScores
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts, Confusion, OfCounts, class_counts
@@ -43,7 +44,6 @@ from evaluand.metrics.stats.intervals import (
     mean_of_shares,
     wilson,
 )
-from evaluand.store.tables import INDEX
 from evaluand.tradeoff.arguments import listed
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
 from evaluand.tradeoff.short_names import meant

@@ -14,6 +14,7 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure
 from evaluand.core import identity, registry
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.experiment import Experiment, Results
 from evaluand.interop.d3m.columns import Form
@@ -22,7 +23,6 @@ from evaluand.metrics.base.metric import Metric
 from evaluand.problem import Reads
 from evaluand.run.tasks.given import GivenTask
 from evaluand.store.store import Store
-from evaluand.store.tables import INDEX
 
 TASK: Final = "predictions"
 _SCORER: Final = "prediction"

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
@@ -31,7 +32,6 @@ from evaluand.interop.d3m.problem import SPLITS_FILE, write_problem
 from evaluand.interop.d3m.splits import Keys, write_splits
 from evaluand.problem.problem import Problem
 from evaluand.store import tables as rows
-from evaluand.store.tables import INDEX
 
 
 def write_folder(

@@ -33,9 +33,9 @@ import numpy as np
 
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.identity import encode
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, merge_clusters
-from evaluand.store.tables import INDEX
 
 Columns = Mapping[str, np.ndarray]
 """Rows as columns of equal length. `_index_` is among those to be prepared, so that a message can name the row; those

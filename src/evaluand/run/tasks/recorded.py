@@ -14,6 +14,7 @@ from typing import Any
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, Faults, missing_column, open_file
@@ -123,7 +124,7 @@ class RecordedTask(Task[Any, Any]):
         if outputs.by_place and numbered and len(outputs) != len(dataset):
             raise DataError(
                 f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and nothing tells which is whose;"
-                f" give both an {rows.INDEX} column, or join by: id"
+                f" give both an {INDEX} column, or join by: id"
             )
         columns = [name for name in outputs.source.schema.names if name not in dict(self._places).values()]
         named = next((name for name in columns if name.lower().endswith("id")), None)
@@ -211,7 +212,7 @@ class RecordedTask(Task[Any, Any]):
 
     @property
     def _column(self) -> str:
-        return rows.INDEX if self.by == "index" else "id"
+        return INDEX if self.by == "index" else "id"
 
     def _check_columns(self, columns: Sequence[str]) -> None:
         faults = []
