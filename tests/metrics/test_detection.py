@@ -21,8 +21,8 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.interop.d3m.detection import object_detection_ap, objectDetectionAP
 from evaluand.metrics.detection import (
     DEFINITIONS,
-    AveragePrecision,
     Boxes,
+    BoxPrecisionCurve,
     average_precision,
     average_precision_by_label,
 )
@@ -467,7 +467,7 @@ def test_options_that_cannot_be_are_refused(options: dict[str, Any], message: st
 
 
 def test_a_result_is_three_values() -> None:
-    assert AveragePrecision._fields == ("recall", "precision", "ap")
+    assert BoxPrecisionCurve._fields == ("recall", "precision", "ap")
 
 
 # Crowds, areas and limits

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluand import SpecError
-from evaluand.metrics.base.labels import coded, in_order, one_vocabulary
+from evaluand.metrics.base.labels import encode_labels, in_order, one_vocabulary
 
 
 def decoded(columns: list[pa.Array]) -> list[list[Any]]:
-    codes, vocabulary = coded(columns)
+    codes, vocabulary = encode_labels(columns)
     return [[None if code < 0 else vocabulary[code] for code in column.tolist()] for column in codes]
 
 
@@ -39,7 +39,7 @@ def test_codes_stand_for_the_labels_and_minus_one_for_none(column: Any) -> None:
 
 def test_columns_share_one_vocabulary_also_where_their_widths_differ() -> None:
     truth, prediction = pa.array([1, 2], pa.int8()), pa.array([2, 300])
-    codes, vocabulary = coded([truth, prediction])
+    codes, vocabulary = encode_labels([truth, prediction])
     assert (vocabulary.tolist(), [column.tolist() for column in codes]) == ([1, 2, 300], [[0, 1], [1, 2]])
     assert decoded([pa.array(["a"]), pa.array(["b", "a"], pa.large_string())]) == [["a"], ["b", "a"]]
     assert decoded([pa.array(["a"]), pa.nulls(1)]) == [["a"], [None]]
@@ -58,7 +58,7 @@ def test_columns_share_one_vocabulary_also_where_their_widths_differ() -> None:
 )
 def test_what_is_never_equal_or_no_label_is_refused(columns: list[pa.Array], message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        coded(columns)
+        encode_labels(columns)
 
 
 SETS = st.lists(st.one_of(st.none(), st.lists(st.sampled_from("abcd"), unique=True)), max_size=8)

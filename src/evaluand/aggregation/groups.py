@@ -50,8 +50,8 @@ from evaluand.core.errors import DataError, Fault
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import (
-    APART,
     CLUSTER,
+    INDEPENDENT,
     LABELS,
     VALUE,
     WEIGHT,
@@ -566,7 +566,7 @@ def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fi
 
 def _without_clusters(state: State) -> State:
     """Only the value that is shown has an interval; the bounds need no clusters."""
-    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, APART)}
+    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, INDEPENDENT)}
 
 
 def _reduced(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:

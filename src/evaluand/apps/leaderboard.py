@@ -47,7 +47,7 @@ from evaluand.core import identity, registry
 from evaluand.core.errors import NotFound, SpecError, with_article
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import VALUE, Metric, confidence_of
+from evaluand.metrics.base.metric import VALUE, Metric, check_confidence
 from evaluand.metrics.stats.intervals import normal_tail, t_tail
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
@@ -233,7 +233,7 @@ def leaderboard(
         >>> board.table().select(["app", "version", "mean", "n_scored", "n"]).to_pylist()[0]
         {'app': 'echo', 'version': '1', 'mean': 0.6666666666666666, 'n_scored': 3, 'n': 3}
     """
-    confidence = confidence_of("leaderboard", confidence)
+    confidence = check_confidence("leaderboard", confidence)
     given = gathered(evaluations) if hasattr(evaluations, "manifest") else list(evaluations)  # type: ignore[arg-type]
     sources = _sources(given)
     versions = _versions(sources)

@@ -41,7 +41,7 @@ from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
-from evaluand.metrics.base.signature import told_apart, words_of
+from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store
@@ -456,7 +456,7 @@ def _only(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> Metric:
 
 def _meant(gate: Gate, scorer: str, metrics: Mapping[str, Metric]) -> list[Metric]:
     """Of the metrics of a kind, by signature, those that have a gate's parameters; just one if tables call it so."""
-    apart, given = told_apart([*metrics]), dict(gate.parameters)
+    apart, given = distinguishing_words([*metrics]), dict(gate.parameters)
     having = [s for s in metrics if all(_is(words_of(s).get(name), value) for name, value in given.items())]
     if given and not having:
         known = f"; there are {', '.join(_calls(gate, scorer, [*metrics]))}" if metrics else ""
@@ -476,7 +476,7 @@ def _is(word: str | None, given: str) -> bool:
 
 def _calls(gate: Gate, scorer: str, signatures: Sequence[str]) -> Iterator[str]:
     """How a gate calls each of several metrics of a kind."""
-    for apart in told_apart(signatures).values():
+    for apart in distinguishing_words(signatures).values():
         words = [_quoted(scorer), *(f"{name}={_quoted(word)}" for name, word in apart.items() if name)]
         yield f"{gate.metric}({', '.join(words)})"
 

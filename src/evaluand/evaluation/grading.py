@@ -31,7 +31,7 @@ from evaluand.run.responses import Response, SpanStream, place_of, usage_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
-from evaluand.trace.record import Record, values_of
+from evaluand.trace.record import Record, comparable_rows
 
 GATHER = 256
 _REASON = 500
@@ -232,7 +232,7 @@ def traced_of(run: Run) -> Iterator[tuple[bytes, Traced]]:
         plain = (c if pa.types.is_integer(c.type) else c.cast(pa.int64()) for c in columns)
         for index, replication, started, duration in zip(*(c.to_pylist() for c in plain), strict=True):
             found = spans.of(index, replication)
-            yield values_of(found), Traced(orjson.dumps(found), started, duration)
+            yield comparable_rows(found), Traced(orjson.dumps(found), started, duration)
 
 
 def units_of(run: Run) -> Iterator[Unit]:

@@ -27,7 +27,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment import Experiment, Results
-from evaluand.metrics.base.labels import coded, contents
+from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts
 from evaluand.report.text import group_name
@@ -501,7 +501,7 @@ def _are_sets(column: pa.Array) -> bool:
 def _equal(truth: pa.Array, prediction: pa.Array) -> pa.Array:
     """1 where they are the same, 0 elsewhere; null where one is."""
     if pa.types.is_list(truth.type):
-        (truth, prediction), _ = coded([truth, prediction])
+        (truth, prediction), _ = encode_labels([truth, prediction])
         missing = (truth < 0) | (prediction < 0)
         return pa.array((truth == prediction).astype(np.float64), mask=missing)
     return pc.equal(truth, prediction).cast(pa.float64())

@@ -517,7 +517,7 @@ def _row(case: _Case, rule: Rule, metric: Metric, targets: tuple[str, ...]) -> M
 def _keeps_no_rows(metric: Metric) -> bool:
     """Whether shards cost nothing to merge; small ones are quicker, since they stay in the processor's cache."""
     counts = not metric.by_cluster and (metric.averages or bool(getattr(metric, "counted", False)))
-    return counts or metric.counts_apart
+    return counts or metric.counts_independent_rows
 
 
 _AT_ONCE: Final = 2 * SHARD_ROWS

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import Fault
 from evaluand.core.key_columns import INDEX
-from evaluand.metrics.base.labels import coded
+from evaluand.metrics.base.labels import encode_labels
 from evaluand.metrics.base.metric import VALUE
 from evaluand.metrics.detection import Boxes
 from evaluand.problem.reading import Keys, place, repeated
@@ -66,7 +66,7 @@ def with_value(columns: Columns) -> Columns:
     """With the column `value`: 1 where truth and prediction are the same, 0 elsewhere."""
     truth, prediction = columns["truth"], columns["prediction"]
     if pa.types.is_list(truth.type):
-        (one, other), _ = coded([truth, prediction])
+        (one, other), _ = encode_labels([truth, prediction])
     else:  # both have one dictionary
         one, other = np.asarray(truth.indices), np.asarray(prediction.indices)
     return {**columns, VALUE: pa.array((one == other).astype(np.float64))}

@@ -32,7 +32,7 @@ from evaluand.metrics.base.metric import (
     Direction,
     Metric,
     Values,
-    confidence_of,
+    check_confidence,
 )
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, spread
@@ -317,7 +317,7 @@ def group_rates(
     objective: Objective, counts: np.ndarray, part: int, confidence: float, crossed: np.ndarray | None = None
 ) -> IntervalEnds:
     """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
-    return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence), crossed)
+    return _with_ends(objective.parts[part], counts, check_confidence("rates", confidence), crossed)
 
 
 def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[np.ndarray | None, np.ndarray]:

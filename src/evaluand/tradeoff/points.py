@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.core.errors import EvaluandWarning, SpecError
-from evaluand.metrics.base.metric import confidence_of
+from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import listed, made, whole
 from evaluand.tradeoff.confidences import READ, Confidences, group_text
@@ -600,7 +600,7 @@ def _printable(text: str) -> str:
 
 
 def _check(confidence: float, replicates: int = 1, seed: int = 0) -> None:
-    confidence_of("intervals", confidence)
+    check_confidence("intervals", confidence)
     whole("replicates", replicates, 1, f"{REPLICATES:,}")
     whole("seed", seed, 0, "0")
 
