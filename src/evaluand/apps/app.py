@@ -35,7 +35,7 @@ from evaluand.apps.instrument import MARK, CompletedCall, carried, closed, instr
 from evaluand.apps.recording.judge import judging
 from evaluand.core.errors import DataError, Fault, SpecError, TaskError, warn, with_article
 from evaluand.core.fingerprint import Identity
-from evaluand.core.json_like import Likeness, attributes_of, text_of
+from evaluand.core.json_like import JsonLikeConverter, attributes_of, text_of
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
@@ -167,7 +167,7 @@ class App:
             "name": self.name,
             "version": self.version,
             "tags": self.tags,
-            "metadata": Likeness(hide=True).of(self.metadata),
+            "metadata": JsonLikeConverter(hide=True).convert(self.metadata),
             "root_class": key_of(class_of(self.target)),
             "feedbacks": list(self.feedbacks),
             "mode": self.mode,
@@ -287,7 +287,7 @@ class App:
         return found
 
     def _structure(self) -> Any:
-        return _Structure(self.components).of(self.target)
+        return _Structure(self.components).convert(self.target)
 
 
 class _AppTask(Task[Any, Any]):
@@ -335,7 +335,7 @@ class LoggedApp(App):
     """An app that is known by its logs alone; see `App.virtual`."""
 
     def __init__(self, structure: Mapping[str, Any], **options: Any) -> None:
-        self._told = Likeness(hide=True).of(structure)
+        self._told = JsonLikeConverter(hide=True).convert(structure)
         super().__init__(self, **options)
 
     def _found(self) -> list[Component]:
@@ -660,7 +660,7 @@ def _raised(status: str, trace: Trace) -> BaseException | None:
     return TaskError(f"{told['type']}: {told['message']}")
 
 
-class _Structure(Likeness):
+class _Structure(JsonLikeConverter):
     """What an app is made of: its components with their classes, private attributes where they lead to components."""
 
     def __init__(self, components: Iterable[Component]) -> None:

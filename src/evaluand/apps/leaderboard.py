@@ -38,9 +38,9 @@ import pyarrow.compute as pc
 from evaluand.apps.app import RecordingSession as Block
 from evaluand.apps.recording import KIND, Recording
 from evaluand.apps.recording.stored import Lanes
-from evaluand.comparison.comparing import declared_of, find_evaluations
-from evaluand.comparison.pairing import halves, matched, occurrences
-from evaluand.comparison.ranking import letters
+from evaluand.comparison.find import declared_measures, find_evaluations
+from evaluand.comparison.pairing import count_earlier, digest_halves, number_rows
+from evaluand.comparison.ranking import assign_letters
 from evaluand.comparison.significance import holm, mcnemar, sign_flip
 from evaluand.comparison.verdict import printable
 from evaluand.core import identity, registry
@@ -180,7 +180,7 @@ class Leaderboard:
                 told = "".join(f", {row[f'n_{s}']:,} {s}" for s in STATUSES[1:] if row[f"n_{s}"])
                 bounds = "" if row["worst"] is None else f"; {row['worst']:.4g} to {row['best']:.4g} with all"
                 counts = f"{row['n_scored']:,} of {row['n']:,} scored{told}{bounds if told else ''}"
-                yield f"{feedback}: {label_of(row)} {mean}{interval} {row['letters']} ({counts})"
+                yield f"{feedback}: {label_of(row)} {mean}{interval} {row['assign_letters']} ({counts})"
         for version in self.versions:
             median, p95 = (version[f"latency_{name}"] for name in ("median", "p95"))
             known = version["n_latency"]
@@ -395,7 +395,7 @@ def _of_run(run: Run, evaluations: Sequence[Evaluation]) -> _Source:
     source = _Source(
         app=str(task["name"] if recorded else name or run.manifest["provenance"].get("task") or f"run {run.id[:12]}"),
         version=None if version is None else str(version),
-        digest=halves(table["digest"].combine_chunks()),
+        digest=digest_halves(table["digest"].combine_chunks()),
         status=_codes(table["status"], RESPONSE_STATUSES),
         seconds=table["duration"].cast(pa.int64()).cast(pa.float64()).fill_null(math.nan).to_numpy() / 1e6,
         tokens=np.stack([_floats(usage, name) for name in ("input_tokens", "output_tokens")]),
@@ -478,7 +478,7 @@ def _directions(evaluation: Evaluation) -> dict[str, str | None]:
     recording = origin.get("recording") or _recording_of(evaluation)
     if recording is not None and (told := _told_directions(evaluation.store, recording)):
         return told
-    return {measure.scorer: measure.metric.direction for measure in reversed(declared_of([evaluation]))}
+    return {measure.scorer: measure.metric.direction for measure in reversed(declared_measures([evaluation]))}
 
 
 def _told_directions(store: Store, recording: str) -> dict[str, str | None]:
@@ -523,7 +523,7 @@ def _recorded(lane: WorkLog, app: Mapping[str, Any]) -> tuple[_Source, np.ndarra
     source = _Source(
         app=str(app.get("name") or "app"),
         version=None if app.get("version") is None else str(app["version"]),
-        digest=halves(pa.array(digests, pa.binary(16)))[order],
+        digest=digest_halves(pa.array(digests, pa.binary(16)))[order],
         status=np.array(status)[order],
         seconds=np.array(seconds)[order],
         tokens=np.stack([used["input_tokens"], used["output_tokens"]])[:, order],
@@ -718,8 +718,8 @@ def _versions(sources: Sequence[_Source]) -> list[_Version]:
             for source in parts:
                 source.app = repr(source.app)
     grouped = sorted(groups, key=lambda parts: _natural(label_of(vars(parts[0]))))
-    inputs = matched([np.concatenate([source.digest for source in parts]) for parts in grouped]) if grouped else []
-    asked = matched([np.column_stack([each, occurrences(each[:, None])]) for each in inputs]) if grouped else []
+    inputs = number_rows([np.concatenate([source.digest for source in parts]) for parts in grouped]) if grouped else []
+    asked = number_rows([np.column_stack([each, count_earlier(each[:, None])]) for each in inputs]) if grouped else []
     return [_Version(*each) for each in zip(grouped, inputs, asked, strict=True)]
 
 
@@ -760,7 +760,7 @@ class _Board:
         known: dict[str, Any] = {} if ends is None else {"range": ends}
         binary = ends in (None, (0.0, 1.0)) and all(((value == 0) | (value == 1)).all() for value in scored)
         kind = {"name": "accuracy"} if binary else {"name": "mean", "direction": direction} | known
-        metric: Metric = registry.by_default("metrics", confidence=confidence, **kind)
+        metric: Metric = registry.make_default("metrics", confidence=confidence, **kind)
         values = [_value(metric, value) for value in scored]
         sign = 1 if direction == "lower" else -1
         order = sorted(range(len(mine)), key=lambda i: math.inf if math.isnan(values[i][0]) else sign * values[i][0])
@@ -809,7 +809,7 @@ class _Board:
             if pair["p_holm"] is not None and pair["p_holm"] <= level + 1e-12
         ]
         compared = mine or len(self.versions) < 2
-        found = letters(range(len(self.versions)), shown) if compared else {}
+        found = assign_letters(range(len(self.versions)), shown) if compared else {}
         for i, (version, (mean, low, high, reason)) in enumerate(zip(self.versions, self.values, strict=True)):
             status = version.judged[self.name].status
             counts = {f"n_{word}": int((status == code).sum()) for code, word in enumerate(STATUSES)}

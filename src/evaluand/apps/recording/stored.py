@@ -24,7 +24,7 @@ from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
 from evaluand.engine.engine import Engine, LocalEngine, Policy
 from evaluand.engine.keyed_work import Artifact, Progress
-from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.evaluator import Evaluation, Evaluator, RowKey
 from evaluand.evaluation.grading import Traced, Unit, record_of
 from evaluand.evaluation.scorer import Scorer
 from evaluand.run.responses import response_of, seal
@@ -94,7 +94,7 @@ def unit_of(line: bytes) -> Unit:
     record = orjson.loads(line)
     input, name, tags, metadata = record[-1]
     response = response_of(record)
-    told = {} if tags is None else {"tags": ids.restored(tags)}
+    told = {} if tags is None else {"tags": ids.restore(tags)}
     slot = response.index
     return Unit(
         slot,
@@ -102,9 +102,9 @@ def unit_of(line: bytes) -> Unit:
             slot,
             slot,
             str(slot) if name is None else name,
-            ids.restored(input),
+            ids.restore(input),
             None,
-            ids.restored(metadata),
+            ids.restore(metadata),
             None,
             None,
             told,
@@ -334,11 +334,11 @@ def _changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str, Ide
 _CHANGED: Final = ("it is not what it was when its recording was opened",)
 
 
-def _judgements(id: str, lane: WorkLog) -> Iterator[tuple[int, list[Any]]]:
+def _judgements(id: str, lane: WorkLog) -> Iterator[tuple[RowKey, list[Any]]]:
     """What stands in a lane; only reading it is to say that the journal is damaged, not what is done with it."""
     with journalled(KIND, id):
         for slot, _, scores in lane.records():
-            yield slot, scores
+            yield (slot, 0), scores
 
 
 def _dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
@@ -350,8 +350,8 @@ def _dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
     tagged = any(tags is not None for *_, tags, _ in told)
     rows = []
     for (slot, input, _, tags, metadata), id in zip(told, names, strict=True):
-        row = {INDEX: slot, "input": ids.restored(input)} | dict.fromkeys(attributes)
-        row |= ids.restored(metadata) | ({"tags": ids.restored(tags)} if tagged else {})
+        row = {INDEX: slot, "input": ids.restore(input)} | dict.fromkeys(attributes)
+        row |= ids.restore(metadata) | ({"tags": ids.restore(tags)} if tagged else {})
         rows.append(row | ({"id": id} if id is not None else {}))
     roles: dict[str, Any] = {"input": "input", "attributes": attributes, "metadata": ["tags"] if tagged else []}
     return Dataset.from_rows(rows, name=name, **roles)

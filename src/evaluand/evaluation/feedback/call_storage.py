@@ -17,8 +17,8 @@ from contextlib import suppress
 from typing import Any, Final
 
 from evaluand.core.errors import DataError, EvaluandError
-from evaluand.core.identity import encode, restored
-from evaluand.core.json_like import jsonlike, whole_text
+from evaluand.core.identity import encode, restore
+from evaluand.core.json_like import escape_surrogates, to_json_like
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN
 
@@ -67,7 +67,7 @@ def told(kept: Any, spec: Mapping[str, Any], source: Callable[[], Mapping[str, A
         >>> told([{"ret": 0.5}, {"ret": 1.0}], spec, lambda: None)[1]["args"]
         {'text': {'selected': 'a value of rets[:]'}}
     """
-    calls = restored(kept)
+    calls = restore(kept)
     selected: list[dict[str, Any]] | None = None
     made = []
     for number, call in enumerate(calls):
@@ -109,7 +109,7 @@ def _is_one_row(calls: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _storable(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {whole_text(str(name)): _data(value) for name, value in values.items()}
+    return {escape_surrogates(str(name)): _data(value) for name, value in values.items()}
 
 
 def _data(value: Any) -> Any:
@@ -118,7 +118,7 @@ def _data(value: Any) -> Any:
     try:
         encode(value)
     except DataError:
-        return jsonlike(value)
+        return to_json_like(value)
     return value
 
 

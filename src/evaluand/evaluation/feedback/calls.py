@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from evaluand.core.errors import DataError, Skipped, TaskError, message_of
-from evaluand.core.json_like import whole_text
+from evaluand.core.errors import DataError, Skipped, TaskError, storable_message
+from evaluand.core.json_like import escape_surrogates
 from evaluand.evaluation.scorer import described
 
 
@@ -81,7 +81,7 @@ class Calls:
         if number is not None:
             return number
         if isinstance(said, Mapping) and said:
-            return {whole_text(str(key)): self._part(value, f"under {key!r}") for key, value in said.items()}
+            return {escape_surrogates(str(key)): self._part(value, f"under {key!r}") for key, value in said.items()}
         if isinstance(said, list) and said:
             return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
         empty = "an empty list or object" if isinstance(said, list | Mapping) else described(said)
@@ -118,7 +118,7 @@ def number_of(value: Any) -> float | None:
 
 def line_of_error(error: Exception) -> str:
     """An error in one line, as it is kept."""
-    return f"{type(error).__name__}: {message_of(error)}"
+    return f"{type(error).__name__}: {storable_message(error)}"
 
 
 def reason_of(calls: Sequence[Mapping[str, Any]]) -> str | None:
