@@ -171,7 +171,7 @@ def test_a_column_by_tag_that_is_none_is_refused_by_row(text: str) -> None:
     ("parameters", "message"),
     [
         ({"average": "mean"}, "average='mean' does not work here; choose one of micro, macro, weighted, example"),
-        ({"average": "macro", "label": "A"}, "label='A' is about one class; leave it or average='macro' out"),
+        ({"average": "macro", "label": "A"}, "label='A' selects one class; remove it or average='macro'"),
         ({"average": "macro", "bootstrap": 1000}, "the interval of average='macro' is never a bootstrap"),
         ({"bootstrap": 10}, "bootstrap=10 must be a whole number of at least 100"),
         ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),

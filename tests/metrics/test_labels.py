@@ -48,12 +48,15 @@ def test_columns_share_one_vocabulary_also_where_their_widths_differ() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ([pa.array(["1"]), pa.array([1])], "labels of integers and of text are never equal; give all columns one type"),
-        ([pa.array([True]), pa.array([1])], "labels of bools and of integers are never equal"),
-        ([pa.array([["a"]]), pa.array(["a"])], "labels of lists of text and of text are never equal"),
-        ([pa.array([0.5])], "labels are text, integers, bools or lists of these, and not a double; convert the column"),
-        ([pa.array([["a", None]])], "a list of labels holds null; leave it out of the list"),
-        ([pa.array([["a"], ["b", "c", "b"]])], "a list names the label 'b' twice; a set has each label once"),
+        (
+            [pa.array(["1"]), pa.array([1])],
+            "labels are integers in one column and text in another; give all columns one type",
+        ),
+        ([pa.array([True]), pa.array([1])], "labels are bools in one column and integers in another"),
+        ([pa.array([["a"]]), pa.array(["a"])], "labels are lists of text in one column and text in another"),
+        ([pa.array([0.5])], "labels must be text, integers, bools or lists of these, not a double; convert the column"),
+        ([pa.array([["a", None]])], "a list of labels contains null; remove it from the list"),
+        ([pa.array([["a"], ["b", "c", "b"]])], "a list has the label 'b' twice; a set has each label once"),
     ],
 )
 def test_what_is_never_equal_or_no_label_is_refused(columns: list[pa.Array], message: str) -> None:

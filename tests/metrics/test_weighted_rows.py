@@ -89,7 +89,7 @@ def test_groups_at_once_come_to_what_each_does_alone(
     summary = summarise_shard(shard, [replace(metric, weighted=weighted)], [("g",)])
     metric, state = summary.settled(0), summary.states[0, Grouping(("g",))][None]
     assert metric.at_once(state["_labels_"])
-    at_once, alone = dict(metric.judged(state)), dict(WeightedRowsMetric.judged(metric, state))
+    at_once, alone = dict(metric.group_results(state)), dict(WeightedRowsMetric.group_results(metric, state))
     assert at_once.keys() == alone.keys()
     for place, found in alone.items():
         mine = at_once[place]

@@ -5,24 +5,17 @@ The names are loaded on first use.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.interop.d3m.detection import object_detection_ap, objectDetectionAP
-    from evaluand.interop.d3m.metrics import compute_metric, precision_at_top_K
+    from evaluand.interop.d3m.detection import object_detection_ap as object_detection_ap
+    from evaluand.interop.d3m.detection import objectDetectionAP as objectDetectionAP
+    from evaluand.interop.d3m.metrics import compute_metric as compute_metric
+    from evaluand.interop.d3m.metrics import precision_at_top_K as precision_at_top_K
 
-_PLACES = {
-    "compute_metric": "metrics",
-    "objectDetectionAP": "detection",
-    "object_detection_ap": "detection",
-    "precision_at_top_K": "metrics",
-}
-
-__all__ = ["compute_metric", "objectDetectionAP", "object_detection_ap", "precision_at_top_K"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {"detection": ("objectDetectionAP", "object_detection_ap"), "metrics": ("compute_metric", "precision_at_top_K")},
+)
