@@ -509,7 +509,7 @@ def test_a_thinned_curve_keeps_its_ends_and_its_area() -> None:
 def test_a_curve_of_one_kind_is_refused() -> None:
     with pytest.raises(DataError, match="needs positive and negative rows"):
         roc_curve(np.array([True, True]), np.array([0.1, 0.2]))
-    with pytest.raises(DataError, match="rows that are positive"):
+    with pytest.raises(DataError, match="needs positive rows"):
         precision_recall_curve(np.array([False]), np.array([0.1]))
 
 

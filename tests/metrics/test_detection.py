@@ -498,7 +498,10 @@ def test_tables_have_crowds_areas_and_limits() -> None:
         ({"crowd": [0, 2]}, r"truth row 1 \(image 'b'\): crowd is 2; give true or false, or 1 or 0"),
         ({"crowd": ["0", "yes"]}, r"truth row 1 \(image 'b'\): crowd is 'yes', not a number"),
         ({"x_min": [0, 9 - 1e-200], "x_max": [9, 9]}, None),
-        ({"x_min": [0, 0], "x_max": [9, 1e-200]}, r"truth row 1 \(image 'b'\): x_max is x_min and 1e-200, too little"),
+        (
+            {"x_min": [0, 0], "x_max": [9, 1e-200]},
+            r"truth row 1 \(image 'b'\): x_max exceeds x_min by 1e-200, which is too little",
+        ),
         ({"x_min": [0, math.nan]}, r"truth row 1 \(image 'b'\): x_min is missing or NaN; give a finite number"),
         ({"y_max": [9, -1]}, r"truth row 1 \(image 'b'\): y_max -1 is smaller than y_min 0"),
         ({"y_max": [9, math.inf]}, r"truth row 1 \(image 'b'\): y_max is inf, which is too large"),

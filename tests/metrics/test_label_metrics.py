@@ -334,7 +334,7 @@ def test_the_class_that_is_selected_stands_in_the_signature(column: Any, label: 
 def test_a_selected_class_is_asked_for_by_the_labels_of_all_shards() -> None:
     shard = table([0, 1, 2, 1], [0, 1, 2, 1])
     for size in (1, 4):
-        with pytest.raises(SpecError, match="selection_rate of the labels 0 and 1 and 2 is that of one"):
+        with pytest.raises(SpecError, match="selection_rate needs a positive class, and the labels are 0, 1 and 2"):
             summarise([shard.slice(start, size) for start in range(0, 4, size)], [of("selection_rate")])
 
 

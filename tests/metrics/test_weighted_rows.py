@@ -93,8 +93,10 @@ def test_groups_at_once_come_to_what_each_does_alone(
     assert at_once.keys() == alone.keys()
     for place, found in alone.items():
         mine = at_once[place]
-        assert (mine.told.keys(), mine.why) == (found.told.keys(), found.why)
-        assert [c["label"] for c in mine.told.get("classes", ())] == [c["label"] for c in found.told.get("classes", ())]
+        assert (mine.details.keys(), mine.reason) == (found.details.keys(), found.reason)
+        assert [c["label"] for c in mine.details.get("classes", ())] == [
+            c["label"] for c in found.details.get("classes", ())
+        ]
         assert (mine.value, mine.basis) == pytest.approx((found.value, found.basis), abs=1e-12, nan_ok=True)
         assert mine.without == pytest.approx(found.without, abs=1e-12, nan_ok=True)
 

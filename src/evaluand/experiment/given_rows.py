@@ -21,7 +21,7 @@ from evaluand.metrics.base.metric import Metric
 from evaluand.problem.definitions import Reads
 from evaluand.problem.files import CONFIDENCE, RANK
 from evaluand.problem.layout import FileLayout
-from evaluand.run.tasks.given import GivenTask
+from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
 
 TASK: Final = "predictions"
@@ -52,7 +52,7 @@ class GivenRows:
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
         return Dataset.from_rows(records, name=name, id=self.layout.key, input=self.layout.key, expected=expected)
 
-    def task(self) -> GivenTask:
+    def task(self) -> RecordedTask:
         places = {key: place for place, key in enumerate(self.keys)}
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
@@ -63,7 +63,9 @@ class GivenRows:
                 of_targets = found.get(key) or {target: [] for target in self.layout.targets}  # an image without boxes
                 outputs[place] = identity.encode(of_targets if len(of_targets) > 1 else next(iter(of_targets.values())))
                 folds[place] = fold
-        return GivenTask(TASK, outputs, folds if len({fold for _, fold, _, _ in self.parts}) > 1 else {})
+        return RecordedTask.from_outputs(
+            TASK, outputs, folds if len({fold for _, fold, _, _ in self.parts}) > 1 else {}
+        )
 
 
 def store_rows(

@@ -220,7 +220,8 @@ def choose_positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Lab
     if all(label in (0, 1) for label in labels):
         return 1
     names = [repr(label) for label in labels[:_MAX_LABELS]]
-    listed = ", ".join([*names, "…"]) if len(labels) > _MAX_LABELS else " and ".join(names)
+    more = "…" if len(labels) > _MAX_LABELS else names.pop()
+    listed = f"{', '.join(names)} and {more}" if names else more
     alternative = f", or {remedy}" if remedy else ""
     raise SpecError(
         f"{kind} needs a positive class, and the labels are {listed}: choose it, as in label={labels[0]!r}{alternative}"
