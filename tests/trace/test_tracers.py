@@ -839,9 +839,31 @@ def test_a_tracer_says_only_which_trace_its_spans_begin() -> None:
     assert plain.attributes == {"k": 1}
 
 
-SDK_NAMES = """CompositeTracer Context ErrorValue Event ExportedSpan ExportedSpanList FileTracer InMemorySpan
-InMemoryTaskSpan InMemoryTracer LogEntry NoOpTracer OpenTelemetryTracer PydanticSerializable Span SpanAttributes SpanStatus
-SpanType TaskSpan TaskSpanAttributes Tracer TracerLogEntryFailed utc_now""".split()
+SDK_NAMES = [
+    "CompositeTracer",
+    "Context",
+    "ErrorValue",
+    "Event",
+    "ExportedSpan",
+    "ExportedSpanList",
+    "FileTracer",
+    "InMemorySpan",
+    "InMemoryTaskSpan",
+    "InMemoryTracer",
+    "LogEntry",
+    "NoOpTracer",
+    "OpenTelemetryTracer",
+    "PydanticSerializable",
+    "Span",
+    "SpanAttributes",
+    "SpanStatus",
+    "SpanType",
+    "TaskSpan",
+    "TaskSpanAttributes",
+    "Tracer",
+    "TracerLogEntryFailed",
+    "utc_now",
+]
 
 
 def test_the_names_of_the_sdk_are_there() -> None:
