@@ -54,6 +54,6 @@ class RocAuc(OneVsRest):
     def rows_like(self, share: np.ndarray, value: np.ndarray) -> np.ndarray:
         """For positive and negative rows with exponential scores, averaged over which of them has the longer tail.
 
-        Source: Hanley & McNeil (see above), averaged over both as in R. Newcombe (see `steadied`).
+        Source: Hanley & McNeil (see above), averaged over both as in R. Newcombe (see `steady_interval`).
         """
         return np.asarray(2 * share * (1 - share) / ((1 - value) / (2 - value) + value / (1 + value)))
