@@ -156,7 +156,7 @@ FAULTS: list[tuple[str, str]] = [
     ("objectives: [mean, accuracy]", "'mean': name the scorer, as in 'mean(right)'; there are right, sure"),
     (
         "objectives: [mean(sure), mean(sure) ratio by sit]",
-        "'sit' is no attribute of the dataset (did you mean 'site'?)",
+        "'sit' is not an attribute of the dataset (did you mean 'site'?)",
     ),
     ("objectives: [mean(sure), meen(sure)]", "no metric is called 'meen' (did you mean 'mean'?)"),
     ("objectives: [mean(sure), mean(sure) gap by site]", "no disparity is called 'gap'"),
@@ -169,7 +169,7 @@ FAULTS: list[tuple[str, str]] = [
     ("objectives: [accuracy, recall(right)], thresholds: every", "name the scorer of all objectives under scorer"),
     ("objectives: [accuracy, recall], thresholds: 1", "thresholds=1 must be 2 or more"),
     ("objectives: [accuracy, recall], thresholds: some", "thresholds: is 'some'; give 'every' or 'roc'"),
-    ("objective: [accuracy, recall]", "is no key here (did you mean 'objectives'?)"),
+    ("objective: [accuracy, recall]", "unknown key (did you mean 'objectives'?)"),
 ]
 
 
