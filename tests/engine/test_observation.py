@@ -350,6 +350,10 @@ NO_INPUT = {
         "        return len(os.listdir(folder)), (Path(folder) / 'a').read_text()\n"
     ),
     "an import": "def answer(x):\n    import colorsys, wave\n    return colorsys.rgb_to_hsv(0, 0, 0)\n",
+    "entry points": (
+        "from importlib.metadata import entry_points\n"
+        "def answer(x):\n    return len(entry_points(group='evaluand.metrics')) * 0\n"
+    ),
     "installed packages": "import sklearn\ndef answer(x):\n    return len(read(open(sklearn.__file__))) * 0\n",
     "/proc": "def answer(x):\n    return len(read(open('/proc/self/status'))) * 0\n",
     "/dev/null": "def answer(x):\n    return read(open('/dev/null'))\n",

@@ -431,7 +431,11 @@ def _is_ignored(path: str) -> bool:
     """Whether a file says nothing of an answer: a package's own, bytecode, the system's state, a store's."""
     if path.startswith(_IGNORED_FOLDERS) or path in _IGNORED_DEVICES or path.endswith(".pyc"):
         return True
-    return not is_first_party(path) or ".evaluand" in path.split(os.sep)
+    if path.endswith(".zip") and path in sys.path:
+        return True
+    parts = path.split(os.sep)
+    described = any(part.endswith((".dist-info", ".egg-info")) for part in parts)  # where entry points are looked up
+    return described or ".evaluand" in parts or not is_first_party(path)
 
 
 def _portable(raw: str, path: str, folder: str) -> str:
