@@ -599,7 +599,7 @@ def test_several_runs_are_ranked_and_alike_ones_share_a_letter() -> None:
 
 
 @given(st.integers(2, 6), st.data())
-def test_two_share_a_letter_exactly_where_they_cannot_be_reported_apart(n: int, data: st.DataObject) -> None:
+def test_two_share_a_letter_if_and_only_if_they_cannot_be_distinguished(n: int, data: st.DataObject) -> None:
     every = [frozenset(pair) for pair in itertools.combinations(range(n), 2)]
     apart = data.draw(st.lists(st.sampled_from(every), unique=True))
     found = assign_letters(range(n), apart)
@@ -642,9 +642,7 @@ def test_what_is_compared_in_place_of_metrics_that_cannot_be_is_reported() -> No
     assert made.pairs[0]["signature"].startswith("mean ")
 
 
-def test_a_declared_metric_that_cannot_be_compared_is_reported_and_what_only_fairness_asks_for_is_no_comparison() -> (
-    None
-):
+def test_a_declared_metric_that_cannot_be_compared_is_listed_and_those_of_fairness_are_not_compared() -> None:
     store, file = MemoryStore(), io.StringIO()
     sides = [evaluated(store, name, scores(given)) for name, given in (("a", [1, 0]), ("b", [0, 0]))]
     [scorer] = sides[0].scorers

@@ -124,9 +124,7 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
         ),
     ],
 )
-def test_a_wrong_value_is_reported_with_its_line_and_what_is_wanted(
-    place: Place, old: str, new: str, told: str
-) -> None:
+def test_a_wrong_value_is_reported_with_its_line_and_the_remedy(place: Place, old: str, new: str, told: str) -> None:
     assert place.told((old, new)) == [told]
 
 
