@@ -302,7 +302,7 @@ def test_rows_of_recorded_outputs_that_match_no_example_are_noted_once(place: Pl
     path = place.experiment()
     recorded = "{kind: recorded, path: theirs.jsonl, response: text, by: id}"
     path.write_text(path.read_text().replace("{function: app.py:double}", recorded))
-    told = f"{place.folder / 'theirs.jsonl'} holds 2 rows for ids that no example has, such as 'x17'"
+    told = f"{place.folder / 'theirs.jsonl'}: 2 rows match no example, such as id 'x17'"
     process = place.process("run", str(path), "--limit", "1")
     assert (process.communicate()[1], process.returncode) == (f"note: {told}\n", 0)
 

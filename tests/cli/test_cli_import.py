@@ -112,7 +112,7 @@ def test_a_missing_row_fails_and_an_unused_one_is_reported(folder: Folder) -> No
     result = folder.call("import", "odd.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
     assert (result.exit_code, "5 completed, 1 failed" in result.stdout) == (0, True)
     assert "1 failed: TaskError: odd.jsonl has no row for index 5" in result.stdout
-    assert "note: odd.jsonl holds a row for index 77, which no example has" in result.stderr
+    assert "note: odd.jsonl: 1 row matches no example: index 77" in result.stderr
 
 
 @pytest.mark.filterwarnings("default::evaluand.run.tasks.recorded.DoubtfulJoin")

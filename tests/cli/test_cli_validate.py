@@ -106,7 +106,7 @@ def test_rows_of_a_recorded_file_that_are_missing_or_unused_are_counted(folder: 
     folder.write("theirs.jsonl", [{"_index_": i, "text": "x"} for i in (0, 1, 2, 70, 71)])
     path = folder.experiment("{kind: recorded, path: theirs.jsonl, response: text}", text=WHOLE)
     told = "\n".join(folder.json("validate", path)["notes"])
-    assert "holds 2 rows for indices that no example has, such as 70" in told
+    assert "2 rows match no example, such as index 70" in told
     assert "task mine: 3 of 6 calls will fail: " in told
     assert "theirs.jsonl has no row for index 3" in told
 

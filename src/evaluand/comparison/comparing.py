@@ -19,7 +19,7 @@ from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import Metric, Missing, confidence_of, whole_of
+from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
 from evaluand.run.excerpts import asked
 from evaluand.store.store import Store, at_once, check_name, drafted, exists
 
@@ -207,8 +207,8 @@ def compare(
         >>> print(compare(a, b))
         accuracy · right: b is better: b − a = +47.5 points [32.9, 62.5]; p < 0.0001
     """
-    confidence_of("compare", confidence)
-    whole_of("compare", "flips", flips, 0)
+    check_confidence("compare", confidence)
+    check_whole_number("compare", "flips", flips, 0)
     if name is not None:
         check_name(name)
     store = _one_store(evaluations)

@@ -19,11 +19,12 @@ from evaluand.aggregation.aggregator import attribute_columns, dataset_of, shard
 from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.registry import nearest
 from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, stored_as
-from evaluand.store.tables import DIGEST, INDEX, SCORE_STATUSES, SKIPPED
+from evaluand.store.tables import SCORE_STATUSES, SKIPPED
 
 ABSENT: Final = -1
 """The status of a row that a side does not have."""

@@ -20,11 +20,12 @@ from evaluand.comparison.significance import benjamini_hochberg, holm
 from evaluand.comparison.verdict import is_significant
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
+from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.excerpts import examples_at
 from evaluand.run.runner import Run
-from evaluand.store.tables import FLIPS, INDEX, PAIRS, RANKING
+from evaluand.store.tables import FLIPS, PAIRS, RANKING
 
 SHOWN_IDS: Final = 5
 

@@ -30,12 +30,12 @@ from orjson import Fragment
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
-from evaluand.store.tables import DIGEST, INDEX
 from evaluand.trace import STATUSES
 
 Artifact = Run | Evaluation | Aggregation | Dataset

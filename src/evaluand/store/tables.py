@@ -21,6 +21,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.store.statuses import ABSTAINED as ABSTAINED
 from evaluand.store.statuses import COMPLETED as COMPLETED
 from evaluand.store.statuses import FAILED as FAILED
@@ -29,10 +30,6 @@ from evaluand.store.statuses import SCORE_STATUSES as SCORE_STATUSES
 from evaluand.store.statuses import SCORED as SCORED
 from evaluand.store.statuses import SKIPPED as SKIPPED
 from evaluand.store.store import Draft
-
-INDEX: Final = "_index_"
-RESPONSE_INDEX: Final = "_response_index_"
-DIGEST: Final = "_digest_"
 
 BATCH_ROWS: Final = 4096
 BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts do not fill the memory

@@ -59,10 +59,10 @@ class _WrittenTaskSpan(_WrittenSpan, TaskSpan):
 class _Keeper(Watcher):
     """Hands over a trace when its first span is closed."""
 
-    __slots__ = ("_keep",)
+    __slots__ = ("_store",)
 
     def __init__(self, keep: Callable[[bytes], None]) -> None:
-        self._keep = keep
+        self._store = keep
 
     def closed(self, span: Span) -> None:
         if span._above is not None:
@@ -70,8 +70,8 @@ class _Keeper(Watcher):
         trace, end = span._trace, cast(int, span.end_ns)
         status = STATUSES.index(span.status)
         head = (trace.id.hex, span.name, span.kind, span.start_ns, end, status, span._input, span._output)
-        ids = [(each.number, given.hex) for each in trace.spans if (given := each.given_id)]
-        self._keep(orjson.dumps((*head, trace.rows(), ids) if ids else (*head, trace.rows())))
+        ids = [(each.number, given.hex) for each in trace.spans if (given := each.explicit_id)]
+        self._store(orjson.dumps((*head, trace.rows(), ids) if ids else (*head, trace.rows())))
 
 
 class _Kept(NamedTuple):

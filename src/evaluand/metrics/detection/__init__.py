@@ -1,11 +1,11 @@
 """Object detection: boxes, which of them match, and the average precision of what was found.
 
     boxes       columns of boxes, read from tables, arrays and rows, and checked
-    definition  what public definitions differ in, under one name each
+    definition  the public definitions of average precision, by name
     matching    which detection finds which true box
-    precision   recall, precision and their average, also for many weightings of the images at once
+    precision   recall, precision and their average, for many weightings of the images at once
 
-A detection and a true box can match if they stand in the same image and have the same label. Nothing here loops over
+A detection and a true box can match if they are in the same image and have the same label. Nothing here loops over
 boxes or images.
 """
 
@@ -13,7 +13,7 @@ from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.definition import AREAS, DEFINITIONS, Area, Definition, Points, definition_of
 from evaluand.metrics.detection.matching import Matching, match
 from evaluand.metrics.detection.precision import (
-    AveragePrecision,
+    BoxPrecisionCurve,
     average_precision,
     average_precision_by_label,
     check_iou,
@@ -27,7 +27,7 @@ __all__ = [
     "AREAS",
     "DEFINITIONS",
     "Area",
-    "AveragePrecision",
+    "BoxPrecisionCurve",
     "Boxes",
     "Definition",
     "Matching",
