@@ -468,7 +468,7 @@ def test_a_comparison_says_what_is_not_independent() -> None:
 
     *declared, text = told(MemoryStore(), cluster="page")
     assert declared == [3, "page"]
-    assert "interval and test go by 3 clusters (page): rows of the same are not independent" in text
+    assert "interval and test by 3 clusters (page): rows of the same one are not independent" in text
     for roles in ({}, {"weight": "w"}):
         *none, text = told(MemoryStore(), **roles)
         assert none == [None, None]

@@ -416,12 +416,12 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
     [
         (("doubling", "--metric", "acuracy"), 1, "no metric is called 'acuracy' (did you mean 'accuracy'?)"),
         (("doubling", "--metric", "accuracy", "--group", "parity=none"), 1, "it has values for all rows, parity=even"),
-        (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "give an attribute and its value"),
-        (("doubling", "--group", "parity=odd"), 2, "--metric goes with --group"),
+        (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "must be an attribute and its value"),
+        (("doubling", "--group", "parity=odd"), 2, "--metric can be combined with --group"),
         (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
-        (("doubling/mine", "--below", "nan"), 2, "--below nan: give a number"),
+        (("doubling/mine", "--below", "nan"), 2, "--below must be a number, not nan"),
         (("doubling", "--index", "1"), 1, "'doubling' is one of the aggregations, which have no calls"),
-        (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without any other choice of rows"),
+        (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without other options that select rows"),
     ],
 )
 def test_choices_that_cannot_be_are_reported(folder: Folder, arguments: tuple[str, ...], code: int, told: str) -> None:

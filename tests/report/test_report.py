@@ -433,10 +433,10 @@ def test_open_artifacts_and_lost_names_are_marked_in_the_list() -> None:
 
 def test_a_name_belongs_to_the_artifact_it_stands_for_now() -> None:
     names = Names([Ref("exp/mine", "runs", "b"), Ref("best", "runs", "b")])
-    assert names.of("runs", "b", "exp/mine") == ["best", "exp/mine"]
-    assert names.of("runs", "a", "exp/mine") == []
-    assert names.of("datasets", "d", "exp/mine") == ["exp/mine"]
-    assert names.of("runs", "c", None) == []
+    assert names.find("runs", "b", "exp/mine") == ["best", "exp/mine"]
+    assert names.find("runs", "a", "exp/mine") == []
+    assert names.find("datasets", "d", "exp/mine") == ["exp/mine"]
+    assert names.find("runs", "c", None) == []
 
 
 @given(st.text(), st.integers(0, 50))
