@@ -142,8 +142,8 @@ def test_unknown_missing_and_empty_keys_are_reported_all_at_once_in_the_order_of
     keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, views"
     assert place.told(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
         "2: dataset.path: is missing",
-        f"3: dataset.pth: is no key here (did you mean 'path'?); there are {keys}",
-        f"5: dataset.expectd: is no key here (did you mean 'expected'?); there are {keys}",
+        f"3: dataset.pth: unknown key (did you mean 'path'?); known keys: {keys}",
+        f"5: dataset.expectd: unknown key (did you mean 'expected'?); known keys: {keys}",
         "9: scorers: is empty; give at least one entry",
         "13: run.concurrency: is 'two'; give a whole number",
     ]
@@ -195,7 +195,7 @@ def test_scorers_that_are_missing_make_no_fault_of_every_metric(place: Place) ->
 def test_a_key_that_stands_twice_hides_no_other_fault(place: Place) -> None:
     twice = (": topic\n", ": topic\n  input: qestion\n")
     [first, second] = place.told(twice)
-    assert first == "7: dataset.input: stands here a second time; give each entry a name of its own"
+    assert first == "7: dataset.input: occurs twice; give each entry a different name"
     assert second.startswith("7: dataset.input: no column is called 'qestion'")
 
 
@@ -597,7 +597,7 @@ def test_a_split_by_groups_is_written_in_the_file(tmp_path: Path) -> None:
     ("task", "message"),
     [
         ("{kind: estimator, model: 'models.py:logistik', split: {folds: 4}}", "(did you mean 'logistic'?)"),
-        ("{kind: estimator, model: 'models.py:logistic', split: {fold: 4}}", "tasks.mine.split.fold: is no key here"),
+        ("{kind: estimator, model: 'models.py:logistic', split: {fold: 4}}", "tasks.mine.split.fold: unknown key"),
         ("{kind: estimator, model: 'models.py:logistic', split: {folds: 1}}", "folds is 1; give an integer"),
         ("{kind: estimator, model: 'models.py:MODELS'}", "models.py has no 'MODELS'"),
         (
@@ -726,7 +726,7 @@ def test_a_key_that_a_criterion_of_fairness_has_not_is_reported_with_those_it_ha
     rule = "fairness:\n  - {criterion: demographic_parity, by: topic, labels: x}\nrun:"
     keys = "criterion, by, scorer, label, scored_by, disparities, confidence"
     assert place.told(("run:", rule)) == [
-        f"14: fairness.0.labels: is no key here (did you mean 'label'?); there are {keys}"
+        f"14: fairness.0.labels: unknown key (did you mean 'label'?); known keys: {keys}"
     ]
 
 

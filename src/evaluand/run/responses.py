@@ -31,7 +31,7 @@ from evaluand.run.task import Candidates
 from evaluand.store import tables
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
 from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, SKIPPED, TableWriter
-from evaluand.trace import Trace
+from evaluand.trace.traces import Trace
 
 LANE = "responses"
 

@@ -22,7 +22,10 @@ from uuid import UUID
 import orjson
 
 from evaluand.core.errors import DataError, Fault, warn, with_article
-from evaluand.trace import STATUSES, Span, TaskSpan, Trace, conventions, nanoseconds
+from evaluand.trace import conventions
+from evaluand.trace.spans import STATUSES, Span, TaskSpan
+from evaluand.trace.traces import Trace
+from evaluand.trace.values import nanoseconds
 
 COMMON_ROOT = "trace"
 """The name of the root that is added above spans without a common root."""

@@ -35,7 +35,7 @@ from evaluand.core.identity import decode, encode
 from evaluand.core.json_like import unstorable
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import printed
-from evaluand.trace import Trace
+from evaluand.trace.traces import Trace
 
 CALL: Final = "evaluand.call"
 """An attribute of spans of instrumented calls: {argument, arguments, rets, pid, tid, also}.

@@ -15,9 +15,12 @@ import orjson
 from orjson import Fragment
 
 from evaluand.core.identity import decode, encode
-from evaluand.trace import STATUSES, RootTracer, Span, TaskSpan, Trace, Watcher
 from evaluand.trace.export import at, json_text
+from evaluand.trace.spans import STATUSES, Span, TaskSpan
+from evaluand.trace.tracer import RootTracer
 from evaluand.trace.tracers.in_memory import InMemoryTracer
+from evaluand.trace.traces import Trace
+from evaluand.trace.watcher import Watcher
 
 
 class ExampleTracer(RootTracer):

@@ -14,8 +14,8 @@ from uuid import uuid4
 
 from evaluand import trace
 from evaluand.core.errors import SpecError
-from evaluand.trace import Tracer
 from evaluand.trace.export import Context, ErrorValue, SpanStatus
+from evaluand.trace.tracer import Tracer
 
 
 class Span(Tracer):

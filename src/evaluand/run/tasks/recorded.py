@@ -20,7 +20,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, Faults, missing_column, open_file
 from evaluand.run.task import Request, Task
 from evaluand.store import tables as rows
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 
 class DoubtfulJoin(EvaluandWarning):

@@ -34,7 +34,7 @@ from evaluand.data.schema.kinds import Array, Map, StructType, Type
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Asked, Batches
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 

@@ -8,9 +8,13 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from evaluand.core.errors import SpecError
-from evaluand.trace import Span, TaskSpan, Tracer, UntracedSpan, Watcher, stack_trace
 from evaluand.trace.export import ErrorValue, ExportedSpan, SpanStatus, at
+from evaluand.trace.spans import Span, TaskSpan
+from evaluand.trace.tracer import Tracer
 from evaluand.trace.tracers.recording import WatchedTracer
+from evaluand.trace.untraced import UntracedSpan
+from evaluand.trace.values import stack_trace
+from evaluand.trace.watcher import Watcher
 
 TracerVar = TypeVar("TracerVar", bound=Tracer)
 

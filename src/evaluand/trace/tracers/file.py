@@ -21,10 +21,13 @@ import orjson
 from orjson import Fragment
 
 from evaluand.core.errors import DataError, EngineError, EvaluandWarning, Fault
-from evaluand.trace import Span, Trace, Watcher, nanoseconds, stack_trace
 from evaluand.trace.export import ErrorValue, ExportedSpan, ExportedSpanList, at, json_text
+from evaluand.trace.spans import Span
 from evaluand.trace.tracers.in_memory import ENTRIES, InMemorySpan, InMemoryTracer
 from evaluand.trace.tracers.recording import WatchedTracer
+from evaluand.trace.traces import Trace
+from evaluand.trace.values import nanoseconds, stack_trace
+from evaluand.trace.watcher import Watcher
 
 
 class TracerLogEntryFailed(EngineError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evaluand.trace import Untraced
 from evaluand.trace.export import Context
+from evaluand.trace.untraced import Untraced
 
 
 class NoOpTracer(Untraced):

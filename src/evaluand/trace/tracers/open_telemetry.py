@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from evaluand.core.errors import SpecError
-from evaluand.trace import Span, Watcher, conventions, stack_trace
+from evaluand.trace import conventions
 from evaluand.trace.export import json_text
+from evaluand.trace.spans import Span
 from evaluand.trace.tracers.recording import WatchedTracer
+from evaluand.trace.values import stack_trace
+from evaluand.trace.watcher import Watcher
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

@@ -8,7 +8,10 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 from evaluand.core.json_like import unstorable
-from evaluand.trace import RootTracer, Span, TaskSpan, Trace, Watcher
+from evaluand.trace.spans import Span, TaskSpan
+from evaluand.trace.tracer import RootTracer
+from evaluand.trace.traces import Trace
+from evaluand.trace.watcher import Watcher
 
 
 class RecordedSpan(Span):
