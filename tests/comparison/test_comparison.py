@@ -479,7 +479,7 @@ def test_a_comparison_says_what_is_not_independent() -> None:
     file = io.StringIO()
     Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made))
     assert (made["pairs"][0]["clusters"], made["pairs"][0]["clustered_by"]) == (2, None)
-    assert "interval and test go by 2 examples: rows" in file.getvalue()
+    assert "interval and test by 2 examples: rows" in file.getvalue()
 
 
 def test_weights_count() -> None:
