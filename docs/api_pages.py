@@ -27,12 +27,17 @@ ROOMS = (
 
 def write_pages(folder: Path) -> None:
     """Write a page for `evaluand` and for each room into `folder`, and remove others."""
-    folder.mkdir(exist_ok=True)
     with mock(OPTIONAL):
         modules = {room: importlib.import_module(f"evaluand.{room}") for room in ROOMS}
-        homes = {id(value): room for room, module in modules.items() for _, value in exported(module)}
-        pages = {f"{room}.md": "\n".join(room_page(module)) for room, module in modules.items() if exported(module)}
+        homes: dict[int, str] = {}  # object → where it is described: in the first room that exports it, once
+        for module in modules.values():
+            for name, value in exported(module):
+                homes.setdefault(id(value), f"{module.__name__}.{name}")
+        pages = {
+            f"{room}.md": "\n".join(room_page(module, homes)) for room, module in modules.items() if exported(module)
+        }
         pages["evaluand.md"] = "\n".join(top_page(importlib.import_module("evaluand"), homes))
+    folder.mkdir(exist_ok=True)
     for old in set(folder.glob("*.md")) - {folder / name for name in pages}:
         old.unlink()
     for name, text in pages.items():
@@ -46,17 +51,18 @@ def exported(module: ModuleType) -> list[tuple[str, Any]]:
     return [(name, getattr(module, name)) for name in sorted(names, key=str.lower)]
 
 
-def room_page(module: ModuleType) -> Iterator[str]:
+def room_page(module: ModuleType, homes: dict[int, str]) -> Iterator[str]:
     """A summary of the room, a table of its names, and the description of each."""
     yield f"# {module.__name__}\n"
     yield f"```{{eval-rst}}\n.. py:module:: {module.__name__}\n```\n"
     yield f"{(module.__doc__ or '').strip()}\n"
-    yield "| name | |\n|---|---|"
-    for name, value in exported(module):
-        yield f"| [`{name}`](#{module.__name__}.{name}) | {summary(value)} |"
-    yield "\n```{eval-rst}"
-    for name, value in exported(module):
-        yield from described(f"{module.__name__}.{name}", value)
+    yield "```{eval-rst}\n.. list-table::\n   :widths: 30 70\n"
+    names = exported(module)
+    for name, value in names:
+        yield from table_row(name, homes[id(value)], value)
+    for name, value in names:
+        if homes[id(value)] == f"{module.__name__}.{name}":
+            yield from described(f"{module.__name__}.{name}", value)
     yield "```\n"
 
 
@@ -64,18 +70,19 @@ def top_page(package: ModuleType, homes: dict[int, str]) -> Iterator[str]:
     """The names of `evaluand` itself; those that a room exports too are described there."""
     yield "# evaluand\n"
     yield f"{(package.__doc__ or '').strip()}\n"
-    yield "| name | room | |\n|---|---|---|"
-    here = []
-    for name, value in exported(package):
-        room = homes.get(id(value))
-        target = f"evaluand.{room}.{name}" if room else f"evaluand.{name}"
-        link = f"[`{room}`]({room}.md)" if room else ""
-        yield f"| [`{name}`](#{target}) | {link} | {summary(value)} |"
-        here += [] if room else [(name, value)]
-    yield "\n```{eval-rst}\n.. py:module:: evaluand\n"
-    for name, value in here:
-        yield from described(f"evaluand.{name}", value)
+    yield "```{eval-rst}\n.. py:module:: evaluand\n\n.. list-table::\n   :widths: 30 70\n"
+    names = exported(package)
+    for name, value in names:
+        yield from table_row(name, homes.get(id(value), f"evaluand.{name}"), value)
+    for name, value in names:
+        if id(value) not in homes:
+            yield from described(f"evaluand.{name}", value)
     yield "```\n"
+
+
+def table_row(name: str, target: str, value: Any) -> Iterator[str]:
+    """A row of a table: the name, linked to its description, and its first sentence."""
+    yield f"   * - :py:obj:`{name} <{target}>`\n     - {protect(summary(value))}"
 
 
 def described(name: str, value: Any) -> Iterator[str]:
@@ -89,14 +96,15 @@ def described(name: str, value: Any) -> Iterator[str]:
 
 
 def summary(value: Any) -> str:
-    """The first sentence of a docstring, as a cell of a table."""
+    """The first sentence of a docstring."""
     text = inspect.getdoc(value) if inspect.isclass(value) or callable(value) else None
-    first = re.split(r"(?<=[.:])\s", " ".join((text or "").split("\n\n")[0].split()), maxsplit=1)[0]
-    return first.replace("|", "\\|")
+    return re.split(r"(?<=[.:])\s", " ".join((text or "").split("\n\n")[0].split()), maxsplit=1)[0]
 
 
 def to_restructured_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Protect what docstrings write plainly and reStructuredText would read as markup."""
+    if what in ("data", "attribute") and getattr(obj, "__doc__", None) == type(obj).__doc__:
+        lines.clear()  # else a mapping without a docstring shows that of `dict`
     lines[:] = [protect(line) for line in lines]
 
 
