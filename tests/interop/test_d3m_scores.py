@@ -26,7 +26,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
 from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.folder import open_folder
-from evaluand.interop.d3m.solve import solve
+from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
 from evaluand.problem.files import CellFault
 from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
