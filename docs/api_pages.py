@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -88,7 +88,8 @@ def table_row(name: str, target: str, value: Any) -> Iterator[str]:
 def described(name: str, value: Any) -> Iterator[str]:
     """The directives that describe a name."""
     if inspect.isclass(value):
-        yield f"\n.. autoclass:: {name}\n   :members:\n   :show-inheritance:\n"
+        inheritance = "" if value.__bases__ == (object,) else "   :show-inheritance:\n"
+        yield f"\n.. autoclass:: {name}\n   :members:\n{inheritance}"
     elif callable(value):
         yield f"\n.. autofunction:: {name}\n"
     else:
@@ -105,7 +106,19 @@ def to_restructured_text(app: Any, what: str, name: str, obj: Any, options: Any,
     """Protect what docstrings write plainly and reStructuredText would read as markup."""
     if what in ("data", "attribute") and getattr(obj, "__doc__", None) == type(obj).__doc__:
         lines.clear()  # else a mapping without a docstring shows that of `dict`
-    lines[:] = [protect(line) for line in lines]
+    lines[:] = [protect(line) for line in join_literals(lines)]
+
+
+def join_literals(lines: Iterable[str]) -> Iterator[str]:
+    """Lines in which no name in backticks goes on in the next line."""
+    part = ""
+    for line in lines:
+        line = f"{part.rstrip()} {line.lstrip()}" if part else line
+        part = line if line.count("`") % 2 else ""
+        if not part:
+            yield line
+    if part:
+        yield part
 
 
 def protect(line: str) -> str:

@@ -32,7 +32,10 @@ root_doc = "index"
 exclude_patterns = ["**/.evaluand"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header"]  # the pages of the repository's root begin at any level
+suppress_warnings = [
+    "myst.header",  # the pages of the repository's root begin at any level
+    "ref.python",  # annotations name classes without their module, such as the Dataset of two rooms
+]
 
 default_role = "code"  # docstrings write `names` in single backticks
 autodoc_mock_imports = api_pages.OPTIONAL
@@ -47,6 +50,8 @@ python_maximum_signature_line_length = 100
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = f"evaluand {release}"
 html_show_sphinx = False
 html_copy_source = False
