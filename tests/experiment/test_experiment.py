@@ -257,7 +257,7 @@ def test_a_dataset_that_cannot_be_opened_is_told_at_the_line_of_its_path(place: 
     ("text", "told"),
     [
         ("question,answer,topic\n", "the file holds no examples"),
-        ("", "there are no examples, since there are no columns"),
+        ("", "there are no columns, and so no examples"),
     ],
 )
 def test_a_file_that_names_data_without_examples_is_refused(place: Place, text: str, told: str) -> None:
@@ -593,7 +593,7 @@ def test_a_split_by_groups_is_written_in_the_file(tmp_path: Path) -> None:
     [
         ("{kind: estimator, model: 'models.py:logistik', split: {folds: 4}}", "(did you mean 'logistic'?)"),
         ("{kind: estimator, model: 'models.py:logistic', split: {fold: 4}}", "tasks.mine.split.fold: is no key here"),
-        ("{kind: estimator, model: 'models.py:logistic', split: {folds: 1}}", "folds is 1; give a whole number"),
+        ("{kind: estimator, model: 'models.py:logistic', split: {folds: 1}}", "folds is 1; give an integer"),
         ("{kind: estimator, model: 'models.py:MODELS'}", "models.py has no 'MODELS'"),
         (
             "{kind: estimator, model: 'models.py:logistic', split: {folds: 4, stratified: 1}}",

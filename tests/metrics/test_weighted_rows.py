@@ -28,7 +28,7 @@ from evaluand.metrics.matthews_correlation import MatthewsCorrelation
 from evaluand.metrics.precision import Precision
 from evaluand.metrics.recall import Recall
 from evaluand.metrics.specificity import Specificity
-from evaluand.metrics.stats.intervals import Spread, interval_within, scrambled, wilson
+from evaluand.metrics.stats.intervals import Spread, interval_within, random_bits, wilson
 from evaluand.metrics.v_measure import VMeasure
 from evaluand.store.tables import INDEX
 
@@ -219,7 +219,7 @@ def test_clusters_that_shards_share_are_counted_once() -> None:
 def test_the_interval_leaves_out_one_block_after_the_other() -> None:
     """Fewer rows than blocks, put where their keys say: the jackknife by hand."""
     truth, prediction = noisy(40, 6)
-    block = scrambled(np.arange(40, dtype=np.uint64), 0) % np.uint64(BLOCKS)
+    block = random_bits(np.arange(40, dtype=np.uint64), 0) % np.uint64(BLOCKS)
     left = [
         one(table(truth[block != b], prediction[block != b]), CohenKappa(confidence=None)).value
         for b in np.unique(block)
@@ -291,7 +291,7 @@ def test_replicates_are_the_value_without_each_block() -> None:
     metric, shard = CohenKappa(), table(*noisy(2_000, 9))
     state = summarise_shard(shard, [metric]).states[0, Grouping(())][None]
     [value], without = metric.replicates(state)
-    block = scrambled(np.arange(2_000, dtype=np.uint64), 0) % np.uint64(BLOCKS)
+    block = random_bits(np.arange(2_000, dtype=np.uint64), 0) % np.uint64(BLOCKS)
     assert value == one(shard, metric).value
     for left_out in (0, 100):
         alone = one(shard.filter(pa.array(block != left_out)), metric).value

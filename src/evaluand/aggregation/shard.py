@@ -77,7 +77,7 @@ class Shard:
         table = pa.Table.from_batches([shard]) if isinstance(shard, pa.RecordBatch) else shard
         index = _integers(table, INDEX, required=True)
         status = _status(table, index)
-        target = _encoded(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
+        target = _encode(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
         replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
         if len(target.keys) < 2 and bool((index[1:] > index[:-1]).all()):
             order = starts = np.arange(len(index))  # as it mostly is
@@ -93,7 +93,7 @@ class Shard:
             raise SpecError(f"cannot group by {', '.join(map(repr, lacking))}: the table has no such column")
         found = _one_group(len(self.index)) if over == "pooled" else self.target
         for name in names:
-            found = _crossed(found, _encoded(_column(self.table, name), name))
+            found = _cross(found, _encode(_column(self.table, name), name))
         return found
 
     def units(self, way: RowRules) -> UnitRows:
@@ -219,7 +219,7 @@ def _one_group(n_rows: int) -> Groups:
     return Groups(np.zeros(n_rows, np.int64), [(None,)] if n_rows else [])
 
 
-def _encoded(column: pa.Array, name: str = "target") -> Groups:
+def _encode(column: pa.Array, name: str = "target") -> Groups:
     """The groups a column makes, in the order they appear."""
     if pa.types.is_nested(column.type) or "binary" in str(column.type):
         raise SpecError(f"cannot group by {name!r}, which holds {column.type}; group by text, numbers, bools or times")
@@ -236,7 +236,7 @@ def _texts(values: pa.Array) -> list[str | None]:
     return texts
 
 
-def _crossed(one: Groups, other: Groups) -> Groups:
+def _cross(one: Groups, other: Groups) -> Groups:
     """The combinations of two groupings that occur, in the order they appear."""
     n = len(other.keys)
     encoded = pa.array(one.code * n + other.code).dictionary_encode()

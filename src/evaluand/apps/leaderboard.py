@@ -179,7 +179,7 @@ class Leaderboard:
                 told = "".join(f", {row[f'n_{s}']:,} {s}" for s in STATUSES[1:] if row[f"n_{s}"])
                 bounds = "" if row["worst"] is None else f"; {row['worst']:.4g} to {row['best']:.4g} with all"
                 counts = f"{row['n_scored']:,} of {row['n']:,} scored{told}{bounds if told else ''}"
-                yield f"{feedback}: {label_of(row)} {mean}{interval} {row['assign_letters']} ({counts})"
+                yield f"{feedback}: {label_of(row)} {mean}{interval} {row['letters']} ({counts})"
         for version in self.versions:
             median, p95 = (version[f"latency_{name}"] for name in ("median", "p95"))
             known = version["n_latency"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
+from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
 from evaluand.apps.leaderboard import gathered_of, leaderboard
 from evaluand.apps.recording import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggest_command
@@ -35,7 +35,7 @@ from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import resolve
-from evaluand.tradeoff.evaluations import tradeoffs_of
+from evaluand.tradeoff.results import stored_results
 
 _FIRST = ("aggregations", "evaluations", "runs")
 _MOST = 100_000
@@ -98,10 +98,7 @@ def write(
     with notes():
         facts |= _comparisons(store, id, graded, measures)
         facts["leaderboard"] = _leaderboard(store, parts)
-        trades = [
-            (trade.name, points)
-            for trade, points in (tradeoffs_of(Aggregation(store, id)) if kind == "aggregations" else ())
-        ]
+        trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []
     rows = Examples(parts, facts["scores"], examples, measures)
     path = file_of(title) if output is None else output
     if path == "-":
@@ -243,7 +240,7 @@ def _task_name(manifest: Facts) -> str:
 def _summary_of(part: Part) -> dict[str, list[Facts]]:
     """What the aggregation that tells of a task has of it, by table."""
     assert part.evaluation is not None
-    aggregation = summary_of(part.evaluation)
+    aggregation = find_summary(part.evaluation)
     if aggregation is None:
         return {}
     label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(part.evaluation.digest)]

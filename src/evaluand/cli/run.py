@@ -34,7 +34,7 @@ from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Manifest
 from evaluand.store.tables import FAILED, SCORED
-from evaluand.tradeoff.evaluations import lacking
+from evaluand.tradeoff.trade import trades_without_confidences
 
 _EXAMPLES = """\b
 Examples:
@@ -105,7 +105,7 @@ def command(
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
-        for told in lacking(experiment.tradeoffs, evaluations):
+        for told in trades_without_confidences(experiment.tradeoffs, evaluations):
             click.echo(f"note: {safe(told)}", err=True)
         if report:
             from evaluand.cli.report import write  # which has its notes from here

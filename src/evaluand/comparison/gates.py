@@ -30,7 +30,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluand.aggregation.aggregator import Measure, dataset_of, held_as, is_repeated, measured, shards
+from evaluand.aggregation.aggregator import (
+    Measure,
+    attribute_columns,
+    compute_measures,
+    dataset_of,
+    is_repeated,
+    shards,
+)
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.find import declared_measures, find_evaluations
@@ -206,7 +213,7 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
     if gate.level is not None:
         metric = _at_level(gate, metric)
     found = summarise(
-        shards(evaluation, dataset, scorer, by), [metric], [held_as(by)], repeated=is_repeated(evaluation)
+        shards(evaluation, dataset, scorer, by), [metric], [attribute_columns(by)], repeated=is_repeated(evaluation)
     )
     rows = [row for row in found if [*row.by.values()] == [value for _, value in gate.where]]
     for row in rows:
@@ -239,7 +246,9 @@ def _check_disparities(
     )  # the end whose errors are more frequent
     chosen = metrics if gate.level is None else [_at_level(gate, one, AT_MOST if nearer else 0.5) for one in metrics]
     measures = [Measure(scorer, metric, (gate.by,), (kind,), gate.metric) for metric in chosen]
-    found = measured(measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False)
+    found = compute_measures(
+        measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False
+    )
     overall = {row.target: row for _, row in found.values if not row.by}
     for _, row in found.disparities:
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import dataset_of, held_as, shards
-from evaluand.aggregation.groups import Key, Units, merged_labels, units_of
+from evaluand.aggregation.aggregator import attribute_columns, dataset_of, shards
+from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.registry import nearest
@@ -128,7 +128,7 @@ def pair_rows(
     rows = number_rows([np.stack(column, axis=1).astype(np.int64) for column in columns])
     alike = number_rows([side.example_key[:, :2] for side in sides])
     examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
-    settled = metric.settled(merged_labels([side.units.labels for side in sides]))
+    settled = metric.settled(merge_labels([side.units.labels for side in sides]))
     return _side_by_side(settled, sides, rows, columns, examples, keys)
 
 
@@ -226,13 +226,13 @@ def _read_units(evaluation: Evaluation, scorer: str, metric: Metric, attributes:
     key = [INDEX, "replication", "_response_index_", "target", "status"]
     read = [*key, *dict.fromkeys(map(stored_as, metric.columns_for(evaluation.columns(scorer))))]
     cut = shards(evaluation, dataset, scorer, attributes, read)
-    parts = [units_of(shard, metric, held_as(attributes)) for shard in cut]
+    parts = [units_of(shard, metric, attribute_columns(attributes)) for shard in cut]
     keys = list(dict.fromkeys(key for part in parts for key in part.keys))
     places = {key: place for place, key in enumerate(keys)}
     group = [np.array([places[key] for key in part.keys], np.int64)[part.group] for part in parts]
     present = [name for name in _ARRAYS if getattr(parts[0], name) is not None]
     arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in present}
-    labels = merged_labels([part.labels for part in parts])
+    labels = merge_labels([part.labels for part in parts])
     return replace(parts[0], keys=keys, group=np.concatenate(group), labels=labels, **arrays)
 
 

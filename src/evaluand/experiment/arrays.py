@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import Measure, check_measures, cluster_keys, held_as, measured
-from evaluand.aggregation.disparity import DisparityRow, Kind, kinds_of
+from evaluand.aggregation.aggregator import Measure, attribute_columns, check_measures, cluster_keys, compute_measures
+from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.core import identity, registry
@@ -91,7 +91,7 @@ def evaluate(
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
     chosen = [_metric(metric, kind, one_class, weighted=weight is not None) for metric in _as_list(metrics)]
-    kinds = kinds_of(disparities)
+    kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
         parameters = one_class if criterion == "calibration_by_group" else {"label": label}
@@ -103,7 +103,7 @@ def evaluate(
     check_measures(measures, {SCORER: arrays.predictions.scorer.readable}, arrays.roles)
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    results = measured(measures, lambda _, __: shards, drawn=False)
+    results = compute_measures(measures, lambda _, __: shards, drawn=False)
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
     return ArrayEvaluation(values, disparity, tuple(measures), arrays)
 
@@ -276,7 +276,7 @@ class _Arrays:
         table = self.predictions.table()
         if self.cluster is not None:
             table = table.append_column(CLUSTER, cluster_keys(self.cluster))
-        for name, column in zip(held_as(tuple(self.by)), self.by.values(), strict=True):
+        for name, column in zip(attribute_columns(tuple(self.by)), self.by.values(), strict=True):
             table = table.append_column(name, column)
         return table
 

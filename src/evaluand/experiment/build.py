@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.aggregation.disparity import kinds_of
+from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError, kind_of
@@ -35,7 +35,7 @@ from evaluand.experiment.spec import (
 )
 from evaluand.experiment.user_code import loaded, referred
 from evaluand.run.task import FunctionTask, Task, as_task
-from evaluand.tradeoff.evaluations import Trade
+from evaluand.tradeoff.trade import Trade
 
 
 def dataset(spec: Sound, folder: Path, document: Document) -> Dataset | None:
@@ -154,7 +154,7 @@ def measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
     scorer = _scorer_read(spec.scorer, scorers)
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
     by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
-    return Measure(scorer, _made("metrics", spec.kind, spec.parameters), by, kinds_of(spec.disparities))
+    return Measure(scorer, _made("metrics", spec.kind, spec.parameters), by, check_kinds(spec.disparities))
 
 
 def fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:
@@ -165,7 +165,7 @@ def fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:
         scorer=scorer,
         label=spec.label,
         scored_by=spec.scored_by,
-        disparities=kinds_of(spec.disparities),
+        disparities=check_kinds(spec.disparities),
         confidence=spec.confidence,
     )
 

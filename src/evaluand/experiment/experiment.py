@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, ranged
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
@@ -28,7 +28,8 @@ from evaluand.experiment.user_code import transient
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_name
-from evaluand.tradeoff.evaluations import Trade
+from evaluand.tradeoff.results import compute_results, result_tables
+from evaluand.tradeoff.trade import Trade
 
 FLIPS = 50
 """How many examples of each pair of tasks to list as won and as lost."""
@@ -185,7 +186,7 @@ class Experiment:
             if name not in self.tasks:
                 raise SpecError(f"views.{name}: no task is called so{registry.nearest(name, self.tasks)}")
         made = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
-        self.measures = ranged(measures, {name: scorer.ranges for name, scorer in made.items()})
+        self.measures = with_ranges(measures, {name: scorer.ranges for name, scorer in made.items()})
         check_measures(self.measures, {name: scorer.readable for name, scorer in made.items()}, self.dataset.roles)
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
@@ -262,16 +263,17 @@ class Experiment:
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
         whole = check_name(self.name) if len(results) == len(self.tasks) else None
-        labels = [result.task for result in results]
+        by_task = {result.task: result.evaluation for result in results}
         aggregation = Aggregator(store).aggregate(
             evaluations,
             self.measures,
-            labels=labels,
+            labels=[*by_task],
             name=whole,
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
+            further=lambda measures: result_tables(compute_results(self.tradeoffs, by_task, measures)),
         )
-        return Results(results, aggregation, self._compare(evaluations, labels, whole))
+        return Results(results, aggregation, self._compare(evaluations, [*by_task], whole))
 
     def _compare(self, evaluations: Sequence[Evaluation], labels: Sequence[str], name: str | None) -> Comparison | None:
         """Compares the tasks on the same examples; None where they share no scorer that returns numbers."""

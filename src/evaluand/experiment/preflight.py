@@ -23,8 +23,9 @@ from evaluand.experiment.spec import KindSpec
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
-from evaluand.tradeoff.confidences import label_of
-from evaluand.tradeoff.evaluations import Trade, without_confidences
+from evaluand.tradeoff.confidences import positive_label
+from evaluand.tradeoff.stored_confidences import missing_confidences
+from evaluand.tradeoff.trade import Trade
 
 
 def check_fit(
@@ -102,7 +103,7 @@ def check_trade(
     for truths in _truths(dataset) if dataset is not None and trade.thresholds is not None else ():
         try:
             if contents(truths.type) in ("bools", "integers", "text"):
-                label_of(sorted(pc.unique(truths.drop_null()).to_pylist()), trade.label)
+                positive_label(sorted(pc.unique(truths.drop_null()).to_pylist()), trade.label)
         except SpecError as error:
             faults.append(str(error))
     if faults:
@@ -120,7 +121,7 @@ def check_sure(
     of = [one for name, one in scorers.items() if "confidence" in one.columns and trade.scorer in (None, name)]
     blank = [name for name, task in tasks.items() if len(of) == 1 and _unsure(task, of[0], dataset)]
     if blank:
-        raise SpecError(without_confidences(blank))
+        raise SpecError(missing_confidences(blank))
 
 
 def _unsure(task: Task[Any, Any], scorer: Scorer, dataset: Dataset) -> bool:

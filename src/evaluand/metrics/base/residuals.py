@@ -11,7 +11,7 @@ import numpy as np
 from evaluand.metrics.base.curves import Drawn, residual_curve
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Columns, Metric, State, Values, weights_of
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
-from evaluand.metrics.stats.intervals import count_rows, scrambled
+from evaluand.metrics.stats.intervals import count_rows, random_bits
 
 ROWS: Final = 20_000
 """Of a group with more rows, these are kept: those with the smallest key, which only the row itself decides."""
@@ -51,7 +51,7 @@ class Residuals(Metric):
         rows = {TRUTH: columns[TRUTH], PREDICTION: columns[PREDICTION], WEIGHT: weight}
         key = np.asarray(columns[CLUSTER]).astype(np.int64, copy=False).view(np.uint64)
         for seed, name in enumerate(_ROW):
-            key = scrambled(key + rows[name].astype(np.float64).view(np.uint64), seed)
+            key = random_bits(key + rows[name].astype(np.float64).view(np.uint64), seed)
         n = {"n": count_rows(group, n_groups), _TOTAL: np.bincount(group, weight, minlength=n_groups)}
         return n | _sampled(rows | {_KEY: key, _GROUP: group})
 

@@ -46,9 +46,9 @@ from evaluand.metrics.stats.intervals import (
     count_rows,
     interval_within,
     mean_of_shares,
+    random_bits,
     runs,
-    scrambled,
-    steadied,
+    steady_interval,
 )
 
 BLOCKS: Final = 256
@@ -67,7 +67,7 @@ class WeightedRowsMetric(Metric):
     Where the range is bounded on both sides, the interval is the score interval of a proportion with the variance
     found, so it stays within the range and has a width where all rows agree; else it is Student's.
     Source: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3 for blocks left out and 2.4 for influences
-    (the infinitesimal jackknife); see `clustered_wilson` and `steadied` for the score interval.
+    (the infinitesimal jackknife); see `clustered_wilson` and `steady_interval` for the score interval.
 
     Args:
         weighted: each row counts by the weight of its example.
@@ -151,7 +151,7 @@ class WeightedRowsMetric(Metric):
     def expected_basis(self, rows: Columns, weight: np.ndarray) -> float:
         """The share of the rows of which a proportion would vary as a value by influence is expected to.
 
-        What is measured counts the more against it, the more rows there are, see `steadied`.
+        What is measured counts the more against it, the more rows there are, see `steady_interval`.
         """
         return self.basis(rows, weight)
 
@@ -224,7 +224,7 @@ class WeightedRowsMetric(Metric):
         clusters: Columns = {}
         if self.by_cluster:
             keys = np.asarray(columns[APART if APART in columns else CLUSTER]).astype(np.int64, copy=False)
-            table[BLOCK] = (scrambled(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
+            table[BLOCK] = (random_bits(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
             clusters = dict(zip(_CLUSTERS, (keys, group, weight), strict=True))
             if APART in columns:
                 clusters = {APART: count_rows(group, n_groups)}
@@ -455,7 +455,7 @@ class WeightedRowsMetric(Metric):
         change = _summed(np.concatenate([changes.key for _, changes in each]), change)
         variance = fewest / (fewest - 1) * float(np.square(change).sum())
         variance = self._unless_rounding(variance, value, len(change))
-        return steadied(value, variance, expected, fewest, self.range, self.confidence)
+        return steady_interval(value, variance, expected, fewest, self.range, self.confidence)
 
     def _by_bounds(self, groups: Sequence[Judged], without: np.ndarray, effective: np.ndarray) -> tuple[float, float]:
         """The interval about the mean of the values of groups by theirs; groups without spread are taken as alike.
