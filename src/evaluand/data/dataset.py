@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.adapters.base.adapted import Counts
 from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.index import add_index
@@ -29,7 +30,6 @@ from evaluand.data.sources import DataSource, Faults, from_rows, from_table, ope
 from evaluand.data.view import View
 from evaluand.store import tables
 from evaluand.store.store import Store, at_once, check_name, drafted
-from evaluand.store.tables import DIGEST, INDEX
 
 
 @dataclass(slots=True)

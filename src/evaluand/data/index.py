@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from evaluand.core.key_columns import INDEX
 from evaluand.data.sources import DataSource, Faults, from_table, read_column
-from evaluand.store.tables import INDEX
 
 
 def add_index(source: DataSource) -> tuple[DataSource, array[int]]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.data.sources import missing_column
-from evaluand.store.tables import INDEX
 
 
 class RoleError(SpecError):

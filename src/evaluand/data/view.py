@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.data.adapters.base.adapted import Counts
 from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.faults import AdapterError
 from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.roles import Roles
 from evaluand.data.sources import DataSource
-from evaluand.store.tables import INDEX
 
 
 class View:

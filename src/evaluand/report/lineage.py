@@ -27,6 +27,7 @@ from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import count_earlier, number_rows, read_digests
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.registry import nearest
 from evaluand.core.text.wording import plural
 from evaluand.data.dataset import Dataset
@@ -34,7 +35,7 @@ from evaluand.data.sources import read_column
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.stats.intervals import runs
 from evaluand.run.runner import Run
-from evaluand.store.tables import ABSTAINED, FAILED, INDEX, RESPONSE_INDEX, SCORED, SKIPPED, is_json, json_field
+from evaluand.store.tables import ABSTAINED, FAILED, SCORED, SKIPPED, is_json, json_field
 
 if TYPE_CHECKING:
     import pandas as pd

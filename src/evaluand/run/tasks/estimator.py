@@ -27,7 +27,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.split import NOT_TESTED, Folds, Split
 from evaluand.run.task import Request, Task
 from evaluand.store import tables
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 Array = np.ndarray[Any, Any]
 
