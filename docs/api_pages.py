@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_origin
 
 from sphinx.ext.autodoc.mock import mock
 
@@ -90,6 +90,8 @@ def described(name: str, value: Any) -> Iterator[str]:
     if inspect.isclass(value):
         inheritance = "" if value.__bases__ == (object,) else "   :show-inheritance:\n"
         yield f"\n.. autoclass:: {name}\n   :members:\n{inheritance}"
+    elif inspect.ismodule(value):
+        yield f"\n.. automodule:: {name}\n   :members:\n"
     elif callable(value):
         yield f"\n.. autofunction:: {name}\n"
     else:
@@ -104,8 +106,11 @@ def summary(value: Any) -> str:
 
 def to_restructured_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Protect what docstrings write plainly and reStructuredText would read as markup."""
-    if what in ("data", "attribute") and getattr(obj, "__doc__", None) == type(obj).__doc__:
-        lines.clear()  # else a mapping without a docstring shows that of `dict`
+    classes = (type(obj), get_origin(obj))
+    if what in ("data", "attribute") and getattr(obj, "__doc__", None) in [
+        getattr(of, "__doc__", None) for of in classes
+    ]:
+        lines.clear()  # else a mapping, or `dict[str, int]`, without a docstring shows that of `dict`
     lines[:] = [protect(line) for line in join_literals(lines)]
 
 
@@ -133,7 +138,8 @@ def protect(line: str) -> str:
     parts = re.split(r"(``[^`]+``|`[^`]+`)", line)
     for place, part in enumerate(parts):
         if place % 2:
-            parts[place] = f"``{part.strip('`')}``"
+            ending = "\\ " if parts[place + 1][:1].isalnum() else ""  # a letter may not follow a literal: `Score`s
+            parts[place] = f"``{part.strip('`')}``{ending}"
         else:
             parts[place] = re.sub(r"([*|])|(?<=\w)_(?!\w)", lambda found: f"\\{found[0]}", part)
     return "".join(parts)
