@@ -236,7 +236,7 @@ def test_the_example_of_trade_offs_draws_fronts_with_bands_and_reports_a_pick(tm
     for shown in (
         "95 % of such bands hold",
         "Rates of groups: ",
-        "recall by age (wanted alike)",
+        "recall by age (should be equal)",
         "Radar of indicators",
     ):
         assert shown in page
