@@ -234,7 +234,7 @@ def influence(metric: Any, table: pa.Table) -> tuple[float, float]:
         each = [one(table.append_column("_weight_", pa.array(weight)), weighted).value for weight in (low, high)]
         return (each[1] - each[0]) / 2e-4
 
-    [found] = dict(metric.judged(summarise_shard(table, [metric]).states[0, Grouping(())][None])).values()
+    [found] = dict(metric.group_results(summarise_shard(table, [metric]).states[0, Grouping(())][None])).values()
     effective, expected = N * found.basis, N * found.changes.expected
     variance = effective / (effective - 1) * sum(change(place) ** 2 for place in range(N))
     return steady_interval(row.value, variance, expected, effective, metric.range, 0.95)

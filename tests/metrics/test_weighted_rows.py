@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.adjusted_rand import AdjustedRand
 from evaluand.metrics.balanced_accuracy import BalancedAccuracy
 from evaluand.metrics.base.confusion import OfCounts
@@ -30,7 +31,6 @@ from evaluand.metrics.recall import Recall
 from evaluand.metrics.specificity import Specificity
 from evaluand.metrics.stats.intervals import Spread, interval_within, random_bits, wilson
 from evaluand.metrics.v_measure import VMeasure
-from evaluand.store.tables import INDEX
 
 METRICS: tuple[WeightedRowsMetric, ...] = (
     CohenKappa(),
@@ -89,12 +89,14 @@ def test_groups_at_once_come_to_what_each_does_alone(
     summary = summarise_shard(shard, [replace(metric, weighted=weighted)], [("g",)])
     metric, state = summary.settled(0), summary.states[0, Grouping(("g",))][None]
     assert metric.at_once(state["_labels_"])
-    at_once, alone = dict(metric.judged(state)), dict(WeightedRowsMetric.judged(metric, state))
+    at_once, alone = dict(metric.group_results(state)), dict(WeightedRowsMetric.group_results(metric, state))
     assert at_once.keys() == alone.keys()
     for place, found in alone.items():
         mine = at_once[place]
-        assert (mine.told.keys(), mine.why) == (found.told.keys(), found.why)
-        assert [c["label"] for c in mine.told.get("classes", ())] == [c["label"] for c in found.told.get("classes", ())]
+        assert (mine.details.keys(), mine.reason) == (found.details.keys(), found.reason)
+        assert [c["label"] for c in mine.details.get("classes", ())] == [
+            c["label"] for c in found.details.get("classes", ())
+        ]
         assert (mine.value, mine.basis) == pytest.approx((found.value, found.basis), abs=1e-12, nan_ok=True)
         assert mine.without == pytest.approx(found.without, abs=1e-12, nan_ok=True)
 

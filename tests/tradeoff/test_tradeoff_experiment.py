@@ -204,7 +204,7 @@ FAULTS: list[tuple[str, str]] = [
     ("objectives: [mean, accuracy]", "'mean': name the scorer, as in 'mean(right)'; there are right, sure"),
     (
         "objectives: [mean(sure), mean(sure) ratio by sit]",
-        "'sit' is no attribute of the dataset (did you mean 'site'?)",
+        "'sit' is not an attribute of the dataset (did you mean 'site'?)",
     ),
     ("objectives: [mean(sure), meen(sure)]", "no metric is called 'meen' (did you mean 'mean'?)"),
     ("objectives: [mean(sure), mean(sure) gap by site]", "no disparity is called 'gap'"),

@@ -25,6 +25,7 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disp
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, NotFound, SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
@@ -36,7 +37,7 @@ from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
 from evaluand.metrics.stats.intervals import random_bits
 from evaluand.store import tables as rows
 from evaluand.store.store import Store, at_once, check_name, drafted
-from evaluand.store.tables import INDEX, SHARD_ROWS
+from evaluand.store.tables import SHARD_ROWS
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,11 @@ from evaluand.aggregation.shard import (
 from evaluand.aggregation.shard import By as By
 from evaluand.aggregation.shard import Key as Key
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import (
-    APART,
     CLUSTER,
+    INDEPENDENT,
     LABELS,
     VALUE,
     WEIGHT,
@@ -64,7 +65,7 @@ from evaluand.metrics.base.metric import (
     Values,
 )
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, runs
-from evaluand.store.tables import INDEX, SCORE_STATUSES
+from evaluand.store.tables import SCORE_STATUSES
 
 
 class Grouping(NamedTuple):
@@ -576,7 +577,7 @@ def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fi
 
 def _without_clusters(state: State) -> State:
     """A state for bounds, which have no intervals and need no clusters."""
-    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, APART)}
+    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, INDEPENDENT)}
 
 
 def _reduce(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:

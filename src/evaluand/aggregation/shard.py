@@ -16,11 +16,22 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
 from evaluand.core.identity import decode
+from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
-from evaluand.metrics.base.labels import coded, label_column, score_matrix
-from evaluand.metrics.base.metric import APART, CLUSTER, LABELS, LEAF, WEIGHT, Columns, Metric, OverTargets, stored_as
+from evaluand.metrics.base.labels import encode_labels, label_column, score_matrix
+from evaluand.metrics.base.metric import (
+    CLUSTER,
+    INDEPENDENT,
+    LABELS,
+    LEAF,
+    WEIGHT,
+    Columns,
+    Metric,
+    OverTargets,
+    stored_as,
+)
 from evaluand.metrics.stats.intervals import runs
-from evaluand.store.tables import INDEX, SCORE_STATUSES
+from evaluand.store.tables import SCORE_STATUSES
 
 By = tuple[str, ...]
 """Attributes to group by together; `()` is all rows."""
@@ -139,8 +150,8 @@ class Shard:
             found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
         if CLUSTER in self.table.column_names:
             found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
-        elif metric.counts_apart and metric.reduce == "first" and not (over or repeated):
-            found[APART] = self.index[rows]
+        elif metric.counts_independent_rows and metric.reduce == "first" and not (over or repeated):
+            found[INDEPENDENT] = self.index[rows]
         elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
             found[CLUSTER] = self.index[rows]
         return found
@@ -154,7 +165,7 @@ class Shard:
         found = {name: _array(column) for name, column in selected.items() if name not in (*labels, *scores)}
         if labels:
             texts = [label_column(selected[name], selected[labels[0]].type) for name in scores]
-            codes, found[LABELS] = coded([*(selected[name] for name in labels), *texts])
+            codes, found[LABELS] = encode_labels([*(selected[name] for name in labels), *texts])
             found |= dict(zip(labels, codes, strict=False))
             for name, code in zip(scores, codes[len(labels) :], strict=True):
                 found[name] = score_matrix(selected[name], code, len(found[LABELS]))

@@ -45,13 +45,14 @@ from evaluand.comparison.significance import holm, mcnemar, sign_flip
 from evaluand.comparison.verdict import printable
 from evaluand.core import identity, registry
 from evaluand.core.errors import NotFound, SpecError, with_article
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import VALUE, Metric, confidence_of
+from evaluand.metrics.base.metric import VALUE, Metric, check_confidence
 from evaluand.metrics.stats.intervals import normal_tail, t_tail
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Store, journalled, resolve
-from evaluand.store.tables import COMPLETED, INDEX, RESPONSE_INDEX, RESPONSE_STATUSES, SCORE_STATUSES
+from evaluand.store.tables import COMPLETED, RESPONSE_STATUSES, SCORE_STATUSES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,7 +180,7 @@ class Leaderboard:
                 told = "".join(f", {row[f'n_{s}']:,} {s}" for s in STATUSES[1:] if row[f"n_{s}"])
                 bounds = "" if row["worst"] is None else f"; {row['worst']:.4g} to {row['best']:.4g} with all"
                 counts = f"{row['n_scored']:,} of {row['n']:,} scored{told}{bounds if told else ''}"
-                yield f"{feedback}: {label_of(row)} {mean}{interval} {row['assign_letters']} ({counts})"
+                yield f"{feedback}: {label_of(row)} {mean}{interval} {row['letters']} ({counts})"
         for version in self.versions:
             median, p95 = (version[f"latency_{name}"] for name in ("median", "p95"))
             known = version["n_latency"]
@@ -232,7 +233,7 @@ def leaderboard(
         >>> board.table().select(["app", "version", "mean", "n_scored", "n"]).to_pylist()[0]
         {'app': 'echo', 'version': '1', 'mean': 0.6666666666666666, 'n_scored': 3, 'n': 3}
     """
-    confidence = confidence_of("leaderboard", confidence)
+    confidence = check_confidence("leaderboard", confidence)
     given = gathered(evaluations) if hasattr(evaluations, "manifest") else list(evaluations)  # type: ignore[arg-type]
     sources = _sources(given)
     versions = _versions(sources)

@@ -50,7 +50,7 @@ from evaluand.core.registry import nearest
 from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
-from evaluand.metrics.base.signature import told_apart, words_of
+from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store
@@ -429,7 +429,7 @@ def _require_one(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> Metric:
 
 def _match_parameters(gate: Gate, scorer: str, metrics: Mapping[str, Metric]) -> list[Metric]:
     """The metrics of a kind, by signature, that have a gate's parameters; only one if its label in tables matches."""
-    distinct, parameters = told_apart([*metrics]), dict(gate.parameters)
+    distinct, parameters = distinguishing_words([*metrics]), dict(gate.parameters)
     having = [
         s for s in metrics if all(_is_same_value(words_of(s).get(name), value) for name, value in parameters.items())
     ]
@@ -451,7 +451,7 @@ def _is_same_value(word: str | None, value: str) -> bool:
 
 def _list_spellings(gate: Gate, scorer: str, signatures: Sequence[str]) -> Iterator[str]:
     """How a gate would name each of several metrics of a kind."""
-    for parameters in told_apart(signatures).values():
+    for parameters in distinguishing_words(signatures).values():
         words = [_quote(scorer), *(f"{name}={_quote(word)}" for name, word in parameters.items() if name)]
         yield f"{gate.metric}({', '.join(words)})"
 

@@ -19,11 +19,12 @@ from evaluand.aggregation.aggregator import attribute_columns, dataset_of, shard
 from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.registry import nearest
 from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, stored_as
-from evaluand.store.tables import DIGEST, INDEX, SCORE_STATUSES, SKIPPED
+from evaluand.store.tables import SCORE_STATUSES, SKIPPED
 
 ABSENT: Final = -1
 """The status of a row that a side does not have."""
@@ -217,10 +218,10 @@ def _read_units(evaluation: Evaluation, scorer: str, metric: Metric, attributes:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
     dataset = dataset_of(evaluation)
-    lacking = [name for name in attributes if name not in dataset.roles.attributes]
-    if lacking:
+    unknown = [name for name in attributes if name not in dataset.roles.attributes]
+    if unknown:
         raise SpecError(
-            f"{lacking[0]!r} is no attribute of the dataset{nearest(lacking[0], dataset.roles.attributes)};"
+            f"{unknown[0]!r} is not an attribute of the dataset{nearest(unknown[0], dataset.roles.attributes)};"
             " declare it under attributes"
         )
     key = [INDEX, "replication", "_response_index_", "target", "status"]
@@ -241,13 +242,13 @@ _ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not i
 
 def _select_group(units: Units, values: tuple[str, ...]) -> Units:
     """The units whose attributes have these values, grouped by target only."""
-    wanted = [place for place, key in enumerate(units.keys) if key[1:] == values]
-    chosen = np.isin(units.group, wanted)
+    places = [place for place, key in enumerate(units.keys) if key[1:] == values]
+    chosen = np.isin(units.group, places)
     place = np.zeros(len(units.keys), np.int64)
-    place[wanted] = np.arange(len(wanted))
+    place[places] = np.arange(len(places))
     present = [name for name in _ARRAYS if getattr(units, name) is not None]
     arrays = {name: getattr(units, name)[chosen] for name in present}
-    return replace(units, keys=[units.keys[key][:1] for key in wanted], group=place[units.group[chosen]], **arrays)
+    return replace(units, keys=[units.keys[key][:1] for key in places], group=place[units.group[chosen]], **arrays)
 
 
 def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> None:

@@ -18,10 +18,11 @@ from orjson import Fragment
 
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, SpecError, with_article
+from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.scorer import Scorer
-from evaluand.metrics.base.labels import coded, contents
+from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT
-from evaluand.store.tables import ABSTAINED, FAILED, INDEX, SCORED
+from evaluand.store.tables import ABSTAINED, FAILED, SCORED
 
 SCORER: Final = "prediction"
 
@@ -179,7 +180,7 @@ def agreement(truth: pa.Array, prediction: pa.Array) -> pa.Array:
         prediction: the same; where both are dictionaries, of the same labels.
     """
     if pa.types.is_list(truth.type):
-        (one, other), _ = coded([truth, prediction])
+        (one, other), _ = encode_labels([truth, prediction])
     elif pa.types.is_dictionary(truth.type) and pa.types.is_dictionary(prediction.type):
         one, other = (np.asarray(column.indices.fill_null(-1)) for column in (truth, prediction))
     else:

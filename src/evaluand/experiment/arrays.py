@@ -28,7 +28,7 @@ from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
-from evaluand.run.tasks.given import GivenTask
+from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
 from evaluand.store.tables import SHARD_ROWS
 
@@ -185,7 +185,7 @@ class ArrayEvaluation:
         experiment = Experiment(
             name,
             self.arrays.dataset(),
-            {TASK: GivenTask(TASK, outputs)},
+            {TASK: RecordedTask.from_outputs(TASK, outputs)},
             {SCORER: predictions.scorer},
             list(self.measures),
         )

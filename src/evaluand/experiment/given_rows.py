@@ -17,6 +17,7 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure
 from evaluand.core import identity, registry
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import KnownScores
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
@@ -26,9 +27,8 @@ from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Reads
 from evaluand.problem.files import CONFIDENCE, RANK
 from evaluand.problem.layout import FileLayout
-from evaluand.run.tasks.given import GivenTask
+from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
-from evaluand.store.tables import INDEX
 
 TASK: Final = "predictions"
 _TYPES: Final = {"text": "text", "time": "text", "integer": "integer", "real": "number", "boolean": "boolean"}
@@ -104,7 +104,7 @@ class GivenRows:
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
         return Dataset.from_rows(records, id=key_column, input=key_column, expected=expected)
 
-    def task(self) -> GivenTask:
+    def task(self) -> RecordedTask:
         """The predictions as the outputs of a task."""
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
@@ -113,7 +113,7 @@ class GivenRows:
                 output = of_targets if len(of_targets) > 1 else next(iter(of_targets.values()))
                 outputs[part.repeat, place] = identity.encode(output)
                 folds[part.repeat, place] = part.fold
-        return GivenTask(TASK, outputs, folds if len({part.fold for part in self.parts}) > 1 else {})
+        return RecordedTask.from_outputs(TASK, outputs, folds if len({part.fold for part in self.parts}) > 1 else {})
 
     def scorer(self) -> Any:
         """The scorer that grades the outputs."""

@@ -343,7 +343,7 @@ def _row(aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str,
 def _keeps_no_rows(metric: Metric) -> bool:
     """Whether shards cost nothing to merge; small ones are faster, since they stay in the processor's cache."""
     counts = not metric.by_cluster and (metric.averages or bool(getattr(metric, "counted", False)))
-    return counts or metric.counts_apart
+    return counts or metric.counts_independent_rows
 
 
 _ROWS_AT_ONCE: Final = 2 * SHARD_ROWS

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
-from evaluand.metrics.base.labels import coded, in_order
+from evaluand.metrics.base.labels import encode_labels, in_order
 from evaluand.tradeoff.arguments import read_columns, read_list
 
 Thresholds = Literal["every", "roc"]
@@ -502,7 +502,7 @@ def _read_weights(values: Any, n: int, faults: list[Fault]) -> np.ndarray:
 
 
 def _read_clusters(values: Any, n: int, faults: list[Fault]) -> np.ndarray:
-    [codes], _ = coded([_read_array("cluster", values)])
+    [codes], _ = encode_labels([_read_array("cluster", values)])
     if len(codes) != n:
         faults.append(Fault("cluster", f"has {len(codes)} values and there are {n} truths"))
     return np.where(codes < 0, len(codes) + np.arange(len(codes)), codes)
@@ -525,7 +525,7 @@ def _read_codes(name: str, values: Any, n: int, faults: list[Fault]) -> tuple[np
 
 def _encode(name: str, column: pa.Array) -> tuple[list[np.ndarray], np.ndarray]:
     try:
-        return coded([column])
+        return encode_labels([column])
     except (SpecError, DataError) as error:
         raise DataError(Fault(name, str(error))) from None
 

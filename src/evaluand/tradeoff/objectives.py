@@ -19,6 +19,7 @@ from evaluand.aggregation.disparity import GroupComparison
 from evaluand.aggregation.fairness import CRITERIA, Criterion
 from evaluand.core import registry
 from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.metrics.base.class_scores import CONFIDENCE, OfScores
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts, Confusion, OfCounts, class_counts
@@ -31,7 +32,7 @@ from evaluand.metrics.base.metric import (
     Direction,
     Metric,
     Values,
-    confidence_of,
+    check_confidence,
 )
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, point_disparity
@@ -43,7 +44,6 @@ from evaluand.metrics.stats.intervals import (
     mean_of_shares,
     wilson,
 )
-from evaluand.store.tables import INDEX
 from evaluand.tradeoff.arguments import read_list
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
 from evaluand.tradeoff.short_names import full_name
@@ -320,7 +320,7 @@ def group_rates(
     objective: Objective, counts: np.ndarray, part: int, confidence: float, products: np.ndarray | None = None
 ) -> IntervalEnds:
     """One of the metrics of an objective in each group, with intervals; counts are groups × `CELLS`."""
-    return _cell_intervals(objective.parts[part], counts, confidence_of("rates", confidence), products)
+    return _cell_intervals(objective.parts[part], counts, check_confidence("rates", confidence), products)
 
 
 def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[np.ndarray | None, np.ndarray]:

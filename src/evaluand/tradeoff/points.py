@@ -16,7 +16,7 @@ import pyarrow as pa
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.text.wording import plural
-from evaluand.metrics.base.metric import confidence_of
+from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
 from evaluand.tradeoff.confidences import READ, Confidences, group_text
@@ -624,7 +624,7 @@ def _printable(text: str) -> str:
 
 
 def _check_sampling(confidence: float, replicates: int = 1, seed: int = 0) -> None:
-    confidence_of("intervals", confidence)
+    check_confidence("intervals", confidence)
     read_integer("replicates", replicates, 1, f"{REPLICATES:,}")
     read_integer("seed", seed, 0, "0")
 

@@ -14,10 +14,10 @@ from evaluand.aggregation.aggregator import Measure, attribute_columns, dataset_
 from evaluand.comparison.find import declared_measures
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
 from evaluand.core.identity import encode
+from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT
-from evaluand.store.tables import INDEX
 from evaluand.tradeoff.confidences import Confidences, positive_label
 
 CONFIDENT: Final = {"truth", "prediction", "confidence"}

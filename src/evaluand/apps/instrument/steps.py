@@ -176,9 +176,9 @@ class Step:
         if span.parent is None:
             call = decode(orjson.dumps(span._attributes[CALL]))
             span.set(**{CALL: {**call, "arguments": args}})
-            span._input = span._kept(given, "input")
+            span._input = span._storable(given, "input")
         else:
-            span._input = span._kept(shown(span, args), "input")
+            span._input = span._storable(shown(span, args), "input")
         for active in self._started:
             if active.told is not None:
                 active.told = text_of([given, {**decode(active.told)[1], "arguments": args}])

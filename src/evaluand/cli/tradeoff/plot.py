@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from click import UsageError
 
-from evaluand.cli.output import opened
+from evaluand.cli.output import open_output
 from evaluand.cli.tradeoff.options import (
     EXAMPLES,
     check_target,
@@ -76,7 +76,7 @@ def plot_command(
     if kind != "radar":
         systems = add_bands(systems, scores)
     if page:
-        with opened(out) as file:
+        with open_output(out) as file:
             write_page(out.stem, systems, file)
     elif kind == "radar":
         matplotlib_figures.save(matplotlib_figures.radar(compare_systems(systems)), out)

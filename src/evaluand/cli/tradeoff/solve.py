@@ -11,7 +11,7 @@ import click
 from click import UsageError
 
 from evaluand.cli.options import json_option
-from evaluand.cli.output import opened, print_json
+from evaluand.cli.output import open_output, print_json
 from evaluand.cli.run import notes
 from evaluand.cli.tradeoff.options import (
     EXAMPLES,
@@ -94,7 +94,7 @@ def solve_command(
         solutions = [each.deduplicated() for each in solutions] if deduplicate else solutions
     out.mkdir(parents=True, exist_ok=True)
     for each, target in zip(solutions, targets, strict=True):
-        with opened(target) as file:
+        with open_output(target) as file:
             each.write(file)
     _show_solutions(solutions, targets, form, as_json)
 

@@ -87,7 +87,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     repeats, folds = (values[rows] for values in numbers)
     if not keys.repeated:
         _check_twice(row_of[rows], repeats, folds, rows, log)
-    folds_of_rows = Folds.listed(
+    folds_of_rows = Folds.from_rows(
         keys.count,
         keys.positions[row_of[rows]],
         tested[rows],
@@ -109,7 +109,7 @@ def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> N
     if folds.numbers.shape[1] != keys.count:
         raise SpecError(f"the split has {folds.numbers.shape[1]:,} examples, but the table has {keys.count:,}")
     by_row = Folds(folds.numbers[:, keys.positions], folds.count)
-    positions, tested, repeats, numbers = by_row.rows()
+    positions, tested, repeats, numbers = by_row.to_rows()
     rows = pa.array(positions)
     columns: dict[str, Any] = {name: values.take(rows) for name, values in keys.columns.items()}
     columns["type"] = pa.array(np.where(tested, TESTED, LEARNT))

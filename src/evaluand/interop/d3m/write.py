@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from evaluand.core.errors import SpecError
 from evaluand.core.files.csv import write_table
 from evaluand.core.files.paths import require_within
+from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
@@ -33,7 +34,6 @@ from evaluand.interop.d3m.splits import write_splits
 from evaluand.problem.problem import Problem
 from evaluand.problem.truth import RowKeys
 from evaluand.store import tables as rows
-from evaluand.store.tables import INDEX
 
 
 def write_folder(

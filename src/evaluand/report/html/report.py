@@ -279,7 +279,7 @@ def _charts(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
 
 
 def _plot(caption: str, what: str, lines: Sequence[tuple[str, list[Dot]]], form: str | None = None) -> str:
-    """A dot-and-interval plot: a line for each label; the value beside it where a line has only one."""
+    """A dot-and-interval plot: a line for each label, followed by the value if a line has only one."""
     axis = Axis.over(v for _, dots in lines for dot in dots for v in dot.numbers)
     body = []
     for label, dots in lines:
