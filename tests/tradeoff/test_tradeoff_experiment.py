@@ -254,7 +254,7 @@ def test_a_report_goes_under_the_name_of_its_experiment_and_replaces_no_other(pl
     other.write_text(other.read_text().replace("name: other name", "name: other_name"))
     refused = place.call("run", str(other), "--report")
     assert refused.exit_code == 1
-    assert "other_name.html is there already and no report of 'other_name'" in refused.output
+    assert "other_name.html exists and is not a report of 'other_name'" in refused.output
     place.done("run", str(other), "--report", "--force")
 
 
