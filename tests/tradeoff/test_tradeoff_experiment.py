@@ -217,7 +217,7 @@ FAULTS: list[tuple[str, str]] = [
     ("objectives: [accuracy, recall(right)], thresholds: every", "name the scorer of all objectives under scorer"),
     ("objectives: [accuracy, recall], thresholds: 1", "thresholds=1 must be 2 or more"),
     ("objectives: [accuracy, recall], thresholds: some", "thresholds: is 'some'; give 'every' or 'roc'"),
-    ("objective: [accuracy, recall]", "is no key here (did you mean 'objectives'?)"),
+    ("objective: [accuracy, recall]", "unknown key (did you mean 'objectives'?)"),
 ]
 
 

@@ -91,13 +91,15 @@ class PredictionColumns:
         true, predicted = to_column("truth", truth), to_column("predictions", prediction)
         kind = type or common_type(true, predicted)
         predicted = convert(predicted, kind)
-        by_class = {_label_text(label, kind): _finite_scores(label, column) for label, column in (scores or {}).items()}
-        sure = None if confidence is None else to_numbers("confidence", to_column("confidence", confidence))
+        by_class = {
+            _class_label(label, kind): _finite_scores(label, column) for label, column in (scores or {}).items()
+        }
+        numbers = None if confidence is None else to_numbers("confidence", to_column("confidence", confidence))
         return cls(
             kind,
             convert(true, kind),
             predicted,
-            _own_score(predicted, by_class, kind) if by_class else sure,
+            _own_score(predicted, by_class, kind) if by_class else numbers,
             scores_by_row(by_class) if by_class else None,
             None if weight is None else _weights(weight),
         )
@@ -106,8 +108,8 @@ class PredictionColumns:
     def scorer(self) -> Scorer:
         """The scorer that gives the same table row by row for `outputs`."""
         keys = {} if self.confidence is not None else {"prediction_key": None}
-        made: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
-        return made
+        scorer: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
+        return scorer
 
     def status(self) -> pa.Array:
         """Of each row: abstained where a value is missing, failed where a number is infinite, else scored."""
@@ -132,11 +134,11 @@ class PredictionColumns:
 
     def truths(self) -> Iterator[Any]:
         """Of each row the truth as a plain value."""
-        return self._values(self.truth)
+        return self._plain_values(self.truth)
 
     def outputs(self) -> Iterator[Any]:
         """Of each row the output of a task that predicts so: the prediction, with its confidence or scores."""
-        predictions = self._values(self.prediction)
+        predictions = self._plain_values(self.prediction)
         if self.confidence is None:
             return predictions
         confidences: Iterator[Any] = iter(self.confidence.to_pylist())
@@ -167,7 +169,7 @@ class PredictionColumns:
             return values
         return [None if text is None else Fragment(text) for text in values]
 
-    def _values(self, column: pa.Array) -> Iterator[Any]:
+    def _plain_values(self, column: pa.Array) -> Iterator[Any]:
         values: Iterator[Any] = iter(column.to_pylist())
         return (None if text is None else identity.decode(text) for text in values) if self.type == "json" else values
 
@@ -201,6 +203,36 @@ def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
     labels = pa.array([*by_class], pa.string()).take(pa.array(code))
     pairs = pa.StructArray.from_arrays([labels, pa.array(table[known])], names=["label", "score"])
     return lists_by_row(pairs, rows, len(table))
+
+
+def class_score(scores: pa.Array, label: str) -> np.ndarray:
+    """The score of one class in each row; NaN where a row has none.
+
+    Args:
+        scores: lists of label and score, or nulls.
+        label: the text of the class's label.
+    """
+    result = np.full(len(scores), np.nan)
+    if not pa.types.is_null(scores.type):
+        flat, rows = scores.flatten(), scores.value_parent_indices().to_numpy()
+        places = np.flatnonzero(pc.equal(flat.field("label"), label).to_numpy(zero_copy_only=False))
+        result[rows[places]] = flat.field("score").to_numpy(zero_copy_only=False)[places]
+    return result
+
+
+def scored_classes(scores: pa.Array) -> list[str]:
+    """The labels that have scores."""
+    return [] if pa.types.is_null(scores.type) else pc.unique(scores.flatten().field("label")).to_pylist()
+
+
+def label_text(label: Any) -> str:
+    """The text of a label, as scores of classes name it.
+
+    Example:
+        >>> label_text("yes"), label_text(True), label_text(1)
+        ('yes', 'true', '1')
+    """
+    return label if isinstance(label, str) else identity.encode(label).decode()
 
 
 def lists_by_row(values: pa.Array, rows: np.ndarray, n: int) -> pa.Array:
@@ -387,7 +419,7 @@ def _sort_lists(column: pa.Array) -> pa.Array:
 # Scores and weights
 
 
-def _label_text(label: Any, kind: str) -> str:
+def _class_label(label: Any, kind: str) -> str:
     """The text of a class's label.
 
     Raises:
@@ -401,7 +433,7 @@ def _label_text(label: Any, kind: str) -> str:
         raise SpecError(
             f"scores have the label {value!r}, but predictions are {_PLURAL[kind]}; give labels of one type"
         )
-    return value if kind == "text" else identity.encode(value).decode()
+    return label_text(value)
 
 
 def _finite_scores(label: Any, values: Any) -> pa.Array:

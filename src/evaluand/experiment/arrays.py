@@ -318,7 +318,7 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
 
 
 def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: bool) -> Metric:
-    metric = _for_class(one_class, _metric_named(metric, kind)) if isinstance(metric, str) else metric
+    metric = _for_class(one_class, _find_metric(metric, kind)) if isinstance(metric, str) else metric
     if not isinstance(metric, Metric):
         raise SpecError(f"metrics: give names or metrics such as Accuracy(), not {metric!r}")
     if kind == "number" and VALUE in metric.columns:
@@ -333,7 +333,7 @@ The mean of the predictions alone is
     evaluate(truth, predictions, metrics=Mean(column="prediction"))"""
 
 
-def _metric_named(name: str, kind: str) -> Any:
+def _find_metric(name: str, kind: str) -> Any:
     known = registry.names("metrics")
     try:
         return registry.make_default("metrics", name)

@@ -144,14 +144,15 @@ class GivenRows:
     def _truths(self) -> Iterator[list[dict[str, Any]]]:
         if self.scorer_kind != SCORER:
             yield from (
-                self._by_target(part, part.truth, _boxes if "boxes" in self.reads else _values) for part in self.parts
+                self._by_target(part, part.truth, _gather_boxes if "boxes" in self.reads else _gather_values)
+                for part in self.parts
             )
         for columns in self.columns:
             yield _transpose({name: target.truths() for name, target in columns.items()})
 
     def _outputs(self) -> Iterator[list[dict[str, Any]]]:
         if self.scorer_kind != SCORER:
-            gather = _boxes if "boxes" in self.reads else _answers
+            gather = _gather_boxes if "boxes" in self.reads else _gather_answers
             yield from (self._by_target(part, part.predictions, gather) for part in self.parts)
         for columns in self.columns:
             yield _transpose({name: target.outputs() for name, target in columns.items()})
@@ -201,13 +202,13 @@ def _transpose(columns: Mapping[str, Iterator[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def _values(rows: list[Mapping[str, Any]], target: str) -> Any:
+def _gather_values(rows: list[Mapping[str, Any]], target: str) -> Any:
     return [row[target] for row in rows]
 
 
-def _answers(rows: list[Mapping[str, Any]], target: str) -> Any:
+def _gather_answers(rows: list[Mapping[str, Any]], target: str) -> Any:
     return [{"answer": row[target], "rank": row[RANK]} for row in rows]
 
 
-def _boxes(rows: list[Mapping[str, Any]], target: str) -> Any:
+def _gather_boxes(rows: list[Mapping[str, Any]], target: str) -> Any:
     return [{"box": row[target]} | ({CONFIDENCE: row[CONFIDENCE]} if CONFIDENCE in row else {}) for row in rows]

@@ -164,11 +164,11 @@ def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: _RowFaults) ->
     """The first row of the learning table with the index of each row of the file; -1 where there is none."""
     name, values = next(iter(keys.columns.items()))
     kind = "integer" if pa.types.is_integer(values.type) else "text"
-    wanted = typed(columns[name], kind, lambda row, message: log.add_row(row, "bad_index", f"{name}: {message}"))
+    index = typed(columns[name], kind, lambda row, message: log.add_row(row, "bad_index", f"{name}: {message}"))
     empty = pc.is_null(columns[name])
     for row in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
         log.add_row(row, "bad_index", f"{name} is empty")
-    found = pc.index_in(wanted.cast(values.type), value_set=values, skip_nulls=True)
+    found = pc.index_in(index.cast(values.type), value_set=values, skip_nulls=True)
     return np.asarray(found.fill_null(-1), np.int64)
 
 

@@ -112,12 +112,12 @@ def _put(draft: Path, root: Path) -> None:
     if not os.path.lexists(root):
         os.replace(draft, root)
         return
-    made = sorted(draft.rglob("*"))
-    for path in made:  # all are checked before any is replaced
+    written = sorted(draft.rglob("*"))
+    for path in written:  # all are checked before any is replaced
         place = require_within(root / path.relative_to(draft), root)
         if place.exists() and place.is_dir() != path.is_dir():
             raise SpecError(f"{place}: is {'a folder' if place.is_dir() else 'a file'}; move it")
-    for path in made:
+    for path in written:
         place = root / path.relative_to(draft)
         if path.is_dir():
             place.mkdir(exist_ok=True)
