@@ -43,10 +43,10 @@ def _command(name: str, command: click.Command, ctx: click.Context) -> Iterator[
 
 
 def _option(command: str, option: click.Option, ctx: click.Context) -> str:
-    flags, told = option.get_help_record(ctx) or ("", "")
+    flags, text = option.get_help_record(ctx) or ("", "")
     known = option.envvar or variable(command.replace(" ", "_"), option)
-    told = told.replace(f"env var: {known}; ", "").replace(f"  [env var: {known}]", "")
-    return f"| `{flags.replace('|', chr(92) + '|')}` | {told.replace('|', chr(92) + '|')} | `{known}` |"
+    text = text.replace(f"env var: {known}; ", "").replace(f"  [env var: {known}]", "")
+    return f"| `{flags.replace('|', chr(92) + '|')}` | {text.replace('|', chr(92) + '|')} | `{known}` |"
 
 
 def _plain(text: str) -> str:
