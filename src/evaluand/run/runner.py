@@ -21,7 +21,7 @@ from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCod
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Observer
 from evaluand.engine.reuse import Answer, InputCheck
-from evaluand.run.calls import Call, Calls, packed, unpacked
+from evaluand.run.calls import Call, Calls, pack_call, unpack_call
 from evaluand.run.responses import (
     INPUTS,
     LANE,
@@ -146,7 +146,7 @@ class Runner:
         check_store(self.store)
         if name is not None:
             check_name(name)
-        calls = Calls.asked(task, dataset, limit, replications, seed)
+        calls = Calls.requested(task, dataset, limit, replications, seed)
         calls = replace(calls, dataset=dataset.save(self.store))
         before = next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
         inputs = InputCheck(self.store, calls.identity.observed)
@@ -168,7 +168,7 @@ class Runner:
 
     def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:
         """What a run would have to do now: `called` are the calls that are new. Calls nothing and stores nothing."""
-        calls = Calls.asked(task, dataset, None, replications, seed)
+        calls = Calls.requested(task, dataset, None, replications, seed)
         prepare(calls.task, dataset)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
         if last and not self.store.is_sealed("runs", last):
@@ -304,7 +304,7 @@ class _Job:
             self.tally,
             sealed=self.is_sealed,
             settled=self._skipped_line if self.calls.may_skip else None,
-            wire=UnitCodec(packed, unpacked, self.task.close) if policy.processes else None,
+            wire=UnitCodec(pack_call, unpack_call, self.task.close) if policy.processes else None,
             observer=self.inputs.observer,
         )
 
