@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from evaluand.engine.rate_limit import RateLimit as RateLimit
     from evaluand.evaluation.evaluator import Evaluation as Evaluation
     from evaluand.evaluation.evaluator import Evaluator as Evaluator
-    from evaluand.evaluation.feedback import Feedback as Feedback
+    from evaluand.evaluation.feedback.feedback import Feedback as Feedback
     from evaluand.evaluation.provider import Judgement as Judgement
     from evaluand.evaluation.provider import Provider as Provider
     from evaluand.evaluation.provider import RemoteProvider as RemoteProvider
@@ -171,7 +171,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "evaluation.evaluator": ("Evaluation", "Evaluator"),
         "experiment": ("Experiment",),
-        "evaluation.feedback": ("Feedback",),
+        "evaluation.feedback.feedback": ("Feedback",),
         "apps.instrument": ("carried", "instrument"),
         "metrics.accuracy": ("Accuracy",),
         "metrics.adjusted_rand": ("AdjustedRand",),

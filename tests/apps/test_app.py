@@ -1562,7 +1562,7 @@ def test_the_structure_of_an_app_has_the_names_and_arguments_of_its_calls() -> N
     rag = Rag()
     wrong = Feedback(len).on("__record__.app.shelves[0].search.rets[:]")
     right = Feedback(len, name="right").on("__record__.app.shelves[-1].find.rets[:]")
-    with pytest.warns(EvaluandWarning, match=r"search.rets\[:\]: leads to no call that the app instruments") as warned:
+    with pytest.warns(EvaluandWarning, match=r"search.rets\[:\]: selects no call that the app instruments") as warned:
         app = App(rag, feedbacks=[wrong, right])
     assert len(warned) == 1
     assert app.instrumented == {"": ["ask"], "shelves[0]": ["find", "at", "size"]}
@@ -1649,7 +1649,7 @@ def test_feedbacks_are_held_against_the_app_when_it_is_made() -> None:
     found = Feedback(len).on("__record__.app.query[0].rets")
     anywhere = Feedback(len, name="anywhere").on("__record__.app..rets")
     assert list(App(Answers(), methods=["query"], feedbacks=[found, anywhere]).feedbacks) == ["len", "anywhere"]
-    with pytest.warns(EvaluandWarning, match="leads to no call that the app instruments; there are query"):
+    with pytest.warns(EvaluandWarning, match="selects no call that the app instruments; it instruments query"):
         App(Answers(), methods=["query"], feedbacks=[Feedback(len).on("__record__.app.qery[0].rets")])
     with pytest.raises(SpecError, match="__app__ has no 'nam'"):
         App(Answers(), methods=["query"], feedbacks=[Feedback(len).on("__app__.nam")])

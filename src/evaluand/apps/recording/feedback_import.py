@@ -16,7 +16,7 @@ from typing import Any
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import Identity
 from evaluand.core.fingerprint.homes import is_first_party
-from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.feedback.feedback import Feedback
 from evaluand.evaluation.feedback.references import NotAllowed
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.store.store import Manifest

@@ -28,8 +28,8 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError
 from evaluand.core.selector.steps import Member
 from evaluand.engine.engine import Policy
-from evaluand.evaluation.feedback import Result
-from evaluand.evaluation.feedback.call_storage import told
+from evaluand.evaluation.feedback.call_storage import read_calls
+from evaluand.evaluation.feedback.results import Result
 from evaluand.evaluation.provider import Spending
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
@@ -522,5 +522,5 @@ def _spent(usage: Mapping[str, Any]) -> Spending:
 def _result(row: Mapping[str, Any], spec: Mapping[str, Any], source: Mapping[str, Any]) -> Result:
     """What a feedback said of a record, from the row that tells it."""
     value = identity.decode(row["data"]) if row["data"] is not None else row["value"]
-    calls = () if row["calls"] is None else told(orjson.loads(row["calls"]), spec, lambda: source)
+    calls = () if row["calls"] is None else read_calls(spec, orjson.loads(row["calls"]), lambda: source)
     return Result(row["status"], value, calls, row["reason"], row["explanation"])
