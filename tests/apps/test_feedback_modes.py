@@ -21,7 +21,7 @@ from support.feedback_functions import feedbacks, length, noted, sleepy, use
 from support.places import SUPPORT_FOLDER
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
-from evaluand.apps.leaderboard import leaderboard
+from evaluand.apps.leaderboards import leaderboard
 from evaluand.apps.recording import KIND, MODES, RecordingWriter, found, live, standing, work
 from evaluand.apps.recording.judge import QUEUE
 from evaluand.apps.recording.workers import _Crew

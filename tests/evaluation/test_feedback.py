@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from evaluand import Dataset, Evaluation, Evaluator, Policy, Run, Runner
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.apps.app import App
-from evaluand.apps.leaderboard import leaderboard
+from evaluand.apps.leaderboards import leaderboard
 from evaluand.cli import main
 from evaluand.comparison import compare
 from evaluand.core.errors import DataError, EvaluandWarning, Skipped, SpecError, TaskError, TransientError
@@ -521,7 +521,7 @@ def test_what_is_no_number_fails_the_call(said: Any, told: str) -> None:
 
 
 def test_an_aggregate_that_fails_or_gives_no_number_keeps_the_calls() -> None:
-    for aggregate, told in ((lambda values: values[9], "the aggregate failed: IndexError"), (str, "gave the text")):
+    for aggregate, told in ((lambda values: values[9], "the aggregate failed: IndexError"), (str, "returned the text")):
         score = Feedback(length).on(RETS).aggregate(aggregate).score(SOURCE)
         assert score.status == "failed"
         assert told in score.reason
@@ -870,7 +870,7 @@ def test_nothing_is_made_of_a_definition_of_which_anything_is_wrong(
 @pytest.mark.parametrize(
     ("key", "wrong", "told"),
     [
-        ("selectors", 5, "selectors are the integer 5; give a text for each argument"),
+        ("selectors", 5, "selectors of a feedback are the integer 5; give a text for each argument"),
         ("selectors", {"text": 5}, "the integer 5 is not a selector"),
         ("selectors", {5: "__record__"}, "length has no argument '5'"),
         ("if_exists", 5, "the integer 5 is not a selector"),

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
-from evaluand.apps.leaderboard import gathered_of, leaderboard
+from evaluand.apps.leaderboards.board import leaderboard
+from evaluand.apps.leaderboards.collect import add_evaluations
 from evaluand.apps.recording import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
@@ -219,7 +220,7 @@ def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:
     closed = [each for id in store.ids(KIND) if (each := Recording(store, id)).is_sealed and each.app in versions]
     ids = {each.id for each in closed}
     snapshots = [part.evaluation or part.run for part in recorded if _task_of(part)["recording"] not in ids]
-    told = leaderboard([*gathered_of(store, closed), *snapshots]).to_dict()
+    told = leaderboard([*add_evaluations(store, closed), *snapshots]).to_dict()
     if len(closed) + len(snapshots) > len(recorded):
         told["notes"].append(
             "the leaderboard tells of all recordings, the rest of this report of the newest of each version"
