@@ -138,7 +138,7 @@ def records(who: str) -> Iterator[Work]:
     folder = tempfile.TemporaryDirectory(prefix="evaluand-bench-")  # goes with the process
     if who == OURS:
         from evaluand.apps.app import App
-        from evaluand.apps.instrument import instrument
+        from evaluand.apps.instrumentation.marking import instrument
         from evaluand.evaluation.feedback import Feedback
         from evaluand.store.directory import DirectoryStore
 
@@ -228,7 +228,7 @@ def apps(who: str) -> Iterator[Work]:
     if who != OURS:
         return
     from evaluand.apps.app import App
-    from evaluand.apps.instrument import CompletedCall, closed, opened
+    from evaluand.apps.instrumentation.steps import CompletedCall, closed, opened
 
     class Nobody:
         """Takes records and keeps nothing."""

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregator as Aggregator
     from evaluand.aggregation.aggregator import Measure as Measure
     from evaluand.apps.app import App as App
-    from evaluand.apps.app import virtual as virtual
-    from evaluand.apps.instrument import carried as carried
-    from evaluand.apps.instrument import instrument as instrument
+    from evaluand.apps.instrumentation.marking import carried as carried
+    from evaluand.apps.instrumentation.marking import instrument as instrument
+    from evaluand.apps.logs import virtual as virtual
     from evaluand.comparison import Comparison as Comparison
     from evaluand.comparison import compare as compare
     from evaluand.core.errors import DataError as DataError
@@ -151,7 +151,8 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "aggregation.aggregator": ("Aggregation", "Aggregator", "Measure"),
-        "apps.app": ("App", "virtual"),
+        "apps.app": ("App",),
+        "apps.logs": ("virtual",),
         "experiment.arrays": ("ArrayEvaluation", "evaluate"),
         "comparison": ("Comparison", "compare"),
         "data.dataset": ("Dataset", "Example"),
@@ -172,7 +173,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "evaluation.evaluator": ("Evaluation", "Evaluator"),
         "experiment": ("Experiment",),
         "evaluation.feedback.feedback": ("Feedback",),
-        "apps.instrument": ("carried", "instrument"),
+        "apps.instrumentation.marking": ("carried", "instrument"),
         "metrics.accuracy": ("Accuracy",),
         "metrics.adjusted_rand": ("AdjustedRand",),
         "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),

@@ -22,9 +22,11 @@ import pytest
 from pydantic import BaseModel
 
 from evaluand import Dataset, Evaluator, Runner, span
-from evaluand.apps.app import App, RecordingSession, virtual
-from evaluand.apps.instrument import carried, instrument
-from evaluand.apps.recording import NotRecorded
+from evaluand.apps.app import App
+from evaluand.apps.instrumentation.marking import carried, instrument
+from evaluand.apps.logs import virtual
+from evaluand.apps.recording.writer import NotRecorded
+from evaluand.apps.session import RecordingSession
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, warn
 from evaluand.core.selector import Selector
 from evaluand.evaluation.evaluator import ScorerFailed

@@ -22,9 +22,11 @@ from support.places import SUPPORT_FOLDER
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
 from evaluand.apps.leaderboards import leaderboard
-from evaluand.apps.recording import KIND, MODES, RecordingWriter, found, live, standing, work
+from evaluand.apps.recording import writer
 from evaluand.apps.recording.judge import QUEUE
-from evaluand.apps.recording.workers import _Crew
+from evaluand.apps.recording.stored import KIND, MODES, found, standing
+from evaluand.apps.recording.workers import _Crew, work
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, TransientError
 from evaluand.core.fingerprint import Identity
@@ -149,7 +151,7 @@ def test_threads_that_are_left_behind_end_when_their_call_has(store: Store) -> N
 def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "POLICY", Policy(timeout=0.2))
+    monkeypatch.setattr(writer, "POLICY", Policy(timeout=0.2))
     threads = []
 
     def slow(text: str) -> float:

@@ -26,7 +26,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from evaluand.apps.app import App
 from evaluand.apps.frameworks.langchain import LangChainApp
-from evaluand.apps.instrument import instrument
+from evaluand.apps.instrumentation.marking import instrument
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback import Feedback

@@ -31,9 +31,9 @@ from evaluand import (
     Runner,
     asks,
 )
-from evaluand.apps.app import virtual
 from evaluand.apps.leaderboards import LEADERBOARD, Leaderboard, collect_sources, leaderboard, version_label
-from evaluand.apps.recording import RecordingWriter
+from evaluand.apps.logs import virtual
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.evaluation.feedback import Feedback

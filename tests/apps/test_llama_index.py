@@ -21,7 +21,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from evaluand.apps.app import App
 from evaluand.apps.frameworks.llama_index import _HANDLER, LlamaIndexApp
-from evaluand.apps.instrument import instrument
+from evaluand.apps.instrumentation.marking import instrument
 from evaluand.core.errors import SpecError
 from evaluand.trace.record import Record
 

@@ -18,17 +18,10 @@ from support.places import SUPPORT_FOLDER
 
 from evaluand import Aggregator, DirectoryStore, Evaluator, Measure, MemoryStore, compare
 from evaluand.apps.app import App
-from evaluand.apps.instrument import instrument
-from evaluand.apps.recording import (
-    KIND,
-    NotRecorded,
-    Recording,
-    RecordingWriter,
-    about,
-    closed,
-    standing,
-)
-from evaluand.apps.recording.stored import Lanes
+from evaluand.apps.instrumentation.marking import instrument
+from evaluand.apps.recording.stored import KIND, Lanes, Recording, standing
+from evaluand.apps.recording.workers import closed
+from evaluand.apps.recording.writer import NotRecorded, RecordingWriter, about
 from evaluand.cli import main
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.feedback import Feedback
@@ -311,7 +304,7 @@ APP_THAT_DIES = """
 import sys
 sys.path.insert(0, sys.argv[2])
 from support.feedback_functions import feedbacks, use
-from evaluand.apps.recording import RecordingWriter
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.store.directory import DirectoryStore
 
 app = {"name": "rag", "version": "2"}

@@ -16,7 +16,7 @@ import pytest
 
 from evaluand import Dataset, DirectoryStore, Evaluation, Evaluator, Run, Runner
 from evaluand.apps.app import App
-from evaluand.apps.recording import MODES
+from evaluand.apps.recording.stored import MODES
 from evaluand.cli import main
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.feedback import Feedback

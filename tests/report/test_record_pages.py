@@ -14,9 +14,11 @@ import orjson
 import pytest
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
-from evaluand.apps.app import App, virtual
-from evaluand.apps.instrument import instrument
-from evaluand.apps.recording import Recording, RecordingWriter
+from evaluand.apps.app import App
+from evaluand.apps.instrumentation.marking import instrument
+from evaluand.apps.logs import virtual
+from evaluand.apps.recording.stored import Recording
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.feedback import Feedback

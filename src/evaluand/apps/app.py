@@ -18,34 +18,28 @@ from __future__ import annotations
 import inspect
 import threading
 import weakref
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import islice
-from numbers import Real
 from types import MethodType, TracebackType
-from typing import Any, Final, ParamSpec, Self, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar
 
-from orjson import Fragment
-
-from evaluand.apps import recording as stored
 from evaluand.apps.components import Component, class_of, components_of, key_of
-from evaluand.apps.instrument import MARK, CompletedCall, carried, closed, instrumented, is_open, named, opened
-from evaluand.apps.recording.judge import judging
-from evaluand.core.errors import DataError, Fault, SpecError, TaskError, warn, with_article
+from evaluand.apps.instrumentation.calling import MARK
+from evaluand.apps.instrumentation.marking import instrumented
+from evaluand.apps.instrumentation.steps import named
+from evaluand.apps.recording.judge import ATTEMPTS
+from evaluand.apps.recording.writer import RecordingWriter, check_policy, definitions
+from evaluand.apps.session import RecordingSession
+from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity
-from evaluand.core.json_like import Likeness, attributes_of, text_of
-from evaluand.core.registry import nearest
+from evaluand.core.json_like import Likeness, attributes_of
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
-from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.scorer import Scorer, described
-from evaluand.run.runner import Run
 from evaluand.run.task import Request, Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_store
-from evaluand.trace import STATUSES, TaskSpan, Trace, nanoseconds
-from evaluand.trace.record import Record, facts_of
+from evaluand.trace import TaskSpan
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -91,7 +85,7 @@ class App:
         mode: str = "with_app_thread",
         store: Store | None = None,
         policy: Policy | None = None,
-        attempts: int = stored.ATTEMPTS,
+        attempts: int = ATTEMPTS,
         methods: Sequence[str] | None = None,
         tags: str = "",
         metadata: Mapping[str, Any] | None = None,
@@ -99,10 +93,10 @@ class App:
         _check_target(target)
         _check_words(name=name, version=version)
         _check_about(tags, metadata)
-        stored.check_policy(policy)
+        check_policy(policy)
         if store is not None:
             check_store(store)
-        self.mode, self.feedbacks = stored.definitions(feedbacks, mode)
+        self.mode, self.feedbacks = definitions(feedbacks, mode)
         self.target = target.__self__ if isinstance(target, MethodType) else target
         self.main_method: str | None = target.__name__ if isinstance(target, MethodType) else None
         self.name = name or str(getattr(self.target, "__name__", class_of(self.target).__name__))
@@ -112,7 +106,7 @@ class App:
         self._entered: list[RecordingSession] = []
         self._blocks: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
         self._missed: set[str] = set()
-        self._kept: stored.RecordingWriter | None = None
+        self._kept: RecordingWriter | None = None
         self._opening = threading.Lock()
         self.refresh()
         for feedback in self.feedbacks.values():
@@ -248,14 +242,14 @@ class App:
     def __repr__(self) -> str:
         return f"<App {self.app_id} of {class_of(self.target).__qualname__}>"
 
-    def keeps(self, block: RecordingSession) -> stored.RecordingWriter:
+    def keeps(self, block: RecordingSession) -> RecordingWriter:
         """Where the records of a block go: to those of earlier ones, unless one around it has the same calls."""
         with self._opening:
             around = any(each.is_open and each.kept is self._kept for each in self._blocks)
             self._blocks.add(block)
             if self._kept is not None and not self._kept.has_ended and not around:
                 return self._kept
-            made = stored.RecordingWriter.begin(
+            made = RecordingWriter.begin(
                 MemoryStore() if self.store is None else self.store,
                 self.json,
                 self.feedbacks,
@@ -343,321 +337,6 @@ class LoggedApp(App):
 
     def _structure(self) -> Any:
         return self._told
-
-
-class RecordingSession:
-    """What is recorded of an app in a `with` block.
-
-    The records are kept in a recording of the app's store (`evaluand.apps.recording`), `kept`, which the next block of
-    the app goes on with unless it was closed. `close` makes of it a run, and its evaluation by the app's feedbacks.
-
-    Attributes:
-        app: the app.
-        kept: where the records are.
-        tags: of the records.
-        meta: of the records.
-    """
-
-    def __init__(self, app: App, tags: str = "", meta: Any = None) -> None:
-        self.app, self.tags, self.meta = app, tags, meta
-        self.place = app.place
-        self._about = _about(None, tags, meta)
-        self.kept = app.keeps(self)
-        self._numbers = array("q")
-
-    @property
-    def id(self) -> str:
-        """The id of the recording in the store."""
-        return self.kept.id
-
-    @property
-    def is_open(self) -> bool:
-        """Whether calls in this context are recorded."""
-        return is_open(self)
-
-    @property
-    def records(self) -> Records:
-        """The records of this block, in the order in which the calls ended; each is made when it is asked for."""
-        return Records(self)
-
-    @property
-    def run(self) -> Run | None:
-        """The run of all that was kept, which is closed for that; None where nothing was.
-
-        Raises:
-            SpecError: a block is open that records more.
-        """
-        return self._closed().run
-
-    @property
-    def evaluation(self) -> Evaluation | None:
-        """What the feedbacks said of all that was kept, which is closed for that; None where nobody was asked.
-
-        Raises:
-            SpecError: a block is open that records more.
-        """
-        return self._closed().evaluation
-
-    def get(self) -> Record:
-        """The only record.
-
-        Raises:
-            DataError: there is none, or more than one.
-        """
-        if len(self._numbers) != 1:
-            raise DataError(f"{len(self._numbers) or 'no'} records where one is needed; see .records")
-        return self.records[0]
-
-    def snapshot(self) -> stored.Snapshot:
-        """The run and the evaluation of all that was kept so far; more may follow.
-
-        Raises:
-            SpecError: nothing was recorded yet.
-        """
-        return self.kept.snapshot()
-
-    def evaluate(self) -> Evaluation:
-        """The evaluation by the feedbacks of all that was kept so far, whatever the mode.
-
-        Raises:
-            SpecError: there are no feedbacks, or no records.
-        """
-        return self.kept.evaluate()
-
-    def close(self) -> Self:
-        """Seals the recording: its run and, unless the mode is `none`, its evaluation."""
-        self.kept.close()
-        return self
-
-    def carried(self, function: Callable[P, R]) -> Callable[P, R]:
-        """A function that may be called in any thread, where its calls are recorded as they would be here.
-
-        Example:
-            >>> from concurrent.futures import ThreadPoolExecutor
-            >>> app = App(lambda text: text.upper(), name="shout")
-            >>> with app as recording, ThreadPoolExecutor() as pool:
-            ...     _ = list(pool.map(recording.carried(app.app), ["a", "b"]))
-            >>> sorted(record["main_output"] for record in recording.records)
-            ['A', 'B']
-        """
-        return carried(function)
-
-    def take(self, recorded: CompletedCall) -> None:
-        """Keeps a call that has ended."""
-        own = recorded.about
-        about = self._about.with_more(_about(**own)) if own else self._about
-        number = self.kept.keep(recorded.trace, recorded.error, about)
-        if number is not None:
-            self._numbers.append(number)
-
-    def miss(self, component: object, method: str) -> None:
-        """Tells once of each method that it was called in a thread in which nothing is recorded."""
-        path = self.place(component)
-        called = f"{path}.{method}" if path else method
-        if path is None or called in self.app._missed or judging.get():
-            return
-        self.app._missed.add(called)
-        warn(
-            f"{self.app.name}: {called} was called in the thread {threading.current_thread().name}, in which nothing "
-            "is recorded, while a recording is open in another; the call is in no record. If it belongs to one, give "
-            "the thread recording.carried(function)",
-        )
-
-    def _closed(self) -> stored.RecordingWriter:
-        if self.kept.blocks:
-            raise SpecError("more is being recorded; leave the `with` block first, or take a snapshot()")
-        return self.close().kept
-
-    def __enter__(self) -> Self:
-        self.kept.blocks += 1
-        opened(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        closed(self)
-        self.kept.blocks -= 1
-
-    def __repr__(self) -> str:
-        return f"<RecordingSession of {self.app.app_id}, {len(self._numbers)} records>"
-
-
-class Records(Sequence[Record]):
-    """The records of a recording."""
-
-    def __init__(self, recording: RecordingSession) -> None:
-        self._numbers, self._kept = recording._numbers, recording.kept
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, place: int) -> Record: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Record]: ...
-    def __getitem__(self, place: int | slice) -> Record | list[Record]:
-        numbers = self._numbers[place]
-        return self._kept.record(numbers) if isinstance(numbers, int) else [self._kept.record(n) for n in numbers]
-
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-
-def _about(record_id: str | None = None, tags: str | None = None, meta: Any = None) -> stored.About:
-    """What is known of records, as it is kept.
-
-    Raises:
-        SpecError: metadata cannot be called so.
-    """
-    if meta is None:
-        return stored.About(record_id, tags or None)
-    metadata = meta if isinstance(meta, Mapping) else {"meta": meta}
-    stored.check_metadata(metadata)
-    return stored.About(record_id, tags or None, metadata)
-
-
-def virtual(
-    interactions: Iterable[Mapping[str, Any] | Trace],
-    *,
-    name: str = "logged",
-    structure: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> RecordingSession:
-    """The records of interactions that were logged, without an app.
-
-    Args:
-        interactions: each a mapping, or a trace, such as `read_spans` reads from a file of OpenTelemetry. Keys of a
-            mapping: `input`, `output` or `error` (text, or `{type, message}`), `started` (a datetime, or as ISO text),
-            `duration` in seconds (latency is unknown without), `usage`, `record_id`, `tags`, `meta`, and `calls`: by
-            name (`retriever.search`) a call or a list of calls with any of `args` (by name), `rets`, `error`, `kind`
-            and `attributes`.
-        name: what the app is called.
-        structure: what is known of its components, JSON-like, for selectors under `__app__`.
-        options: `version`, `feedbacks`, … as of an app.
-
-    Raises:
-        DataError: an interaction is not of this form; names it.
-
-    Example:
-        >>> recording = virtual([{"input": "Who?", "output": "Austen",
-        ...                       "calls": {"retriever.search": {"args": {"query": "Who?"}, "rets": ["a", "b"]}}}])
-        >>> recording.records[0]["app"]["retriever"]["search"][0]["rets"]
-        ['a', 'b']
-    """
-    recording = App.virtual(structure, name=name, **options).record()
-    for place, interaction in enumerate(interactions):
-        recording.take(logged(interaction, f"interaction {place}"))
-    return recording
-
-
-def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -> CompletedCall:
-    """An interaction that was logged, as if it had just been recorded; see `virtual`.
-
-    Args:
-        interaction: a mapping or a trace.
-        where: what it is called in messages.
-    """
-    if isinstance(interaction, Trace):
-        _check_times(interaction, where)
-        return CompletedCall(interaction, _raised(interaction.root.status, interaction))
-    if not isinstance(interaction, Mapping):
-        raise DataError(Fault(where, f"must be a mapping or a Trace, not {with_article(type(interaction).__name__)}"))
-    _check_keys(interaction, _INTERACTION, where)
-    for key in ("record_id", "tags"):
-        if interaction.get(key) is not None and not isinstance(interaction[key], str):
-            raise DataError(Fault(where, f"{key} must be text, not {described(interaction[key])}"))
-    start, end = _times(interaction, where)
-    error = interaction.get("error")
-    attributes = {"usage": interaction["usage"]} if interaction.get("usage") is not None else {}
-    lasted = None if end is None else (end - start) // 1000
-    rows = [_row(0, None, "call", {"attributes": attributes, "error": error, "kind": "task"}, lasted)]
-    calls = interaction.get("calls") or {}
-    if not isinstance(calls, Mapping):
-        raise DataError(Fault(where, "calls must be a mapping from names such as retriever.search to calls"))
-    for name, told in calls.items():
-        for call in told if isinstance(told, list | tuple) else (told,):
-            if not isinstance(call, Mapping):
-                raise DataError(Fault(where, f"a call of {name} must be a mapping with args and rets"))
-            _check_keys(call, _CALL, f"{where}, call of {name}")
-            rows.append(_row(len(rows), 0, str(name), call, None))
-    given, gave = (Fragment(text_of(interaction.get(key))) for key in ("input", "output"))
-    status = "error" if error is not None else "ok"
-    trace = Trace.from_rows(rows, input=given, output=gave, start_ns=start, end_ns=end, status=status)
-    about = {key: interaction[key] for key in ("record_id", "tags", "meta") if interaction.get(key) is not None}
-    return CompletedCall(trace, _raised(status, trace), about)
-
-
-_INTERACTION: Final = (
-    *("input", "output", "error", "calls", "started", "duration", "usage"),
-    *("record_id", "tags", "meta"),
-)
-_CALL: Final = ("args", "rets", "error", "kind", "attributes")
-
-
-def _check_keys(told: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for key in told:
-        if key not in known:
-            raise DataError(Fault(where, f"has no {key!r}{nearest(str(key), known)}; known are {', '.join(known)}"))
-
-
-def _times(interaction: Mapping[str, Any], where: str) -> tuple[int, int | None]:
-    """When it began and ended, in nanoseconds since 1970; from 0 where its beginning, None where its end is unknown."""
-    started, duration = interaction.get("started"), interaction.get("duration")
-    try:
-        if started is not None and not isinstance(started, datetime):
-            started = datetime.fromisoformat(started)
-        start = _EPOCH if started is None else started
-        if duration is None:
-            return nanoseconds(start), None
-        end = start + timedelta(seconds=_seconds(duration))
-        if end >= start:
-            return nanoseconds(start), nanoseconds(end)
-    except (TypeError, ValueError, OverflowError):  # of no kind that was asked for, or beyond the year 9999
-        pass
-    given = f"{interaction.get('started')!r} and {duration!r}"
-    told = f"started must be a datetime or ISO text, duration seconds from 0, both up to the year 9999; not {given}"
-    raise DataError(Fault(where, told))
-
-
-def _seconds(duration: Any) -> float:
-    if not isinstance(duration, Real) or isinstance(duration, bool):
-        raise TypeError
-    return float(duration)
-
-
-def _check_times(trace: Trace, where: str) -> None:
-    for span in trace.spans:
-        if not _FIRST <= span.start_ns <= (span.start_ns if span.end_ns is None else span.end_ns) <= _LAST:
-            told = f"the span {span.name!r} cannot have begun and ended when it says, in the years 1 to 9999"
-            raise DataError(Fault(where, told))
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST, _LAST = (nanoseconds(each) for each in (datetime.min, datetime.max))
-
-
-def _row(number: int, parent: int | None, name: str, call: Mapping[str, Any], duration: int | None) -> list[Any]:
-    error, args = call.get("error"), call.get("args")
-    events = None if error is None else [["exception", 0, _told(error)]]
-    texts = [None if value is None else Fragment(text_of(value)) for value in (args, call.get("rets"))]
-    attributes = Fragment(text_of(call["attributes"])) if call.get("attributes") else None
-    status = STATUSES.index("ok" if error is None else "error")
-    return [number, parent, name, str(call.get("kind", "span")), 0, duration, status, *texts, attributes, events]
-
-
-def _told(error: Any) -> dict[str, str]:
-    if isinstance(error, Mapping):
-        return {"type": str(error.get("type", "Error")), "message": str(error.get("message", ""))}
-    return {"type": "Error", "message": str(error)}
-
-
-def _raised(status: str, trace: Trace) -> BaseException | None:
-    """What stands for an error that was logged."""
-    if status != "error":
-        return None
-    told = facts_of(trace)["error"]
-    return TaskError(f"{told['type']}: {told['message']}")
 
 
 class _Structure(Likeness):

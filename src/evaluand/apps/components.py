@@ -22,7 +22,8 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from evaluand.apps.instrument import class_key, instrumented, is_instrumented, told_of
+from evaluand.apps.instrumentation.marking import instrumented, is_instrumented, told_of
+from evaluand.apps.instrumentation.steps import class_key
 from evaluand.core.errors import SpecError
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.json_like import attributes_of

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from evaluand.apps.recording import KIND, Recording, found, standing, work
-from evaluand.apps.recording.stored import policy_of
+from evaluand.apps.recording.stored import KIND, Recording, found, policy_of, standing
+from evaluand.apps.recording.workers import work
 from evaluand.cli.options import LINE, Group, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import display

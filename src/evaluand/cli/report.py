@@ -15,7 +15,7 @@ import click
 from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
 from evaluand.apps.leaderboards.board import leaderboard
 from evaluand.apps.leaderboards.collect import add_evaluations
-from evaluand.apps.recording import KIND, Recording
+from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes

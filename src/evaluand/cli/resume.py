@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from evaluand.apps.recording import KIND, closed
+from evaluand.apps.recording.stored import KIND
+from evaluand.apps.recording.workers import closed
 from evaluand.cli.feedback import importable_here, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.options import LINE, json_option, store_option

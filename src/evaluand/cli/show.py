@@ -12,7 +12,7 @@ import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.apps.recording import KIND, Recording, standing
+from evaluand.apps.recording.stored import KIND, Recording, standing
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes

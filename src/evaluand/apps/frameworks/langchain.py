@@ -26,9 +26,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
 
-from evaluand.apps.app import App, RecordingSession
+from evaluand.apps.app import App
 from evaluand.apps.components import Component, components_of
-from evaluand.apps.instrument import Step, ambient, begin, class_key
+from evaluand.apps.instrumentation.steps import Step, ambient, begin, class_key
+from evaluand.apps.session import RecordingSession
 from evaluand.core.errors import SpecError
 from evaluand.core.selector import Selector
 

@@ -27,7 +27,7 @@ from pydantic import PrivateAttr
 
 from evaluand.apps.app import App
 from evaluand.apps.components import Component, components_of
-from evaluand.apps.instrument import Step, begin, class_key
+from evaluand.apps.instrumentation.steps import Step, begin, class_key
 from evaluand.core.errors import SpecError
 from evaluand.core.registry import nearest
 from evaluand.core.selector import Selector

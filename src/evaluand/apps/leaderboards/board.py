@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from evaluand.apps.app import RecordingSession
 from evaluand.apps.leaderboards.collect import collect_sources, read_sources
 from evaluand.apps.leaderboards.records import STATUSES
 from evaluand.apps.leaderboards.statistics import FeedbackBoard, compare_versions
 from evaluand.apps.leaderboards.versions import group_versions, natural_order, version_label
-from evaluand.apps.recording import Recording
+from evaluand.apps.recording.stored import Recording
+from evaluand.apps.session import RecordingSession
 from evaluand.comparison.verdict import printable
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from evaluand.apps.app import RecordingSession
 from evaluand.apps.leaderboards.records import RecordColumns, find_recording, read_journal, read_run
-from evaluand.apps.recording import KIND, Recording
+from evaluand.apps.recording.stored import KIND, Recording
+from evaluand.apps.session import RecordingSession
 from evaluand.comparison.comparing import find_evaluations
 from evaluand.core.errors import NotFound, SpecError, with_article
 from evaluand.evaluation.evaluator import Evaluation

@@ -19,8 +19,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.apps.recording import KIND, Recording
-from evaluand.apps.recording.stored import Lanes
+from evaluand.apps.recording.stored import KIND, Lanes, Recording
 from evaluand.comparison.comparing import declared_of
 from evaluand.comparison.pairing import halves
 from evaluand.core import identity

@@ -25,7 +25,9 @@ Why it is so:
 
 from evaluand.apps.recording.feedback_import import loaded
 from evaluand.apps.recording.judge import ATTEMPTS
-from evaluand.apps.recording.live import (
+from evaluand.apps.recording.stored import KIND, MODES, Recording, Standing, found, sealed, standing
+from evaluand.apps.recording.workers import closed, work
+from evaluand.apps.recording.writer import (
     About,
     NotRecorded,
     RecordingWriter,
@@ -35,8 +37,6 @@ from evaluand.apps.recording.live import (
     check_policy,
     definitions,
 )
-from evaluand.apps.recording.stored import KIND, MODES, Recording, Standing, found, sealed, standing
-from evaluand.apps.recording.workers import closed, work
 
 __all__ = [
     "ATTEMPTS",

@@ -22,8 +22,11 @@ from typing import Any, Final, TypeVar, overload
 import orjson
 
 from evaluand.apps import app as native
+from evaluand.apps import logs as native_logs
+from evaluand.apps import session as native_session
 from evaluand.apps.components import path_text
-from evaluand.apps.instrument import CompletedCall, instrumented
+from evaluand.apps.instrumentation.marking import instrumented
+from evaluand.apps.instrumentation.steps import CompletedCall
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
 from evaluand.core.selector.steps import Member
@@ -96,7 +99,7 @@ class AppDefinition:
     dict = model_dump
 
 
-class Recording(native.RecordingSession):
+class Recording(native_session.RecordingSession):
     """What is recorded in a `with` block; its records have the names of TruLens."""
 
     _rows: tuple[int, dict[str, tuple[Any, dict[int, dict[str, Any]]]]] | None = None
@@ -409,7 +412,7 @@ class VirtualRecord(Record):
             **({} if self.cost in (None, Cost()) else {"usage": _usage(self.cost)}),
             **{name: value for name in ("record_id", "tags", "meta") if (value := getattr(self, name))},
         }
-        return native.logged(told, "the virtual record")
+        return native_logs.logged(told, "the virtual record")
 
     def layout_calls_as_app(self) -> Layout:
         return Layout(self._told())

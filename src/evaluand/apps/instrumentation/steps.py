@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
-from evaluand.apps.instrument.spans import KINDS, call_of, cut, shown, thread_of
+from evaluand.apps.instrumentation.spans import KINDS, call_of, cut, shown, thread_of
 from evaluand.core.identity import decode
 from evaluand.core.json_like import text_of
 from evaluand.trace import UNTRACED, Span, Trace, current_span, switch

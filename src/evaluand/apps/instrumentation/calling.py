@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
-from evaluand.apps.instrument.steps import (
+from evaluand.apps.instrumentation.steps import (
     Recorder,
     Step,
     begin,

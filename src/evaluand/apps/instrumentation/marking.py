@@ -30,8 +30,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, ParamSpec, TypeVar, overload
 
-from evaluand.apps.instrument.calling import MARK, Called, wrapped
-from evaluand.apps.instrument.steps import (
+from evaluand.apps.instrumentation.calling import MARK, Called, wrapped
+from evaluand.apps.instrumentation.steps import (
     CompletedCall,
     Names,
     Recorder,
