@@ -228,7 +228,7 @@ def apps(who: str) -> Iterator[Work]:
     if who != OURS:
         return
     from evaluand.apps.app import App
-    from evaluand.apps.instrumentation.steps import CompletedCall, closed, opened
+    from evaluand.apps.instrumentation.steps import CompletedCall, start_recording, stop_recording
 
     class Nobody:
         """Takes records and keeps nothing."""
@@ -243,9 +243,9 @@ def apps(who: str) -> Iterator[Work]:
     nobody = Nobody(App(rag, name="bench"))
 
     def traced() -> None:
-        opened(nobody)
+        start_recording(nobody)
         rag.query(QUESTION)
-        closed(nobody)
+        stop_recording(nobody)
 
     yield "three calls, bare", lambda: bare.query(QUESTION)
     yield "three calls, nobody records", lambda: rag.query(QUESTION)

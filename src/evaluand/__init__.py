@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregator as Aggregator
     from evaluand.aggregation.aggregator import Measure as Measure
     from evaluand.apps.app import App as App
-    from evaluand.apps.instrumentation.marking import carried as carried
+    from evaluand.apps.instrumentation.marking import carry_context as carry_context
     from evaluand.apps.instrumentation.marking import instrument as instrument
-    from evaluand.apps.logs import virtual as virtual
+    from evaluand.apps.logs import record_logs as record_logs
     from evaluand.comparison import Comparison as Comparison
     from evaluand.comparison import compare as compare
     from evaluand.core.errors import DataError as DataError
@@ -152,7 +152,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "aggregation.aggregator": ("Aggregation", "Aggregator", "Measure"),
         "apps.app": ("App",),
-        "apps.logs": ("virtual",),
+        "apps.logs": ("record_logs",),
         "experiment.arrays": ("ArrayEvaluation", "evaluate"),
         "comparison": ("Comparison", "compare"),
         "data.dataset": ("Dataset", "Example"),
@@ -173,7 +173,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "evaluation.evaluator": ("Evaluation", "Evaluator"),
         "experiment": ("Experiment",),
         "evaluation.feedback.feedback": ("Feedback",),
-        "apps.instrumentation.marking": ("carried", "instrument"),
+        "apps.instrumentation.marking": ("carry_context", "instrument"),
         "metrics.accuracy": ("Accuracy",),
         "metrics.adjusted_rand": ("AdjustedRand",),
         "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),

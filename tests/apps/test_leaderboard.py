@@ -32,7 +32,7 @@ from evaluand import (
     asks,
 )
 from evaluand.apps.leaderboards import LEADERBOARD, Leaderboard, collect_sources, leaderboard, version_label
-from evaluand.apps.logs import virtual
+from evaluand.apps.logs import record_logs
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import SpecError, TransientError
@@ -224,7 +224,7 @@ def test_a_latency_that_nobody_logged_is_unknown_and_no_number() -> None:
         ],
     }
     for version, interactions in logs.items():
-        made = virtual(interactions, version=version, store=store)
+        made = record_logs(interactions, version=version, store=store)
         if version == "1":
             made.close()
     board = leaderboard(store)

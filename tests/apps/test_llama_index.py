@@ -320,7 +320,7 @@ def test_two_engines_record_each_their_own() -> None:
 def test_threads_that_are_carried_are_recorded() -> None:
     asked = engine()
     with LlamaIndexApp(asked) as recording, ThreadPoolExecutor(3) as pool:
-        list(pool.map(recording.carried(asked.query), ["aa", "ee", "ii"]))
+        list(pool.map(recording.carry_context(asked.query), ["aa", "ee", "ii"]))
     assert sorted(record["main_input"] for record in recording.records) == ["aa", "ee", "ii"]
 
 

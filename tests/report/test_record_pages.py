@@ -16,7 +16,7 @@ import pytest
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
 from evaluand.apps.app import App
 from evaluand.apps.instrumentation.marking import instrument
-from evaluand.apps.logs import virtual
+from evaluand.apps.logs import record_logs
 from evaluand.apps.recording.stored import Recording
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
@@ -168,7 +168,7 @@ def test_show_tells_what_each_feedback_was_asked(folder: Path, name: str, capsys
 
 
 def test_a_time_that_was_not_logged_is_told_as_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = virtual([{"input": "x", "output": "y", "calls": {"find": {"rets": 1}}}], store=DirectoryStore(tmp_path))
+    made = record_logs([{"input": "x", "output": "y", "calls": {"find": {"rets": 1}}}], store=DirectoryStore(tmp_path))
     run = made.close().run
     assert run is not None
     [row] = Examples([Part("logged", run, None)], [])
@@ -287,7 +287,7 @@ def test_the_page_tells_of_a_time_that_nobody_knows(browser: Any, tmp_path: Path
         {"input": "x", "output": "y", "calls": {"find": {"rets": 1}}},
         {"input": "z", "output": "y", "duration": 2.0},
     ]
-    virtual(logs, version="1", store=DirectoryStore(tmp_path)).close()
+    record_logs(logs, version="1", store=DirectoryStore(tmp_path)).close()
     evaluand("report", "logged/1", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
     page = browser.new_page()
     page.goto(f"file://{tmp_path}/r.html#example=logged%2F1/0")

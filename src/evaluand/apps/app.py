@@ -5,12 +5,12 @@
         rag.query("Who wrote Emma?")
     recording.records[0]["app"]["retriever"]["search"][0]["rets"]
 
-Each outermost instrumented call made in the `with` block is one record (`evaluand.trace.record`). What is instrumented
-is said by `@instrument` or by `methods`; where nothing is said, it is the public methods of the first-party objects
-that the app is made of (`evaluand.apps.components`). `app.print_instrumented()` shows it. Other objects of these
-classes stay as they are.
+Each outermost instrumented call in the `with` block is one record (`evaluand.trace.record`). Instrumented are the
+methods marked with `@instrument` or named in `methods`; without either, the public methods of the first-party objects
+of the app (`evaluand.apps.components`). `app.print_instrumented()` shows them. Other objects of these classes are not
+changed.
 
-Interactions that were logged elsewhere become records by `virtual`, without an app.
+Interactions that were logged elsewhere become records by `record_logs`, without an app.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from itertools import islice
 from types import MethodType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from evaluand.apps.components import Component, class_of, components_of, key_of
+from evaluand.apps.components import Component, class_of, find_components, key_of
 from evaluand.apps.instrumentation.calling import MARK
-from evaluand.apps.instrumentation.marking import instrumented
-from evaluand.apps.instrumentation.steps import named
+from evaluand.apps.instrumentation.marking import make_instrumented
+from evaluand.apps.instrumentation.steps import use_names
 from evaluand.apps.recording.judge import ATTEMPTS
-from evaluand.apps.recording.writer import RecordingWriter, check_policy, definitions
+from evaluand.apps.recording.writer import RecordingWriter, check_policy, resolve_feedbacks
 from evaluand.apps.session import RecordingSession
 from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity
@@ -50,20 +50,20 @@ class App:
 
     Args:
         target: the function, the object, or a method of it.
-        name: what the app is called; the name of the function or class if not given.
-        version: which version of it, for comparing versions.
-        feedbacks: what judges its records: one, several, or by name.
-        mode: when they are judged: `none`, `with_app` (before the call returns), `with_app_thread` or `deferred`.
-        store: where recordings are kept; in memory if not given.
-        policy: how feedbacks are asked in threads and processes: concurrency, timeout, retries, pace.
-        attempts: how often a deferred feedback may kill its process over a record.
-        methods: names of methods to trace beside those that are marked: `search` of all components that have it,
+        name: the name of the app; default: the name of the function or class.
+        version: the version of the app, for comparing versions.
+        feedbacks: what judges its records: one feedback, several, or a mapping by name.
+        mode: when records are judged: `none`, `with_app` (before the call returns), `with_app_thread` or `deferred`.
+        store: where recordings are stored; default: in memory.
+        policy: how feedbacks are called in threads and processes: concurrency, timeout, retries, rate limit.
+        attempts: how many times a deferred feedback may kill its process with one record.
+        methods: names of methods to trace in addition to the marked ones: `search` of all components that have it,
             `retriever.search` of one, `.query` of the app itself.
-        tags: words for people, for its records.
-        metadata: anything known of the app beside, JSON-like.
+        tags: words for people, stored with its records.
+        metadata: anything else about the app, JSON-like.
 
     Raises:
-        SpecError: it cannot be instrumented, or the feedbacks cannot be asked so; says why.
+        SpecError: the app cannot be instrumented, or the feedbacks cannot judge in this mode; says why.
 
     Example:
         >>> def shout(text):
@@ -96,7 +96,7 @@ class App:
         check_policy(policy)
         if store is not None:
             check_store(store)
-        self.mode, self.feedbacks = definitions(feedbacks, mode)
+        self.mode, self.feedbacks = resolve_feedbacks(feedbacks, mode)
         self.target = target.__self__ if isinstance(target, MethodType) else target
         self.main_method: str | None = target.__name__ if isinstance(target, MethodType) else None
         self.name = name or str(getattr(self.target, "__name__", class_of(self.target).__name__))
@@ -104,50 +104,50 @@ class App:
         self.store, self._methods = store, methods
         self.policy, self.attempts = policy, attempts
         self._entered: list[RecordingSession] = []
-        self._blocks: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
+        self._sessions: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
         self._missed: set[str] = set()
-        self._kept: RecordingWriter | None = None
+        self._writer: RecordingWriter | None = None
         self._opening = threading.Lock()
         self.refresh()
         for feedback in self.feedbacks.values():
             feedback.check_app(self.json)
 
     @staticmethod
-    def virtual(structure: Mapping[str, Any] | None = None, *, name: str = "logged", **options: Any) -> App:
-        """An app that is known by its logs alone; see `virtual`.
+    def logged(structure: Mapping[str, Any] | None = None, *, name: str = "logged", **options: Any) -> App:
+        """An app that is known from its logs only; see `record_logs`.
 
         Args:
-            structure: what is known of its components, JSON-like, for selectors under `__app__`.
-            name: what it is called.
-            options: `version`, `feedbacks`, … as of an app.
+            structure: its components, JSON-like, for selectors under `__app__`.
+            name: the name of the app.
+            options: `version`, `feedbacks` and other arguments of `App`.
         """
         return LoggedApp(structure or {}, name=name, **options)
 
     def refresh(self) -> None:
-        """Looks for the components anew, after the app was given others."""
-        self.components = self._found()
-        self._paths = _paths(self.components)
+        """Finds the components again, after the app has changed."""
+        self.components = self._find_components()
+        self._paths = _component_paths(self.components)
         self.__dict__.pop("json", None)
 
     @property
     def app_id(self) -> str:
-        """What the app is called in its records: name and version."""
+        """The app's id in its records: name and version."""
         return self.name if self.version is None else f"{self.name}:{self.version}"
 
     @property
     def app(self) -> Any:
-        """What to call: the object, its method, or the function that takes the place of the one that was given."""
+        """What to call: the object, its method, or the instrumented form of the function."""
         if _is_function(self.target):
             return self._function
         return self.target if self.main_method is None else getattr(self.target, self.main_method)
 
     @property
     def instrumented(self) -> dict[str, list[str]]:
-        """The methods that are traced, as records name them, by the paths of their components; "" is the app itself."""
+        """The traced methods, as records name them, by path of their component; "" is the app itself."""
         return {each.path: list(each.calls) for each in self.components if each.methods}
 
     def print_instrumented(self) -> None:
-        """Prints what is traced and, of what was asked for, what cannot be."""
+        """Prints the traced methods, and the named methods that cannot be traced."""
         for each in self.components:
             print(f"{each.path or '(app)'}: {', '.join(each.calls) or 'nothing'}  [{each.of.__qualname__}]")  # noqa: T201
             if each.reason:
@@ -155,7 +155,7 @@ class App:
 
     @cached_property
     def json(self) -> dict[str, Any]:
-        """What the app is made of, as data that selectors walk under `__app__`; secrets are hidden."""
+        """The structure of the app, which selectors read under `__app__`; secrets are hidden."""
         return {
             "app_id": self.app_id,
             "name": self.name,
@@ -176,13 +176,13 @@ class App:
         }
 
     def as_task(self, method: str | None = None) -> Task[Any, Any]:
-        """The app as a task, to be run over a dataset: feedbacks select from the run as they do from recordings.
+        """The app as a task to run over a dataset; feedbacks select from the run as they do from recordings.
 
         Args:
-            method: which of its methods; if not given, the function or method that the app was made of.
+            method: which of its methods; default: the function or method that the app was created with.
 
         Raises:
-            SpecError: it is not said which.
+            SpecError: there are several methods, and none is named.
 
         Example:
             >>> from evaluand import Dataset, Runner
@@ -198,33 +198,33 @@ class App:
             target: Any = self.target
             return _AppTask(self, getattr(target, MARK).function if hasattr(target, MARK) else target)
         name = method or self.main_method
-        there = [method for each in self.components if not each.path for method in each.methods]
-        if name is None and len(there) == 1:
-            name = there[0]
+        methods = [method for each in self.components if not each.path for method in each.methods]
+        if name is None and len(methods) == 1:
+            name = methods[0]
         if name is None or not callable(getattr(self.target, name, None)):
-            raise SpecError(f"which method is the task? Name one: as_task({there[0] if there else 'query'!r})")
+            raise SpecError(f"which method is the task? Name one: as_task({methods[0] if methods else 'query'!r})")
         function = getattr(self.target, name)
         if hasattr(function, MARK):  # the call itself is the root of the run's trace
             function = MethodType(getattr(function, MARK).function, self.target)
         return _AppTask(self, function)
 
     def record(self, *, tags: str | None = None, meta: Any = None) -> RecordingSession:
-        """A recording, which a `with` block opens.
+        """A recording session, which a `with` block opens.
 
         Args:
-            tags: words for people, for its records; those of the app if not given.
-            meta: anything known of what is recorded, such as the user who asks.
+            tags: words for people, stored with its records; default: those of the app.
+            meta: anything about what is recorded, such as the user who asks.
         """
         _check_about(self.tags if tags is None else tags, None)
         return RecordingSession(self, self.tags if tags is None else tags, meta)
 
     def close(self) -> None:
-        """Closes what was recorded, as `RecordingSession.close` does; the next block begins another recording."""
-        if self._kept is not None:
-            self._kept.close()
+        """Closes the recording, as `RecordingSession.close` does; the next block begins another one."""
+        if self._writer is not None:
+            self._writer.close()
 
     def place(self, component: object) -> str | None:
-        """The path of a component, "" for the app itself; None for what is no part of it."""
+        """The path of a component, "" for the app itself; None for objects that are not part of it."""
         return self._paths.get(component if type(component) is str else id(component))
 
     def __enter__(self) -> RecordingSession:
@@ -242,14 +242,14 @@ class App:
     def __repr__(self) -> str:
         return f"<App {self.app_id} of {class_of(self.target).__qualname__}>"
 
-    def keeps(self, block: RecordingSession) -> RecordingWriter:
-        """Where the records of a block go: to those of earlier ones, unless one around it has the same calls."""
+    def open_writer(self, session: RecordingSession) -> RecordingWriter:
+        """The recording that a session writes to: that of earlier sessions, unless a session around it uses it."""
         with self._opening:
-            around = any(each.is_open and each.kept is self._kept for each in self._blocks)
-            self._blocks.add(block)
-            if self._kept is not None and not self._kept.has_ended and not around:
-                return self._kept
-            made = RecordingWriter.begin(
+            is_nested = any(each.is_open and each.writer is self._writer for each in self._sessions)
+            self._sessions.add(session)
+            if self._writer is not None and not self._writer.has_ended and not is_nested:
+                return self._writer
+            writer = RecordingWriter.begin(
                 MemoryStore() if self.store is None else self.store,
                 self.json,
                 self.feedbacks,
@@ -257,35 +257,35 @@ class App:
                 policy=self.policy,
                 attempts=self.attempts,
             )
-            if not around:
-                self._kept = made
-            return made
+            if not is_nested:
+                self._writer = writer
+            return writer
 
-    def _found(self) -> list[Component]:
+    def _find_components(self) -> list[Component]:
         if _is_function(self.target):
             function: Any = self.target
             if self._methods:
                 raise SpecError(f"{function.__name__} is a function and has no methods to trace; leave methods out")
-            self._function = instrumented(function)
+            self._function = make_instrumented(function)
             return [Component("", self._function, (function.__name__,))]
-        found = components_of(self.target, self._methods)
+        found = find_components(self.target, self._methods)
         main = self.main_method
         if main is not None and not any(main in each.methods for each in found if not each.path):
-            found = components_of(self.target, [*(self._methods or ()), f".{main}"])
+            found = find_components(self.target, [*(self._methods or ()), f".{main}"])
         if not any(each.methods for each in found):
-            told = "".join(f"; {each.reason}" for each in found if each.reason)
+            reasons = "".join(f"; {each.reason}" for each in found if each.reason)
             raise SpecError(
-                f"{class_of(self.target).__qualname__} has no method that can be traced{told}; "
+                f"{class_of(self.target).__qualname__} has no method that can be traced{reasons}; "
                 "mark methods with @instrument, or name them: methods=['query']"
             )
         return found
 
     def _structure(self) -> Any:
-        return _Structure(self.components).of(self.target)
+        return _StructureLikeness(self.components).of(self.target)
 
 
 class _AppTask(Task[Any, Any]):
-    """A method of an app as a task, within which calls have the names that they have in the app."""
+    """A method of an app as a task; calls within it are named as in the app."""
 
     def __init__(self, app: App, function: Callable[..., Any]) -> None:
         self._app, self._inner = app, as_task(function)
@@ -317,42 +317,42 @@ class _AppTask(Task[Any, Any]):
     def _within(self, call: Callable[[], Any]) -> Any:
         if self.is_async:
             return self._within_async(call)
-        with named(self._app):
+        with use_names(self._app):
             return call()
 
     async def _within_async(self, call: Callable[[], Any]) -> Any:
-        with named(self._app):
+        with use_names(self._app):
             return await call()
 
 
 class LoggedApp(App):
-    """An app that is known by its logs alone; see `App.virtual`."""
+    """An app that is known from its logs only; see `App.logged`."""
 
     def __init__(self, structure: Mapping[str, Any], **options: Any) -> None:
-        self._told = Likeness(hide=True).of(structure)
+        self._logged_structure = Likeness(hide=True).of(structure)
         super().__init__(self, **options)
 
-    def _found(self) -> list[Component]:
+    def _find_components(self) -> list[Component]:
         return []
 
     def _structure(self) -> Any:
-        return self._told
+        return self._logged_structure
 
 
-class _Structure(Likeness):
-    """What an app is made of: its components with their classes, private attributes where they lead to components."""
+class _StructureLikeness(Likeness):
+    """The structure of an app: its components with their classes, and private attributes that lead to components."""
 
     def __init__(self, components: Iterable[Component]) -> None:
         super().__init__(hide=True, values=20_000, characters=1_000_000)
         self._components = {id(each.value) for each in components}
 
     def object(self, value: Any, depth: int) -> Any:
-        held = [(name, item) for name, item in attributes_of(value) if not name.startswith("_") or self._leads(item)]
-        members = self.members(held, len(held), depth)
+        shown = [(name, item) for name, item in attributes_of(value) if not name.startswith("_") or self._leads(item)]
+        members = self.members(shown, len(shown), depth)
         return {"__class__": key_of(class_of(value)), **members}
 
     def _leads(self, value: Any) -> bool:
-        """Whether it is a component, or a list or dictionary that has one."""
+        """Whether a value is a component, or a list or dictionary that contains one."""
         within = value if type(value) in (list, tuple) else value.values() if type(value) is dict else ()
         return id(value) in self._components or any(id(item) in self._components for item in islice(within, 100))
 
@@ -381,13 +381,13 @@ def _is_function(target: Any) -> bool:
     return inspect.isroutine(target) and not inspect.ismethod(target)
 
 
-def _paths(components: Sequence[Component]) -> dict[Any, str]:
-    """Paths by the id of a component, and by its class where it is the only one of that."""
+def _component_paths(components: Sequence[Component]) -> dict[Any, str]:
+    """Paths by the id of a component, and by its class where it is the only one of that class."""
     paths: dict[Any, str] = {}
     of_class: dict[str, list[str]] = {}
     for each in components:
         paths[id(each.value)] = each.path
-        function = getattr(each.value, MARK, None)  # of a function that is instrumented, the one it holds
+        function = getattr(each.value, MARK, None)  # set on an instrumented function
         if function is not None:
             paths[id(function.function)] = each.path
         of_class.setdefault(key_of(each.of), []).append(each.path)

@@ -25,7 +25,7 @@ from evaluand.apps import app as native
 from evaluand.apps import logs as native_logs
 from evaluand.apps import session as native_session
 from evaluand.apps.components import path_text
-from evaluand.apps.instrumentation.marking import instrumented
+from evaluand.apps.instrumentation.marking import make_instrumented
 from evaluand.apps.instrumentation.steps import CompletedCall
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
@@ -59,13 +59,13 @@ class instrument:  # noqa: N801 - a decorator
     """
 
     def __new__(cls, method: R) -> R:  # type: ignore[misc]
-        made: R = instrumented(method)
+        made: R = make_instrumented(method)
         return made
 
     @staticmethod
     def method(of_cls: type, name: str) -> None:
         """Marks a method of a class that is there already, for all who use it."""
-        setattr(of_cls, name, instrumented(inspect.getattr_static(of_cls, name)))
+        setattr(of_cls, name, make_instrumented(inspect.getattr_static(of_cls, name)))
 
     @staticmethod
     def methods(of_cls: type, names: Iterable[str]) -> None:
@@ -131,7 +131,7 @@ class Recording(native_session.RecordingSession):
         """What the app's feedbacks say of a record, with each of them."""
         if not self.app.feedbacks:
             return
-        record_id, source = self.record_id(number), self.kept.source(number)
+        record_id, source = self.record_id(number), self.writer.source(number)
         for name, (spec, rows) in self._evaluated().items():
             feedback: Any = self.app.feedbacks[name]
             result = _result(rows[number], spec, source)
@@ -140,13 +140,13 @@ class Recording(native_session.RecordingSession):
 
     def record_id(self, number: int) -> str:
         """What a record is called among all: one without a name of its own has the recording's id before its number."""
-        told = str(self.kept.record(number)["record_id"])
+        told = str(self.writer.record(number)["record_id"])
         return f"{self.id}/{number}" if told == str(number) else told
 
     def _evaluated(self) -> dict[str, tuple[Any, dict[int, dict[str, Any]]]]:
         """The identity of each feedback, and its rows by the numbers of the records, as many as there are."""
         if self._rows is None or self._rows[0] != len(self._numbers):
-            evaluation = self.kept.evaluate()
+            evaluation = self.writer.evaluate()
             specs = evaluation.manifest["spec"]["scorers"].items()
             tables = {name: (spec, evaluation.table(name).to_pylist()) for name, spec in specs}
             rows = {name: (spec, {row["_index_"]: row for row in table}) for name, (spec, table) in tables.items()}
@@ -172,7 +172,7 @@ class Records(Sequence[Record]):
         return self._made(numbers) if isinstance(numbers, int) else [self._made(number) for number in numbers]
 
     def _made(self, number: int) -> Record:
-        record = Record.of(self._recording.kept.record(number), lambda: self._recording.results(number))
+        record = Record.of(self._recording.writer.record(number), lambda: self._recording.results(number))
         record.record_id = self._recording.record_id(number)
         return record
 
@@ -412,7 +412,7 @@ class VirtualRecord(Record):
             **({} if self.cost in (None, Cost()) else {"usage": _usage(self.cost)}),
             **{name: value for name in ("record_id", "tags", "meta") if (value := getattr(self, name))},
         }
-        return native_logs.logged(told, "the virtual record")
+        return native_logs.read_interaction(told, "the virtual record")
 
     def layout_calls_as_app(self) -> Layout:
         return Layout(self._told())
