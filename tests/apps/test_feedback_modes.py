@@ -25,7 +25,7 @@ from evaluand.apps.leaderboards import leaderboard
 from evaluand.apps.recording import writer
 from evaluand.apps.recording.judge import QUEUE
 from evaluand.apps.recording.stored import KIND, MODES, find_recording_id, read_progress
-from evaluand.apps.recording.workers import _Crew, work
+from evaluand.apps.recording.workers import _WorkerPool, work
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, TransientError
@@ -609,7 +609,7 @@ def stopped(text: str) -> float:
 
 def test_workers_that_end_without_having_done_anything_are_not_started_for_ever(folder: DirectoryStore) -> None:
     recording = deferred(folder, 1, Feedback(stopped).on_output(), attempts=6)
-    crew = _Crew(folder, recording.id, recording.feedbacks, Policy(concurrency=1), 6, False, 1, Tally())
+    crew = _WorkerPool(folder, recording.id, recording.feedbacks, Policy(concurrency=1), 6, False, 1, Tally())
     crew.patience = 3
     with pytest.raises(EngineError, match=r"again and again.*exit status 5"):
         crew.perform()

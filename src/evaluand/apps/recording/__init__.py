@@ -17,8 +17,8 @@ Design:
   evaluation of the sealed run: there is one digest.
 - A recording is sealed like every run and evaluation. The evaluation takes over what the lanes hold and judges what is
   missing, so it does not matter how far the judging has come.
-- Judging must not disturb the app: an error of a feedback is a row, a feedback that hangs delays no call, and a record that
-  finds the queue full stays in the journal.
+- Judging must not disturb the app: an error of a feedback is a row, a feedback that hangs delays no call, and a
+  record that finds the queue full stays in the journal.
 - A slot belongs to one writer, which has claimed its block: threads, forks and other processes record at once, and the
   blocks that they do not use up leave gaps.
 
