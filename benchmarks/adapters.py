@@ -116,24 +116,24 @@ def _row(sort: str, i: int) -> Row:
 
 def _times(n: int) -> Iterator[tuple[str, list[float]]]:
     try:
-        from evaluand.data.adapters.base.adapter import create
+        from evaluand.data.adapters.base.adapter import create_adapter
     except ImportError:
         from dyff.schema.adapters import create_adapter, known_adapters
         from dyff.schema.v0.r1.adapters import EmbedIndex
 
         known_adapters()["EmbedIndex"] = EmbedIndex  # which it has, but does not make by its name
-        create, columns = create_adapter, False
+        columns = False
     else:
         columns = True
     for name, (kind, configuration, sort, _) in CASES.items():
-        adapter = create({"kind": kind, "configuration": configuration})
+        adapter = create_adapter({"kind": kind, "configuration": configuration})
         yield name, _timed(lambda rows, adapter=adapter: _use(adapter(rows)), _chunks(sort, n))
     for name, (kind, configuration, sort, _) in ARROW_CASES.items():
-        adapter = create({"kind": kind, "configuration": configuration})
+        adapter = create_adapter({"kind": kind, "configuration": configuration})
         if columns:
             batches = [_batch(rows) for rows in _chunks(sort, n, BATCH)]
-            yield name, _timed(adapter.columns, batches)
-            yield f"{name}{AT_ONCE}", _timed(adapter.columns, [_joined(batches)] * AGAIN)
+            yield name, _timed(adapter.adapt_batch, batches)
+            yield f"{name}{AT_ONCE}", _timed(adapter.adapt_batch, [_joined(batches)] * AGAIN)
         else:
             yield name, _timed(lambda rows, adapter=adapter: _use(adapter(rows)), _chunks(sort, n))
             yield f"{name}{BACK}", _timed(_there_and_back(adapter), map(_batch, _chunks(sort, n, BATCH)))

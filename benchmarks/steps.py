@@ -115,22 +115,22 @@ def graded(folder: str) -> dict[str, Any]:
 def traced(folder: str) -> dict[str, Any]:
     """From all scores back to examples and responses, and from the value of a group to its lowest twenty."""
     from evaluand import Aggregation, DirectoryStore, Evaluation
-    from evaluand.report.lineage import lineage, lineage_of_value
+    from evaluand.report.lineage import lineage_of_scores, lineage_of_value
 
     store = DirectoryStore(folder)
     evaluation = Evaluation(store, store.ids("evaluations")[0])
     aggregation = Aggregation(store, store.ids("aggregations")[0])
     before = cpu()
-    table = lineage(evaluation).table()
+    table = lineage_of_scores(evaluation).table()
     found = {"table": cpu() - before, "n": table.num_rows}
     before = cpu()
     assert lineage_of_value(aggregation, 1).lowest(20).table().num_rows == 20
     found["lowest"] = cpu() - before
     before = cpu()
-    assert lineage([evaluation, evaluation]).disagreements().table().num_rows == 0
+    assert lineage_of_scores([evaluation, evaluation]).disagreements().table().num_rows == 0
     found["disagreements"] = cpu() - before
     before = cpu()
-    assert len(lineage(evaluation).to_pandas()) == table.num_rows
+    assert len(lineage_of_scores(evaluation).to_pandas()) == table.num_rows
     return found | {"pandas": cpu() - before, "memory": peak_memory()}
 
 

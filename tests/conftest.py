@@ -7,8 +7,9 @@ import pytest
 from hypothesis import settings
 
 # How long one example takes depends on who else uses the machine; a deadline would fail tests at random.
-settings.register_profile("evaluand", deadline=None)
-settings.load_profile("evaluand")
+settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=200)
+settings.load_profile("quick")
 
 
 def pytest_configure(config: pytest.Config) -> None:

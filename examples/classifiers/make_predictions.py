@@ -1,12 +1,13 @@
-"""Trains three classifiers on scikit-learn's breast-cancer data and records their predictions on held-out patients.
+"""Train three classifiers on scikit-learn's breast-cancer data and record their predictions for held-out patients.
 
-Writes patients.csv (who was held out, and the truth) and predictions.csv (what each classifier said of them, and how
-sure it was) beside this file. Nothing is downloaded.
+Writes two files next to this one. patients.csv: the held-out patients with their true diagnosis. predictions.csv: each
+classifier's prediction and its confidence. Nothing is downloaded.
 """
 
 import csv
 from pathlib import Path
 
+import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -24,25 +25,23 @@ CLASSIFIERS = {
 
 
 def main() -> None:
-    data = load_breast_cancer(as_frame=True)
-    diagnosis = data.target.map(dict(enumerate(data.target_names)))
-    train, test, train_diagnosis, test_diagnosis = train_test_split(
-        data.data, diagnosis, test_size=0.4, random_state=0, stratify=diagnosis
-    )
-    said = {}
+    data = load_breast_cancer()
+    diagnosis = data.target_names[data.target]
+    train, test = train_test_split(np.arange(len(diagnosis)), test_size=0.4, random_state=0, stratify=diagnosis)
+    predictions = {}
     for name, classifier in CLASSIFIERS.items():
-        classifier.fit(train, train_diagnosis)
-        said[name] = classifier.predict(test)
-        said[f"{name}_confidence"] = classifier.predict_proba(test).max(axis=1).round(4)
-    large = test["mean radius"] > data.data["mean radius"].median()
-    patients = zip(
-        test.index, test["mean radius"], test_diagnosis, large.map({True: "large", False: "small"}), strict=True
-    )
-    write("patients.csv", ["patient", "mean_radius", "diagnosis", "tumour"], patients)
-    write("predictions.csv", ["patient", *said], zip(test.index, *said.values(), strict=True))
+        classifier.fit(data.data[train], diagnosis[train])
+        predictions[name] = classifier.predict(data.data[test])
+        confidence = classifier.predict_proba(data.data[test]).max(axis=1)
+        predictions[f"{name}_confidence"] = confidence.round(4)
+    radius = data.data[:, list(data.feature_names).index("mean radius")]
+    tumour = np.where(radius > np.median(radius), "large", "small")
+    patients = zip(test, radius[test], diagnosis[test], tumour[test], strict=True)
+    write_csv("patients.csv", ["patient", "mean_radius", "diagnosis", "tumour"], patients)
+    write_csv("predictions.csv", ["patient", *predictions], zip(test, *predictions.values(), strict=True))
 
 
-def write(name: str, header: list[str], rows) -> None:
+def write_csv(name: str, header: list[str], rows) -> None:
     with (HERE / name).open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(header)

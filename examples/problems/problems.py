@@ -25,10 +25,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evaluand import Dataset
+from evaluand.core.files.csv import write_table
 from evaluand.data.split import Folds
-from evaluand.interop.d3m.dataset import write_csv
+from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.folder import ProblemFolder
-from evaluand.interop.d3m.scores import Scores, score
 from evaluand.interop.d3m.solve import solve
 from evaluand.interop.d3m.write import write_folder
 from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
@@ -205,7 +205,7 @@ def stated(
 
 def filed(folder: ProblemFolder, rows: list[dict[str, Any]]) -> Scores:
     """Predictions written to their file, and scored from it."""
-    write_csv(pa.Table.from_pylist(rows), folder.predictions_path)
+    write_table(pa.Table.from_pylist(rows), folder.predictions_path)
     scores = score(folder)
     scores.write(folder.scores_path)
     return scores

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from evaluand.apps.instrumentation.marking import carry_context as carry_context
     from evaluand.apps.instrumentation.marking import instrument as instrument
     from evaluand.apps.logs import record_logs as record_logs
-    from evaluand.comparison import Comparison as Comparison
-    from evaluand.comparison import compare as compare
+    from evaluand.comparison.comparing import Comparison as Comparison
+    from evaluand.comparison.comparing import compare as compare
     from evaluand.core.errors import DataError as DataError
     from evaluand.core.errors import EngineError as EngineError
     from evaluand.core.errors import EvaluandError as EvaluandError
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from evaluand.evaluation.scorer import Score as Score
     from evaluand.evaluation.scorer import Scorer as Scorer
     from evaluand.evaluation.scorer import scorer as scorer
-    from evaluand.experiment import Experiment as Experiment
     from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation
     from evaluand.experiment.arrays import evaluate as evaluate
+    from evaluand.experiment.experiment import Experiment as Experiment
     from evaluand.metrics.accuracy import Accuracy as Accuracy
     from evaluand.metrics.adjusted_rand import AdjustedRand as AdjustedRand
     from evaluand.metrics.at_k import HitsAtK as HitsAtK
@@ -154,7 +154,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "apps.app": ("App",),
         "apps.logs": ("record_logs",),
         "experiment.arrays": ("ArrayEvaluation", "evaluate"),
-        "comparison": ("Comparison", "compare"),
+        "comparison.comparing": ("Comparison", "compare"),
         "data.dataset": ("Dataset", "Example"),
         "engine.engine": ("LocalEngine", "Policy"),
         "core.errors": (
@@ -171,7 +171,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "TransientError",
         ),
         "evaluation.evaluator": ("Evaluation", "Evaluator"),
-        "experiment": ("Experiment",),
+        "experiment.experiment": ("Experiment",),
         "evaluation.feedback.feedback": ("Feedback",),
         "apps.instrumentation.marking": ("carry_context", "instrument"),
         "metrics.accuracy": ("Accuracy",),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluand.comparison import GateResult, check_gates
-from evaluand.comparison.comparing import labels_of
+from evaluand.comparison.comparing import short_labels
+from evaluand.comparison.gates import GateResult, check_gates
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
@@ -49,7 +49,7 @@ def assert_gate(
           FAILED  bot: 0.5; 2 rows: 2 scored
     """
     evaluations = _evaluations(result)
-    labels = labels_of([e.name for e in evaluations], [e.id for e in evaluations])
+    labels = short_labels([e.name for e in evaluations], [e.id for e in evaluations])
     baselines = {} if baseline is None else dict(zip(["baseline"], _evaluations(baseline), strict=True))
     checked = check_gates(
         [gate], dict(zip(labels, evaluations, strict=True)), baselines, scorer=scorer, missing=missing

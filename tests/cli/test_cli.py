@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -219,6 +220,22 @@ def test_one_task_is_run_alone_on_demand(place: Place) -> None:
     assert [e["name"] for e in place.json("list", "runs")] == ["doubling/other"]
 
 
+def test_tasks_are_compared_as_a_step_and_the_report_reads_the_stored_comparison(place: Place) -> None:
+    path, page = place.experiment(), place.folder / "page.html"
+    path.write_text(path.read_text().replace("scorers:", "  other: {function: app.py:picky}\nscorers:"))
+    place.done("run", str(path))
+    comparison = place.id("comparisons")
+    place.done("report", "doubling", "-o", str(page))
+    assert "Differences b − a on the same examples" in page.read_text()
+    shutil.rmtree(place.folder / "store" / "comparisons" / comparison)
+    place.done("report", "doubling", "-o", str(page))
+    assert f"have not been compared yet: run `evaluand compare {place.id('aggregations')[:12]}" in page.read_text()
+    assert place.store().ids("comparisons") == []
+    place.done("compare", "doubling")
+    place.done("report", "doubling", "-o", str(page))
+    assert "Differences b − a on the same examples" in page.read_text()
+
+
 def test_a_task_that_is_not_there_is_refused_with_the_nearest(place: Place) -> None:
     result = place.call("run", str(place.experiment()), "--task", "mien")
     assert result.exit_code == 1
@@ -389,7 +406,7 @@ def test_a_run_that_stops_at_the_first_failure_says_how_to_go_on(place: Place) -
     assert error.startswith("error: _index_ 1, replication 0: ValueError: not allowed")
     assert hint == f"stopped: 2 of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}"
     shown = place.done("show", id)
-    assert "open: not everything is done yet" in shown
+    assert "open: not finished yet" in shown
     assert "2 of 6 calls" in shown
     assert f"evaluand resume {id[:12]}" in shown
     assert "4 done now, 2 kept; 1 failed" in place.done("resume", id)

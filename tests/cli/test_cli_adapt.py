@@ -183,7 +183,7 @@ def test_a_pipeline_is_written_in_yaml_too(folder: Folder) -> None:
         (
             "p.json",
             [{"kind": "TransformJSON", "configuration": {"a": "$5"}}],
-            "p.json: TransformJSON: a: '$5' is no path",
+            "p.json: TransformJSON: a: '$5' is not a path",
         ),
         (
             "p.json",

@@ -149,7 +149,7 @@ def test_verify_goes_on_behind_what_cannot_be_read(folder: Path) -> None:
     told = json.loads(result.stdout)
     broken = {artifact["id"] for artifact in told["artifacts"] if artifact["kind"] == "runs" and artifact["faults"]}
     assert broken == {first.name, second.name}
-    assert len(told["artifacts"]) == 6
+    assert len(told["artifacts"]) == 7
 
 
 def test_a_damaged_name_is_told_and_hides_no_other(folder: Path) -> None:

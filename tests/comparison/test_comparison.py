@@ -19,11 +19,11 @@ from statsmodels.stats.multitest import multipletests
 
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
 from evaluand.comparison import check_gates, find_evaluations
-from evaluand.comparison.difference import bound, difference
-from evaluand.comparison.pairing import PairedRows, matched, paired
-from evaluand.comparison.ranking import letters
+from evaluand.comparison.difference import difference, one_sided_bounds
+from evaluand.comparison.pairing import PairedRows, number_rows, pair_rows
+from evaluand.comparison.ranking import assign_letters
 from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
-from evaluand.comparison.verdict import measured
+from evaluand.comparison.verdict import format_difference
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.base.metric import Metric
@@ -235,7 +235,7 @@ def test_a_bound_of_few_rows_that_differ_errs_at_most_in_five_of_a_hundred_cases
             b = np.repeat([1.0 - step, 1.0, 1.0], [lost, won, n - won - lost])
             a = np.repeat([1.0, 1.0 - step, 1.0], [lost, won, n - won - lost])
             rows = rows_of(*(np.repeat(side, replications) for side in (a, b)), np.repeat(np.arange(n), replications))
-            erring -= chance * (bound(rows, 0, 1, metric, 0.95)[0] <= (up - down) * step)
+            erring -= chance * (one_sided_bounds(rows, 0, 1, metric, 0.95)[0] <= (up - down) * step)
     assert erring <= 0.05
 
 
@@ -262,7 +262,7 @@ def test_the_least_mean_is_the_quantile_of_means_weighed_by_chance() -> None:
 def test_a_bound_of_many_rows_that_differ_is_near_student_s() -> None:
     draw = np.random.default_rng(6)
     a, b = draw.integers(0, 5, (2, 5000)) / 4
-    low, high = bound(rows_of(a, b), 0, 1, Mean(range=(0, 1)), 0.95)
+    low, high = one_sided_bounds(rows_of(a, b), 0, 1, Mean(range=(0, 1)), 0.95)
     least, most = scipy.stats.ttest_rel(b, a).confidence_interval(0.9)
     assert least - 0.0005 < low <= least
     assert most <= high < most + 0.0005
@@ -425,7 +425,7 @@ def test_equal_examples_meet_in_their_order() -> None:
 def test_rows_of_any_numbers_match_where_they_are_equal(table: list[list[int]]) -> None:
     for size in (1, 2, 3):
         rows = np.array(table)[:, :size]
-        first, second = matched([rows[:7], rows[7:]])
+        first, second = number_rows([rows[:7], rows[7:]])
         texts = [tuple(row) for row in rows.tolist()]
         places = {row: place for place, row in enumerate(sorted(set(texts)))}
         assert [*first.tolist(), *second.tolist()] == [places[row] for row in texts]
@@ -556,7 +556,7 @@ def test_rows_without_a_score_may_count_as_wrong() -> None:
 
 
 def test_rows_without_a_score_may_be_refused() -> None:
-    with pytest.raises(DataError, match=r"_index_ 1: 1 examples of .* have no score"):
+    with pytest.raises(DataError, match=r"_index_ 1: 1 example of .* without a score"):
         two([1, "fail"], [1, 1], missing="refuse")
 
 
@@ -602,7 +602,7 @@ def test_several_runs_are_ranked_and_alike_ones_share_a_letter() -> None:
 def test_two_share_a_letter_exactly_where_they_cannot_be_told_apart(n: int, data: st.DataObject) -> None:
     every = [frozenset(pair) for pair in itertools.combinations(range(n), 2)]
     apart = data.draw(st.lists(st.sampled_from(every), unique=True))
-    found = letters(range(n), apart)
+    found = assign_letters(range(n), apart)
     for pair in every:
         a, b = pair
         assert bool(set(found[a]) & set(found[b])) == (pair not in apart)
@@ -636,7 +636,7 @@ def test_what_is_compared_in_place_of_metrics_that_cannot_be_is_told() -> None:
     sides = [evaluated(store, name, scores(given)) for name, given in (("a", [1, 0.5]), ("b", [0, 0.5]))]
     [scorer] = sides[0].scorers
     with pytest.warns(
-        EvaluandWarning, match="quantile as declared cannot be compared row by row; a plain mean of the values is"
+        EvaluandWarning, match="quantile as declared cannot be compared row by row; the plain mean of the values is"
     ):
         made = compare(*sides, declared=[Measure(scorer, Quantile(q=0.5))])
     assert made.pairs[0]["signature"].startswith("mean ")
@@ -661,7 +661,7 @@ def test_a_declared_metric_that_cannot_be_compared_is_told_and_what_only_fairnes
 
 def test_thousands_are_written_as_such() -> None:
     pair = {"share": False}
-    assert [measured(value, pair) for value in (-1153.4, -467.2, 0.0123)] == ["-1,153", "-467", "0.0123"]
+    assert [format_difference(value, pair) for value in (-1153.4, -467.2, 0.0123)] == ["-1,153", "-467", "0.0123"]
 
 
 def test_values_of_one_metric_have_the_same_decimals() -> None:
@@ -727,10 +727,13 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
     store = MemoryStore()
     a, b = evaluated(store, "a", scores([1, 0])), evaluated(store, "b", scores([1, 1]))
     with pytest.raises(
-        SpecError, match=r"compare by accuracy, brier, hits_at_k, k_of_n, .* or top_k: mean is that of the scorer's"
+        SpecError, match=r"compare by accuracy, brier, hits_at_k, k_of_n, .* or top_k .mean averages the scorer's"
     ):
         compare(a, b, metrics=Count())
-    with pytest.raises(SpecError, match="accuracy with reduce='all' takes each response for a row, and no response of"):
+    with pytest.raises(
+        SpecError,
+        match="accuracy with reduce='all' counts each response as a row, and responses of different runs cannot be",
+    ):
         compare(a, b, metrics=Accuracy(reduce="all"))
     with pytest.raises(SpecError, match="needs two evaluations"):
         compare(a)
@@ -741,7 +744,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
     with pytest.raises(SpecError, match=r"^pass_at_k: give k; from Python as PassAtK\(k=…\)$"):
         compare(a, b, metrics="pass_at_k")
     with pytest.raises(SpecError, match="is no attribute"):
-        paired([a, b], "score", Accuracy(), {"topic": "x"})
+        pair_rows([a, b], "score", Accuracy(), {"topic": "x"})
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"labels": ["x"]}, r"labels must be a list of texts, one for each of the 2 evaluations, not \['x'\]"),
         ({"labels": "ab"}, "labels must be a list of texts"),
@@ -800,7 +803,7 @@ def test_simulated_gates_err_at_most_in_five_of_a_hundred_cases() -> None:
             a, b = (u < 0.7), np.where(draw.random(200) < 0.5, u, draw.random(200)) < 0.7 - margin
             noise = draw.random((2, 200)) if mean else np.zeros((2, 200))
             rows = rows_of(a + noise[0], b + noise[1])
-            erring += bound(rows, 0, 1, Mean() if mean else Accuracy(), 0.95)[0] > -margin
+            erring += one_sided_bounds(rows, 0, 1, Mean() if mean else Accuracy(), 0.95)[0] > -margin
         assert erring / 2000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
 
 
@@ -824,5 +827,5 @@ def test_simulated_bounds_of_graded_and_clustered_rows_err_at_most_in_five_of_a_
         return rows_of((apart < 0)[example].astype(float), (apart > 0)[example].astype(float), example)
 
     for rows, truth in ((gains, 0.01 * (1 - 3 / n) - 0.5 * 3 / n), (steps, -0.015), (clusters, -1 / n)):
-        erring = np.mean([bound(rows(), 0, 1, metric, 0.95)[0] > truth for _ in range(1000)])
+        erring = np.mean([one_sided_bounds(rows(), 0, 1, metric, 0.95)[0] > truth for _ in range(1000)])
         assert erring <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000), rows.__name__

@@ -17,7 +17,7 @@ import pytest
 from pydantic import BaseModel
 
 from evaluand.core.identity import decode, encode
-from evaluand.core.json_like import Likeness, attributes_of, jsonlike, text_of
+from evaluand.core.json_like import JsonLikeConverter, attributes_of, text_of, to_json_like
 
 
 class Colour(Enum):
@@ -96,16 +96,16 @@ def test_dictionaries_and_texts_are_data_and_told_as_they_are() -> None:
     ],
 )
 def test_values_are_told_as_data(value: Any, told: Any) -> None:
-    assert jsonlike(value) == told
-    assert decode(encode(jsonlike(value))) == jsonlike(value)
+    assert to_json_like(value) == told
+    assert decode(encode(to_json_like(value))) == to_json_like(value)
 
 
 def test_keys_are_hidden_where_it_is_asked_for() -> None:
     value = {"access_token": "x", "Authorization": "y", "key": 0, "monkeys": 1, "is_token": True, "pwd": None}
-    assert jsonlike(value) == value
+    assert to_json_like(value) == value
     hidden = {"access_token": "***", "Authorization": "***", "key": "***", "monkeys": 1, "is_token": True, "pwd": None}
-    assert jsonlike(value, hide=True) == hidden
-    assert jsonlike(["a;Password=word;", "https://me:word@host"], hide=True) == [
+    assert to_json_like(value, hide=True) == hidden
+    assert to_json_like(["a;Password=word;", "https://me:word@host"], hide=True) == [
         "a;Password=***;",
         "https://me:***@host",
     ]
@@ -121,10 +121,10 @@ def test_what_is_deep_within_itself_or_large_is_cut_and_says_so() -> None:
         deep = [deep]
     looped: list[Any] = []
     looped.append(looped)
-    assert "cut short" in str(jsonlike(deep))
-    assert jsonlike(looped) == [{"$unstorable": "list within itself"}]
-    few = Likeness(hide=False, values=10, characters=20)
-    assert few.of({"a": "x" * 15, "b": "y" * 15, "c": list(range(50))}) == {
+    assert "cut short" in str(to_json_like(deep))
+    assert to_json_like(looped) == [{"$unstorable": "list within itself"}]
+    few = JsonLikeConverter(hide=False, values=10, characters=20)
+    assert few.convert({"a": "x" * 15, "b": "y" * 15, "c": list(range(50))}) == {
         "a": "x" * 15,
         "b": {"$unstorable": "text of 15 characters"},
         "c": {"$unstorable": "list of 50 values"},
@@ -138,4 +138,4 @@ def test_data_are_told_exactly() -> None:
 
 def test_shared_values_are_told_each_time() -> None:
     shared = {"a": 1}
-    assert jsonlike([shared, shared, object]) == [shared, shared, {"$unstorable": "object"}]
+    assert to_json_like([shared, shared, object]) == [shared, shared, {"$unstorable": "object"}]

@@ -33,8 +33,8 @@ PLAIN = """
 def test_credentials_are_known_by_the_words_of_their_names() -> None:
     sure, likely, plain = SURE.split(), LIKELY.split(), PLAIN.split()
     assert [name for name in sure + likely if not is_secret(name)] == []
-    assert [name for name in sure if not is_secret(name, surely=True)] == []
-    assert [name for name in plain + likely if is_secret(name, surely=True)] == []
+    assert [name for name in sure if not is_secret(name, strict=True)] == []
+    assert [name for name in plain + likely if is_secret(name, strict=True)] == []
     assert [name for name in plain if is_secret(name)] == []
 
 

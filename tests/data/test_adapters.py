@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
-from evaluand.data.adapters.base.adapter import Adapter, Counts, Pipeline, Row, create
-from evaluand.data.adapters.base.columns import rows_of
+from evaluand.data.adapters.base.adapted import Counts
+from evaluand.data.adapters.base.adapter import Adapter, create_adapter
+from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
-from evaluand.data.adapters.base.template import LikeAPath
+from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.template import LooksLikePath
 from evaluand.store import tables as rows
 
 RENAME = {"kind": "Rename", "configuration": {"x": "y"}}
@@ -31,12 +34,12 @@ def spec(kind: str, configuration: Any = None) -> dict[str, Any]:
 
 
 def made(kind: str, configuration: Any, *given: Any) -> list[Row]:
-    return list(create(spec(kind, configuration))(given))
+    return list(create_adapter(spec(kind, configuration))(given))
 
 
 def refused(kind: str, configuration: Any, *given: Any) -> str:
     """What is said of rows that an adapter cannot transform."""
-    adapter = create(spec(kind, configuration))
+    adapter = create_adapter(spec(kind, configuration))
     with pytest.raises(AdapterError) as raised:
         list(adapter(given))
     assert "\n" not in str(raised.value)
@@ -62,7 +65,7 @@ def test_an_adapter_stays_what_it_was_made_of() -> None:
     adapter.configuration["n"] = given["n"] = 9
     adapter.spec["configuration"]["n"] = 9
     assert pipeline.spec == [spec("TransformJSON", {"n": 2, "prompt": "$.text"})]
-    assert pipeline.adapt(row) == pipeline.columns(batch).to_pylist() == [{"n": 2, "prompt": "a"}]  # type: ignore[union-attr]
+    assert pipeline.adapt(row) == pipeline.adapt_batch(batch).to_pylist() == [{"n": 2, "prompt": "a"}]  # type: ignore[union-attr]
     with pytest.raises(AttributeError):
         adapter.configuration = {"n": 9}  # type: ignore[misc]
 
@@ -84,12 +87,12 @@ def test_a_renamed_field_keeps_its_place() -> None:
 
 def test_no_field_is_overwritten_by_a_renamed_one() -> None:
     assert refused("Rename", {"a": "b"}, {"a": 1, "b": 2}).endswith(
-        "'a' cannot be called 'b': there is a field of that name; rename or drop that too"
+        "'a' cannot be renamed to 'b': the row has a field of that name; rename or drop that too"
     )
 
 
 def test_two_fields_cannot_get_one_name() -> None:
-    assert wrong(spec("Rename", {"a": "c", "b": "c"})) == "Rename: several fields are to be called 'c'"
+    assert wrong(spec("Rename", {"a": "c", "b": "c"})) == "Rename: several fields would be called 'c'"
 
 
 def test_dropping_what_is_not_there_is_no_fault() -> None:
@@ -167,9 +170,9 @@ def test_an_index_must_have_a_value_for_each_element(path: str) -> None:
 
 def test_an_index_takes_the_name_of_no_field() -> None:
     told = refused("ExplodeCollections", {"collections": ["a"], "index": {"b": None}}, {"a": [1], "b": 1})
-    assert told.endswith("the index 'b' has the name of a field that is there; give it another")
+    assert told.endswith("the index 'b' has the name of an existing field; rename it")
     told = refused("EmbedIndex", {"collections": ["a"], "index": {"b": None}}, {"a": [{}, {"b": 1}]})
-    assert told.endswith("the index 'b' has the name of a field of an element of a; give it another")
+    assert told.endswith("the index 'b' has the name of a field of an element of a; rename it")
 
 
 def test_several_collections_are_numbered_alike() -> None:
@@ -249,7 +252,7 @@ def test_a_fault_within_a_list_is_told_with_all_places() -> None:
 
 @pytest.mark.parametrize("nested", [UPLOAD, [UPLOAD], spec("Pipeline", [spec("Pipeline", [UPLOAD])])])
 def test_an_upload_is_the_last_thing_done_and_to_no_element(nested: Any) -> None:
-    assert wrong(spec("Map", {"collections": ["r"], "adapter": nested})).startswith("Map: FileUpload makes requests")
+    assert wrong(spec("Map", {"collections": ["r"], "adapter": nested})).startswith("Map: FileUpload prepares requests")
     outer = nested if isinstance(nested, dict) else spec("Pipeline", nested)
     assert wrong([outer, RENAME]).endswith("(step 1 of 2) must be the last adapter of a pipeline; move it to the end")
     assert Pipeline.of([RENAME, outer]).last
@@ -345,7 +348,10 @@ def test_reduce_does_not_copy_what_it_has_added_up_for_each_list() -> None:
     [
         ([{"$scalar": "$.n"}, {"$func": "search", "pattern": "a"}], "made: search of a number: it works on text"),
         ([{"$scalar": "$.z"}, {"$func": "split", "pattern": "a"}], "made: split of null: it works on text"),
-        ([{"$list": "$.e[*]"}, {"$func": "reduce"}], "made: reduce of an empty list: it works on a list of numbers, "),
+        (
+            [{"$list": "$.e[*]"}, {"$func": "reduce"}],
+            "made: reduce of an empty list: it works on a list of at least one number, ",
+        ),
         ([{"$list": "$.m[*]"}, {"$func": "reduce"}], "made: reduce of a list of a number and a text: it works "),
         (
             [{"$list": "$.m[*]"}, {"$func": "join"}],
@@ -375,19 +381,19 @@ def test_a_fault_at_the_root_is_told_without_a_place() -> None:
     ("template", "message"),
     [
         (None, "TransformJSON: the configuration is missing; give the structure of the new rows"),
-        ({"a": "$5"}, "TransformJSON: a: '$5' is no path; write $.name for a path, or $$5 for the text itself"),
-        ({"a": {"b": ["$["]}}, "TransformJSON: a.b[0]: '$[' is no path at '['"),
+        ({"a": "$5"}, "TransformJSON: a: '$5' is not a path; write $.name for a path, or $$5 for the text itself"),
+        ({"a": {"b": ["$["]}}, "TransformJSON: a.b[0]: '$[' is not a path at '['"),
         (
             {"$compte": 1},
             "TransformJSON: the key '$compte' begins with $, which is reserved (did you mean '$compute'?)",
         ),
         (
             {"$compute": {"$literal": 1}, "a": 2},
-            "TransformJSON: $compute must be the only key of its object; 'a' stands",
+            "TransformJSON: $compute must be the only key of its object; remove 'a'",
         ),
         ({"a": {"$compute": []}}, "TransformJSON: a: $compute is []; give a step, or a list of steps"),
         ({"a": {"$compute": "x"}}, "TransformJSON: a: $compute is 'x'; give a step"),
-        ({"a": {"$compute": [5]}}, "TransformJSON: a: 5 is no step of $compute"),
+        ({"a": {"$compute": [5]}}, "TransformJSON: a: 5 is not a step of $compute"),
         (
             {"a": {"$compute": {"$scaler": "$.x"}}},
             "TransformJSON: a: a step of $compute has '$scaler' (did you mean '$sc",
@@ -400,7 +406,7 @@ def test_a_fault_at_the_root_is_told_without_a_place() -> None:
             {"a": {"$compute": {"$scalar": "$$x"}}},
             "TransformJSON: a: $scalar is '$$x'; give a path that begins with $, or",
         ),
-        ({"a": {"$compute": {"$list": [1]}}}, "TransformJSON: a[0]: 1 is no step of $compute"),
+        ({"a": {"$compute": {"$list": [1]}}}, "TransformJSON: a[0]: 1 is not a step of $compute"),
         ({"a": {"$compute": {"$list": [{"$func": "list"}]}}}, "TransformJSON: a[0]: an element of $list is a $literal"),
         (
             {"a": {"$compute": {"$func": "serach"}}},
@@ -431,15 +437,15 @@ def test_a_fault_at_the_root_is_told_without_a_place() -> None:
         ),
         (
             {"a": {"$compute": {"$func": "split", "pattern": "a", "flags": 128}}},
-            "TransformJSON: a: split: flags is 128; add up",
+            "TransformJSON: a: split: flags is 128; give a sum of",
         ),
         (
             {"a": {"$compute": {"$func": "split", "pattern": "a", "maxsplit": 10**30}}},
             "TransformJSON: a: split: pattern 'a' with maxsplit 1000000000000000000000000000000 is wrong: Python int",
         ),
         ({"a": float("nan")}, "TransformJSON: a: JSON has no number nan"),
-        ({"a": [b"x"]}, "TransformJSON: a[0]: a bytes is no JSON data"),
-        ({"a": {1: 2}}, "TransformJSON: a: the key 1 is no text"),
+        ({"a": [b"x"]}, "TransformJSON: a[0]: a bytes is not JSON data"),
+        ({"a": {1: 2}}, "TransformJSON: a: the key 1 is not text"),
     ],
 )
 def test_a_wrong_template_is_told_in_one_line_with_its_place(template: Any, message: str) -> None:
@@ -451,12 +457,12 @@ def test_a_wrong_template_is_told_in_one_line_with_its_place(template: Any, mess
 @pytest.mark.parametrize("step", [{"$func": "split"}, {"$func": "list", "n": 1}])
 def test_wrong_arguments_are_a_type_error_too(step: Any) -> None:
     with pytest.raises(TypeError):
-        create(spec("TransformJSON", {"$compute": step}))
+        create_adapter(spec("TransformJSON", {"$compute": step}))
 
 
 def test_an_unknown_function_is_a_key_error_too() -> None:
     with pytest.raises(KeyError, match="no function is called"):
-        create(spec("TransformJSON", {"$compute": {"$func": "eval"}}))
+        create_adapter(spec("TransformJSON", {"$compute": {"$func": "eval"}}))
 
 
 def test_literals_are_no_shared_objects() -> None:
@@ -465,7 +471,7 @@ def test_literals_are_no_shared_objects() -> None:
         "b": {"$compute": {"$scalar": "$.nope", "default": [2]}},
         "c": [{}],
     }
-    adapter = create(spec("TransformJSON", template))
+    adapter = create_adapter(spec("TransformJSON", template))
     first, second = adapter([{}, {}])
     for value in (first["a"], first["b"], first["c"]):
         value.append("changed")
@@ -525,11 +531,11 @@ def test_contents_are_read_as_they_are_encoded(encoding: str, value: Any, conten
 @pytest.mark.parametrize(
     ("encoding", "value", "message"),
     [
-        ("base64", "!!!!", "field: is no base64 text: "),
-        ("base64", "aGk", "field: is no base64 text: "),
-        ("base64", "ä", "field: is no base64 text: "),
+        ("base64", "!!!!", "field: is not base64 text: "),
+        ("base64", "aGk", "field: is not base64 text: "),
+        ("base64", "ä", "field: is not base64 text: "),
         ("base64", 5, "field: is a number, not base64 text or bytes"),
-        ("binary", "hi", "field: is a text, not bytes; encoding: base64 takes both"),
+        ("binary", "hi", "field: is a text, not bytes; encoding base64 accepts both"),
         ("binary", None, "field: is null, not bytes"),
         ("utf-8", b"hi", "field: is a bytes, not text"),
         ("json", b"hi", "field: cannot be written as JSON: "),
@@ -544,11 +550,11 @@ def test_contents_that_cannot_be_read_are_refused(encoding: str, value: Any, mes
 @pytest.mark.parametrize(
     ("configuration", "row", "message"),
     [
-        ({"filename": "$.n"}, {"n": 5}, "filename: is a number, not a text"),
-        ({"contentType": "$.z"}, {"z": None}, "contentType: is null, not a text"),
+        ({"filename": "$.n"}, {"n": 5}, "filename: is a number, not text"),
+        ({"contentType": "$.z"}, {"z": None}, "contentType: is null, not text"),
         ({"contentType": "$.nope"}, {}, "contentType: $.nope: $ has no 'nope'"),
-        ({"formFields": {"a": "$.o"}}, {"o": {}}, "formFields: a: is an object; a part of a form is a text"),
-        ({"formFields": {"a": "$.z"}}, {"z": None}, "formFields: a: is null; a part of a form is a text"),
+        ({"formFields": {"a": "$.o"}}, {"o": {}}, "formFields: a: is an object; give text"),
+        ({"formFields": {"a": "$.z"}}, {"z": None}, "formFields: a: is null; give text"),
         ({"field": "$.nope"}, {}, "field: $.nope: $ has no 'nope'"),
     ],
 )
@@ -576,16 +582,16 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
         ([RENAME, spec("Nope")], "step 2: no adapter is called 'Nope'"),
         ({"adapters": [RENAME], "onerror": "skip"}, "a pipeline: no key is called 'onerror' (did you mean 'onError'?)"),
         ({"adapters": [RENAME], "onError": "ignore"}, "onError is 'ignore'; give one of abort, skip, default"),
-        ({"adapters": [RENAME], "onError": "default"}, "default: give the row that takes a failed one's place"),
-        ({"adapters": [RENAME], "default": {}}, "default: give the row that takes a failed one's place"),
+        ({"adapters": [RENAME], "onError": "default"}, "default: give the row that replaces a failed one"),
+        ({"adapters": [RENAME], "default": {}}, "default: give the row that replaces a failed one"),
         ({"adapters": [RENAME], "onError": "default", "default": 5}, "default is a number; give an object"),
         (spec("Rename"), "Rename: the configuration is missing; give an object: old name: new name"),
         (spec("Rename", ["x"]), "Rename: the configuration is ['x']; give an object: old name: new name"),
         (spec("Rename", {"a": 5}), "Rename: the configuration is {'a': 5}; give an object: old name: new name"),
         (spec("Drop"), "Drop: the configuration is missing; give an object with fields"),
         (spec("Drop", ["a"]), "Drop: the configuration is a list; give an object with fields"),
-        (spec("Drop", {"fields": "ab"}), "Drop: fields is 'ab'; give a list of names of fields"),
-        (spec("Select", {"fields": [1]}), "Select: fields has 1 in it; give a list of names of fields"),
+        (spec("Drop", {"fields": "ab"}), "Drop: fields is 'ab'; give a list of field names"),
+        (spec("Select", {"fields": [1]}), "Select: fields contains 1; give a list of field names"),
         (
             spec("Select", {"field": ["a"]}),
             "Select: no key is called 'field' (did you mean 'fields'?); known: fields; ",
@@ -597,24 +603,24 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
         ),
         (
             spec("ExplodeCollections", {"collections": ["a"], "index": ["i"]}),
-            "ExplodeCollections: index is ['i']; give an object: name of a field: path, or null to count",
+            "ExplodeCollections: index is ['i']; give an object: field name: path, or null to count",
         ),
         (
             spec("ExplodeCollections", {"collections": ["a"], "index": {"i": "$["}}),
-            "ExplodeCollections: index: i: '$[' is no path",
+            "ExplodeCollections: index: i: '$[' is not a path",
         ),
         (
             spec("ExplodeCollections", {"collections": ["score", "a", "score"]}),
-            "ExplodeCollections: collections has 'score' more than once",
+            "ExplodeCollections: collections contains 'score' more than once",
         ),
         (spec("FlattenHierarchy", []), "FlattenHierarchy: the configuration is a list; give an object"),
-        (spec("FlattenHierarchy", {"depth": -1}), "FlattenHierarchy: depth is -1; give a whole number of at least 0"),
-        (spec("FlattenHierarchy", {"depth": True}), "FlattenHierarchy: depth is True; give a whole number"),
+        (spec("FlattenHierarchy", {"depth": -1}), "FlattenHierarchy: depth is -1; give an integer of at least 0"),
+        (spec("FlattenHierarchy", {"depth": True}), "FlattenHierarchy: depth is True; give an integer"),
         (spec("FlattenHierarchy", {"addPrefix": "no"}), "FlattenHierarchy: addPrefix is 'no'; give true or false"),
         (spec("Map", {"collections": ["r"], "adapter": None}), "Map: a pipeline is empty; give a list of adapters"),
         (spec("Map", {"collections": ["r"], "adapter": spec("Drop")}), "Map: Drop: the configuration is missing"),
         (spec("FileUpload", {}), "FileUpload: field is missing"),
-        (spec("FileUpload", {"field": 5}), "FileUpload: field: 5 is no path; write it like $.a.b[0]"),
+        (spec("FileUpload", {"field": 5}), "FileUpload: field: 5 is not a path; write it like $.a.b[0]"),
         (spec("FileUpload", {"field": "$", "encoding": "hex"}), "FileUpload: no encoding is called 'hex'; use one of"),
         (spec("FileUpload", {"field": "$", "nme": "x"}), "FileUpload: no key is called 'nme' (did you mean 'name'?)"),
         (spec("FileUpload", {"field": "$", "formFields": [1]}), "FileUpload: formFields is [1]; give an object"),
@@ -640,7 +646,7 @@ def test_all_wrong_adapters_of_a_pipeline_are_told() -> None:
 )
 def test_a_configuration_that_is_missing_is_a_type_error_too(kind: str) -> None:
     with pytest.raises(WrongArguments, match="is missing"):
-        create({"kind": kind})
+        create_adapter({"kind": kind})
 
 
 PIPELINES: list[Any] = [
@@ -669,12 +675,17 @@ def test_a_spec_is_read_twice_and_written_as_it_was(given: Any) -> None:
 
 
 def test_a_single_spec_and_an_adapter_make_pipelines_too() -> None:
-    assert Pipeline.of(RENAME).spec == Pipeline.of(create(RENAME)).spec == Pipeline([create(RENAME)]).spec == [RENAME]
+    assert (
+        Pipeline.of(RENAME).spec
+        == Pipeline.of(create_adapter(RENAME)).spec
+        == Pipeline([create_adapter(RENAME)]).spec
+        == [RENAME]
+    )
 
 
 def test_a_change_of_what_was_given_changes_no_adapter() -> None:
     given = {"fields": ["a"]}
-    adapter = create(spec("Select", given))
+    adapter = create_adapter(spec("Select", given))
     given["fields"].append("b")
     adapter.spec["configuration"]["fields"].append("c")
     assert list(adapter([{"a": 1, "b": 2}])) == [{"a": 1}]
@@ -732,7 +743,7 @@ SOME_WRONG = [
 SOME_RIGHT = [{"_index_": 0, "a": 1}, {"_index_": 0, "a": 2}]
 NULL = "ExplodeCollections (step 1 of 2): r is null, not a list"
 NUMBER = "ExplodeCollections (step 1 of 2): r is a number, not a list"
-TWICE = "FlattenHierarchy (step 2 of 2): two fields would be called '_index_'; use addPrefix, or rename one before"
+TWICE = "FlattenHierarchy (step 2 of 2): two fields would be called '_index_'; use addPrefix, or rename one first"
 
 
 def test_the_first_failed_row_ends_the_stream() -> None:
@@ -828,7 +839,7 @@ def test_a_template_as_deep_as_allowed_works() -> None:
 
 
 def test_a_huge_list_is_exploded_into_as_many_rows() -> None:
-    explode = create(spec("ExplodeCollections", {"collections": ["a"], "index": {"i": None}}))
+    explode = create_adapter(spec("ExplodeCollections", {"collections": ["a"], "index": {"i": None}}))
     assert sum(row["a"] == row["i"] for row in explode([{"a": [*range(100_000)]}])) == 100_000
 
 
@@ -930,7 +941,7 @@ SPECS = st.one_of(
 @given(batches(), st.lists(SPECS, min_size=1, max_size=2))
 def test_a_batch_gives_what_its_rows_give(batch: pa.RecordBatch, specs: list[Any]) -> None:
     pipeline = Pipeline(specs)
-    whole = pipeline.columns(batch)
+    whole = pipeline.adapt_batch(batch)
     if whole is not None:
         whole.validate(full=True)
         assert identity.encode(whole.to_pylist()) == identity.encode(list(pipeline(batch.to_pylist())))
@@ -981,7 +992,7 @@ BATCH = pa.RecordBatch.from_pylist(
 @pytest.mark.parametrize(("start", "length"), [(0, 3), (1, 2), (2, 1), (1, 0)])
 def test_these_go_without_going_through_the_rows(specs: list[Any], start: int, length: int) -> None:
     batch, pipeline = BATCH.slice(start, length), Pipeline(specs)
-    whole = pipeline.columns(batch)
+    whole = pipeline.adapt_batch(batch)
     assert whole is not None
     assert identity.encode(whole.to_pylist()) == identity.encode(list(pipeline(batch.to_pylist())))
 
@@ -1003,29 +1014,29 @@ def test_these_go_without_going_through_the_rows(specs: list[Any], start: int, l
     ],
 )
 def test_these_are_left_to_the_rows(specs: list[Any]) -> None:
-    assert Pipeline(specs).columns(BATCH) is None
+    assert Pipeline(specs).adapt_batch(BATCH) is None
 
 
 def test_lists_of_different_lengths_are_left_to_the_rows_that_say_which() -> None:
     batch = pa.RecordBatch.from_pylist([{"_index_": 1, "a": [1], "b": [2]}, {"_index_": 2, "a": [1, 2], "b": [3]}])
     pipeline = Pipeline([spec("ExplodeCollections", {"collections": ["a", "b"]})])
-    assert pipeline.columns(batch) is None
+    assert pipeline.adapt_batch(batch) is None
     with pytest.raises(AdapterError, match=r"^_index_ 2: .*: a has 2, b has 1$"):
         list(pipeline(batch.to_pylist()))
 
 
 def test_a_missing_object_is_left_to_the_rows() -> None:
     batch = pa.RecordBatch.from_pylist([{"o": {"k": 1}}, {"o": None}])
-    assert create(spec("TransformJSON", {"k": "$.o.k"})).columns(batch) is None
-    assert create(spec("FlattenHierarchy")).columns(batch) is None
-    assert create(spec("TransformJSON", {"k": "$.o.k"})).columns(batch.slice(0, 1)) is not None
+    assert create_adapter(spec("TransformJSON", {"k": "$.o.k"})).adapt_batch(batch) is None
+    assert create_adapter(spec("FlattenHierarchy")).adapt_batch(batch) is None
+    assert create_adapter(spec("TransformJSON", {"k": "$.o.k"})).adapt_batch(batch.slice(0, 1)) is not None
 
 
 def test_chunks_one_by_one_give_what_the_whole_gives() -> None:
     table = pa.Table.from_batches([BATCH.slice(0, 1), BATCH.slice(1, 0), BATCH.slice(1)])
     pipeline = Pipeline([spec("ExplodeCollections", {"collections": ["l", "m"], "index": {"i": None}})])
-    parts = pa.Table.from_batches([pipeline.columns(batch) for batch in table.to_batches()])
-    assert parts.to_pylist() == pipeline.columns(BATCH).to_pylist()  # type: ignore[union-attr]
+    parts = pa.Table.from_batches([pipeline.adapt_batch(batch) for batch in table.to_batches()])
+    assert parts.to_pylist() == pipeline.adapt_batch(BATCH).to_pylist()  # type: ignore[union-attr]
 
 
 def test_a_column_of_json_texts_stays_marked_and_is_never_flattened_as_text() -> None:
@@ -1037,23 +1048,23 @@ def test_a_column_of_json_texts_stays_marked_and_is_never_flattened_as_text() ->
         spec("ExplodeCollections", {"collections": ["l"]}),
         spec("FlattenHierarchy", {"fields": ["l"]}),
     ):
-        whole = create(kept).columns(batch)
+        whole = create_adapter(kept).adapt_batch(batch)
         assert whole is not None
         assert rows.is_json(whole.schema.field("p" if "p" in whole.schema.names else "o"))
-    assert create(spec("FlattenHierarchy")).columns(batch) is None
-    assert create(spec("TransformJSON", {"k": "$.o.k"})).columns(batch) is None
+    assert create_adapter(spec("FlattenHierarchy")).adapt_batch(batch) is None
+    assert create_adapter(spec("TransformJSON", {"k": "$.o.k"})).adapt_batch(batch) is None
 
 
 def test_a_batch_with_a_name_twice_is_left_to_the_rows() -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
-    assert Pipeline([spec("Drop", {"fields": ["b"]})]).columns(batch) is None
+    assert Pipeline([spec("Drop", {"fields": ["b"]})]).adapt_batch(batch) is None
 
 
 # Tables
 
 
 def rows_in(table: pa.Table) -> list[Any]:
-    return [row for batch in table.to_batches() for row in rows_of(batch)]
+    return [row for batch in table.to_batches() for row in read_rows(batch)]
 
 
 LISTS = pa.schema([("n", pa.int32()), ("l", pa.list_(pa.float32()))])
@@ -1094,7 +1105,7 @@ def test_what_no_table_can_hold_is_told() -> None:
         Pipeline([spec("TransformJSON", "$.n")]).table(batches)
     with pytest.raises(DataError, match=r"^t: .*surrogate"):
         Pipeline([spec("TransformJSON", {"t": "\ud800"})]).table(batches)
-    with pytest.raises(DataError, match="the new rows have no fields; a table needs one at least"):
+    with pytest.raises(DataError, match="the new rows have no fields; a table needs at least one"):
         Pipeline([spec("Select", {"fields": []})]).table(batches)
     assert Pipeline([]).table([]).num_rows == 0
 
@@ -1117,11 +1128,11 @@ def test_a_table_holds_what_the_rows_give(whole: list[pa.RecordBatch], specs: li
     [("a.b[0]", "TransformJSON"), ({"x": ["c[*].d"]}, r"TransformJSON: x\[0\]"), ({"x": "a[1]"}, "")],
 )
 def test_a_text_that_looks_like_a_path_is_doubted_and_stands_for_itself(template: Any, place: str) -> None:
-    with pytest.warns(LikeAPath, match=f"{place}.* stands for itself; write \\$\\."):
-        (made,) = create({"kind": "TransformJSON", "configuration": template}).adapt({"a": {"b": [1]}})
+    with pytest.warns(LooksLikePath, match=f"{place}.* is used as text; write \\$\\."):
+        (made,) = create_adapter({"kind": "TransformJSON", "configuration": template}).adapt({"a": {"b": [1]}})
     assert made == template
 
 
 @pytest.mark.parametrize("text", ["a.b", "[1]", "see [1]", "a[b]", "$$a[0]", "www.example.org"])
 def test_other_texts_are_not_doubted(text: str) -> None:
-    create({"kind": "TransformJSON", "configuration": {"x": text}})
+    create_adapter({"kind": "TransformJSON", "configuration": {"x": text}})

@@ -318,7 +318,11 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
             "{txt: prompt}}",
             "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail so: _index_",
         ),
-        ("configuration: $.text}]}", "configuration: $text}]}", "11: scorers.right: TransformJSON: '$text' is no path"),
+        (
+            "configuration: $.text}]}",
+            "configuration: $text}]}",
+            "11: scorers.right: TransformJSON: '$text' is not a",
+        ),
     ],
 )
 def test_a_wrong_view_is_told_by_its_line(tmp_path: Path, right: str, wrong: str, message: str) -> None:

@@ -484,9 +484,9 @@ def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path
 def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(tmp_path: Path, by: signal.Signals) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
-    told, _ = running(whole, 200).communicate(timeout=PATIENCE)
+    told, _ = running(whole, 80).communicate(timeout=PATIENCE)
 
-    run = running(tmp_path, 200, start_new_session=True)
+    run = running(tmp_path, 80, start_new_session=True)
     end = time.monotonic() + PATIENCE
     while len(calls(tmp_path)) < 20:
         assert time.monotonic() < end
@@ -499,9 +499,9 @@ def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(tmp_path: P
     assert run.returncode == -by
     assert said.count("Traceback") <= 1
     check_all_end(pids(tmp_path))
-    assert len(calls(tmp_path)) < 200
+    assert len(calls(tmp_path)) < 80
 
-    again, said = running(tmp_path, 200).communicate(timeout=PATIENCE)
+    again, said = running(tmp_path, 80).communicate(timeout=PATIENCE)
     assert again.splitlines()[-1] == told.splitlines()[-1], said
-    assert set(calls(tmp_path)) == set(range(200))
-    assert len(calls(tmp_path)) <= 200 + (2 if by == signal.SIGKILL else 0)
+    assert set(calls(tmp_path)) == set(range(80))
+    assert len(calls(tmp_path)) <= 80 + (2 if by == signal.SIGKILL else 0)

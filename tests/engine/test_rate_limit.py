@@ -140,9 +140,9 @@ def test_a_turn_given_up_costs_no_start() -> None:
 )
 def test_a_rate_is_calls_per_period(text: str, calls: int, seconds: float) -> None:
     policy = Policy(rate=text)
-    assert policy.pace is not None
-    assert (policy.pace.calls, policy.pace.seconds) == (calls, seconds)
-    again = RateLimit.parse(str(policy.pace))
+    assert policy.rate_limit is not None
+    assert (policy.rate_limit.calls, policy.rate_limit.seconds) == (calls, seconds)
+    again = RateLimit.parse(str(policy.rate_limit))
     assert (again.calls, again.seconds) == (calls, seconds)
 
 
@@ -162,13 +162,13 @@ def test_a_rate_of_another_type_is_refused(wrong: Any) -> None:
 @pytest.mark.parametrize(
     ("calls", "seconds", "message"),
     [
-        (0, 1, "a pace of 0 calls; give a whole number of at least 1"),
-        (1.5, 1, "a pace of 1.5 calls"),
-        (True, 1, "a pace of True calls"),
-        (1, 0, "a pace over 0 seconds; give a number above 0"),
-        (1, float("nan"), "a pace over nan seconds"),
-        (1, float("inf"), "a pace over inf seconds"),
-        (1, "60", "a pace over '60' seconds"),
+        (0, 1, "a rate of 0 calls; give a whole number of at least 1"),
+        (1.5, 1, "a rate of 1.5 calls"),
+        (True, 1, "a rate of True calls"),
+        (1, 0, "a rate over 0 seconds; give a number above 0"),
+        (1, float("nan"), "a rate over nan seconds"),
+        (1, float("inf"), "a rate over inf seconds"),
+        (1, "60", "a rate over '60' seconds"),
     ],
 )
 def test_a_pace_that_cannot_be_kept_is_refused(calls: Any, seconds: Any, message: str) -> None:

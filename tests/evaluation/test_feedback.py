@@ -178,9 +178,9 @@ def test_arguments_bound_again_are_bound_anew() -> None:
         (lambda: Feedback(three).on_default(), "three has more than two arguments"),
         (lambda: Feedback(open_ended).on_default(), "open_ended has more than two arguments"),
         (lambda: Feedback(lambda a=1, b=2: 1.0, name="f").on_default(), "requires none of a, b; bind arguments"),
-        (lambda: Feedback(length).on("__record__["), "is no path"),
+        (lambda: Feedback(length).on("__record__["), "is not a path"),
         (lambda: Feedback(length).on(3), "the integer 3 is not a selector"),  # type: ignore[arg-type]
-        (lambda: Feedback(length, if_exists="a["), "feedback 'length': if_exists: 'a[' is no path"),
+        (lambda: Feedback(length, if_exists="a["), "feedback 'length': if_exists: 'a[' is not a path"),
         (lambda: Feedback(length).aggregate(), "aggregate(…) needs a function or combinations"),
         (lambda: Feedback(length, aggregate="max"), "aggregate is the text 'max'"),  # type: ignore[arg-type]
         (lambda: Feedback(length, combinations="zap"), "(did you mean 'zip'?)"),
@@ -1207,7 +1207,7 @@ def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, agg
         ),
         (FILE.replace("AGGREGATE", "mean").replace("on: output", "on: outputs"), "(did you mean 'output'?)"),
         (FILE.replace("AGGREGATE", "mean").replace("py:share", "py:shares"), "has no 'shares' (did you mean 'share'?)"),
-        (FILE.replace("AGGREGATE", "mean").replace("on: output", 'on: {obj: "a["}'), "is no path"),
+        (FILE.replace("AGGREGATE", "mean").replace("on: output", 'on: {obj: "a["}'), "is not a path"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_told_before_anything_is_called(folder: Path, text: str, told: str) -> None:

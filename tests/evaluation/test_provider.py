@@ -35,8 +35,8 @@ from evaluand import App, Dataset, Evaluator, Feedback, Policy, Runner
 from evaluand import DirectoryStore as Store
 from evaluand.core.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.core.fingerprint import fingerprint
-from evaluand.engine.http import Exchange
-from evaluand.engine.rate_limit import LONGEST_WAY, WAY, RateLimit
+from evaluand.engine.http import HttpClient
+from evaluand.engine.rate_limit import LONGEST_TRANSIT, TRANSIT, RateLimit
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.feedback.references import reference_of, referred
 from evaluand.evaluation.provider import (
@@ -882,8 +882,8 @@ def test_a_provider_with_a_secret_is_not_stored(secret: dict[str, Any], told: st
 
 def test_rates_written_alike_are_one_rate() -> None:
     one, two, other = (fresh(rate="7/s", model=name) for name in ("a", "a", "b"))
-    assert one._policy.pace is two._policy.pace
-    assert one._policy.pace is not other._policy.pace
+    assert one._policy.rate_limit is two._policy.rate_limit
+    assert one._policy.rate_limit is not other._policy.rate_limit
 
 
 @pytest.mark.parametrize(
@@ -983,8 +983,8 @@ class Served(RemoteProvider):
         return Reply(told["asked"], told["usage"])
 
     @cached_property
-    def _exchange(self) -> Exchange:
-        return Exchange(f"http://127.0.0.1:{self.port}/", "POST", {})
+    def _exchange(self) -> HttpClient:
+        return HttpClient(f"http://127.0.0.1:{self.port}/", "POST", {})
 
 
 _mine = threading.local()
@@ -1051,13 +1051,13 @@ def test_a_slot_waits_for_the_reply_to_its_request_but_not_for_ever() -> None:
 
     assert pause_after(0.1, None) == pytest.approx(10.1)
     assert pause_after(0.1, 0.05) == pytest.approx(10.1)  # the reply tells more exactly
-    assert pause_after(5.0, None) == pytest.approx(10 + LONGEST_WAY)
+    assert pause_after(5.0, None) == pytest.approx(10 + LONGEST_TRANSIT)
 
 
 def test_while_a_reply_is_awaited_its_slot_is_lent_again_after_the_longest_way() -> None:
     clock = Clock()
     pace = RateLimit(1, 10.0, clock=clock)
-    for told, free in ((None, 10 + LONGEST_WAY), (0.2, 10.2 + WAY)):
+    for told, free in ((None, 10 + LONGEST_TRANSIT), (0.2, 10.2 + TRANSIT)):
         clock.now = began = clock.now + 100.0
         with pace.request():
             if told is not None:
@@ -1090,6 +1090,7 @@ def test_what_a_service_counts_never_exceeds_the_pace(way: Way) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("way", "delay"), [(in_threads, 0.0), (in_threads, 0.1), (in_a_loop, 0.0)])
+@pytest.mark.slow
 def test_at_least_95_percent_of_a_pace_are_used_and_no_period_holds_more(way: Way, delay: float) -> None:
     calls, seconds, periods = 100, 5.0, 8
     with server(delay=delay) as port:
@@ -1170,7 +1171,7 @@ def test_coroutines_use_at_least_95_percent_of_a_pace(calls: int, seconds: float
     assert used(moments, calls, seconds) >= 0.95
 
 
-@pytest.mark.parametrize(("reply", "lost"), [(0.2, 0.2), (3.0, WAY)])
+@pytest.mark.parametrize(("reply", "lost"), [(0.2, 0.2), (3.0, TRANSIT)])
 def test_of_each_period_no_more_is_lost_than_a_reply_takes_or_half_a_second(reply: float, lost: float) -> None:
     moments = moments_of(20, 10.0, told=True, late=0.0, reply=reply)
     assert used(moments, 20, 10.0) == pytest.approx(10 / (10 + lost), abs=0.003)

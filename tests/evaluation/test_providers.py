@@ -127,6 +127,7 @@ def test_any_text_has_a_judgement_and_a_reason_the_same_each_time(method: Callab
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 @pytest.mark.parametrize("method", [*OF_ONE, *OF_TWO[:6]], ids=lambda method: method.__name__)
+@pytest.mark.slow
 def test_a_text_of_100_000_characters_is_judged(method: Callable[..., Judgement], text: str) -> None:
     for texts in [(text,)] if method in OF_ONE else [(text, "It rains."), ("It rains.", text)]:
         judged(method, *texts)
@@ -571,7 +572,7 @@ def test_syllables_are_nearly_those_of_a_dictionary() -> None:
     known = sorted(WORDS & spoken.keys())
     assert len(known) > 500
     assert sum(syllables_of(word) in spoken[word] for word in known) / len(known) >= 0.95
-    names = [word for word in spoken if word.isalpha()]
+    names = [word for word in spoken if word.isalpha()][::10]
     assert sum(syllables_of(word) in spoken[word] for word in names) / len(names) >= 0.9
 
 
@@ -732,7 +733,7 @@ def test_rows_that_are_no_ground_truth_are_refused(wrong: Any, message: str) -> 
 
 @pytest.mark.parametrize("name", sorted({*registry.names("providers")} - {"ground_truth"}))
 def test_every_kind_can_be_made_by_its_name_and_is_pinned_by_its_behaviour(name: str) -> None:
-    made = registry.by_default("providers", name)
+    made = registry.make_default("providers", name)
     identity = made.identify("judge")
     assert identity.pinned
     assert (identity.spec["kind"], identity.spec["method"]) == (name, "judge")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.aggregation.groups import MetricRow, summarise
-from evaluand.comparison.pairing import unpairable
+from evaluand.comparison.pairing import why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
@@ -69,7 +69,7 @@ def test_values_are_means_over_rankings(metric: Metric, value: float) -> None:
     row = one(THREE, metric)
     assert row.value == pytest.approx(value, rel=1e-12)
     assert row.low < row.value < row.high
-    assert unpairable(metric) is None
+    assert why_unpairable(metric) is None
     halves = summarise([THREE.slice(0, 2), THREE.slice(2)], [metric])
     assert halves[0].value == pytest.approx(value, rel=1e-12)
 

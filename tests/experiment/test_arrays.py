@@ -105,7 +105,7 @@ def test_the_result_prints_and_converts() -> None:
     frame = result.to_pandas()
     assert list(frame["group"].fillna("all")) == ["all", "<i>", "x", "y"]
     assert json.loads(result.to_json())[0]["n_abstained"] == 1
-    with pytest.raises(KeyError, match="'f1' was not asked for; there are accuracy"):
+    with pytest.raises(KeyError, match="'f1' was not requested; there are accuracy"):
         result["f1"]
 
 
@@ -146,11 +146,11 @@ def test_weights_that_are_none_are_told_as_they_were_given(made: Any) -> None:
     with pytest.raises(DataError) as raised:
         evaluate([1] * 5, [1] * 5, weight=made([1.0, math.nan, 2.0, -1.0, math.nan]))
     assert str(raised.value).splitlines() == [
-        "weight, row 1: NaN is no finite number of 0 or more",
-        "weight, row 3: -1.0 is no finite number of 0 or more",
-        "weight, row 4: NaN is no finite number of 0 or more",
+        "weight, row 1: NaN is not a finite number of 0 or more",
+        "weight, row 3: -1.0 is not a finite number of 0 or more",
+        "weight, row 4: NaN is not a finite number of 0 or more",
     ]
-    with pytest.raises(DataError, match=r"^weight, row 0: None is no finite number of 0 or more$"):
+    with pytest.raises(DataError, match=r"^weight, row 0: None is not a finite number of 0 or more$"):
         evaluate([1, 1], [1, 1], weight=[None, 1])
 
 
@@ -168,11 +168,15 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
         ({"truth": np.zeros((2, 2)), "predictions": [1, 2]}, SpecError, "truth has 2 dimensions"),
         ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy: real numbers are hardly ever equal"),
-        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1 is no finite number"),
+        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1 is not a finite number"),
         ({"truth": [1], "predictions": [1], "weight": ["x"]}, SpecError, "weight holds text; give numbers"),
-        ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a name of our own"),
+        ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a reserved name"),
         ({"truth": [1], "predictions": [1], "metrics": "acuracy"}, SpecError, "did you mean 'accuracy'"),
-        ({"truth": [1], "predictions": [1], "metrics": Accuracy}, SpecError, "a metric is a name or such as Accuracy"),
+        (
+            {"truth": [1], "predictions": [1], "metrics": Accuracy},
+            SpecError,
+            "metrics: give names or metrics such as Accuracy",
+        ),
         ({"truth": [1], "predictions": [1], "metrics": []}, SpecError, "metrics is empty"),
         ({"truth": None, "predictions": [1]}, SpecError, "truth is None; give an array"),
         ({"truth": [object()], "predictions": [1]}, DataError, "truth, row 0"),
@@ -295,7 +299,7 @@ def test_what_would_be_taken_wrongly_is_refused(arguments: dict[str, Any], messa
 
 def test_what_pandas_has_beside_series_is_taken() -> None:
     assert evaluate(pd.Index(["a", "b"]), ["a", "c"])["accuracy"].value == 0.5
-    with pytest.raises(DataError, match="weight, row 1: <NA> is no finite number"):
+    with pytest.raises(DataError, match="weight, row 1: <NA> is not a finite number"):
         evaluate(["a", "b"], ["a", "b"], weight=pd.Series([1, None], dtype="Int64"))
 
 
@@ -318,7 +322,7 @@ def test_the_chosen_label_is_that_of_every_metric_given_by_name_that_looks_at_on
     result = evaluate(truth, predictions, metrics=names, label="yes", scores=scores)
     assert [result[name].value for name in names] == pytest.approx([0.5, 0.5, 0.75, 0.35])
     assert "scored_by=classes label=yes" in result["expected_calibration_error"].signature
-    with pytest.raises(SpecError, match="label='yes': nothing that is asked for by name looks at one class"):
+    with pytest.raises(SpecError, match="label='yes': no metric given by name looks at one class"):
         evaluate(truth, predictions, label="yes")
 
 
@@ -326,6 +330,6 @@ def test_what_is_saved_of_scores_is_graded_as_it_was(tmp_path: Path) -> None:
     result = evaluate(["a", "b"], ["a", "a"], scores={"a": [0.9, 0.6], "b": [0.1, 0.4]}, metrics="roc_auc")
     saved = result.save(DirectoryStore(tmp_path), "two")
     table = saved.tasks[0].evaluation.table("prediction")
-    graded = result.columns.graded()
+    graded = result.arrays.graded()
     for name in ("confidence", "confidence_of"):
         assert table[name].to_pylist() == graded[name].to_pylist()

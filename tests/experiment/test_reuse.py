@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.fresh import run_python
 
 APP = """
 import os
@@ -80,12 +79,8 @@ class Project:
         self.write(name, text.replace(old, new))
 
     def run(self, **options: object) -> dict[str, dict[str, object]]:
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT, str(self.folder), json.dumps(options)],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"CALLS": str(self.folder / "calls.log")},
-        )
+        env = os.environ | {"CALLS": str(self.folder / "calls.log")}
+        done = run_python(SCRIPT, str(self.folder), json.dumps(options), env=env)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

@@ -23,9 +23,10 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds, Split
 from evaluand.interop.d3m.dataset import dataset_document, examine_dataset, read_dataset, write_dataset
 from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, open_folder
-from evaluand.interop.d3m.splits import Keys, read_splits, write_splits
+from evaluand.interop.d3m.splits import read_splits, write_splits
 from evaluand.interop.d3m.write import write_folder
 from evaluand.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
+from evaluand.problem.truth import RowKeys
 
 VECTORS = VECTORS_FOLDER / "d3m" / "problems"
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
@@ -444,7 +445,7 @@ def test_a_split_that_is_written_is_read_again(
     path = tmp_path_factory.mktemp("splits") / "dataSplits.csv"
     least = 0 if whole or folds > 1 else -1
     numbers = [[random.randint(least, folds - 1) for _ in range(n)] for _ in range(repeats)]
-    keys = Keys({"d3mIndex": pa.array(random.sample(range(1000), n))}, np.arange(n))
+    keys = RowKeys({"d3mIndex": pa.array(random.sample(range(1000), n))}, np.arange(n))
     write_splits(path, Folds(np.array(numbers, np.int32), folds), keys)
     again = read_splits(path, keys)
     assert again.numbers.tolist() == numbers
@@ -452,7 +453,7 @@ def test_a_split_that_is_written_is_read_again(
 
 
 def test_a_split_by_image_is_written_row_by_row(tmp_path: Path) -> None:
-    keys = Keys({"d3mIndex": pa.array([5, 6, 7]), "image": pa.array(["a", "b", "a"])}, np.array([0, 1, 0], np.int64))
+    keys = RowKeys({"d3mIndex": pa.array([5, 6, 7]), "image": pa.array(["a", "b", "a"])}, np.array([0, 1, 0], np.int64))
     write_splits(tmp_path / "s.csv", Folds(np.array([[0, -1]], np.int32), 1), keys)
     assert (tmp_path / "s.csv").read_text() == (
         "d3mIndex,image,type,repeat,fold\n5,a,TEST,0,0\n6,b,TRAIN,0,0\n7,a,TEST,0,0\n"
@@ -567,7 +568,7 @@ def test_texts_of_any_arrow_type_are_written_and_nested_columns_are_refused(tmp_
 def test_a_folder_is_not_written_over_another(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     data = Dataset.from_rows([{"x": 1, "y": 2}], input="x", expected="y")
-    with pytest.raises(SpecError, match="is there already; give a new folder"):
+    with pytest.raises(SpecError, match="exists already; give a new folder"):
         write_folder(tmp_path, WRITTEN, data)
     ranked = replace(WRITTEN, criteria=(Criterion(metric="hits_at_k"),))
     with pytest.raises(DataError, match="schema 3 has no hits_at_k"):
@@ -613,7 +614,7 @@ def test_a_folder_is_written_over_another_only_when_that_is_asked_for(tmp_path: 
     assert (place / "w_problem" / "sub" / "splits.csv").is_file()
     folder.predictions_path.write_text("mine")
     before = folder.document.read_bytes()
-    with pytest.raises(SpecError, match="is there already; give a new folder, or overwrite=True"):
+    with pytest.raises(SpecError, match="exists already; give a new folder, or overwrite=True"):
         write_folder(place, replace(nested, id="other"), data)
     assert folder.document.read_bytes() == before
     assert write_folder(place, replace(nested, id="other"), data, overwrite=True).problem.id == "other"

@@ -22,7 +22,7 @@ def test_the_files_that_are_shown_are_whole_and_have_the_scores_that_are_shown(t
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     commands = Commands(tmp_path)
-    assert "is whole" in commands.done("problem", "check", tmp_path / "loans")
+    assert "is complete and consistent" in commands.done("problem", "check", tmp_path / "loans")
     shown = text.partition("```console\n")[2].partition("```")[0].split("\n")
     found = commands.done("score", tmp_path / "loans").split("\n")
     assert [line.rstrip() for line in found[: len(shown) - 1]] == shown[:-1]
@@ -59,8 +59,8 @@ def test_two_files_are_judged_by_named_metrics(tmp_path: Path) -> None:
     assert found[1]["data"]["cells"] == [[0, 0, 1], [0, 1, 1], [1, 1, 1]]
     assert "say which label is positive" in commands.refused(*files, "--metric", "f1")
     assert "did you mean 'f1Macro'" in commands.refused(*files, "--metric", "f1Makro")
-    assert "give one of" in commands.refused(*files, code=2)
-    assert "for --metric" in commands.refused("score", tmp_path, "--k", "2", code=2)
+    assert "give FOLDER, --problem or --metric" in commands.refused(*files, code=2)
+    assert "need --metric" in commands.refused("score", tmp_path, "--k", "2", code=2)
 
 
 def test_faults_that_differ_in_their_row_alone_are_told_a_few_times(tmp_path: Path) -> None:

@@ -285,15 +285,15 @@ def test_all_faults_are_told_at_once_with_the_nearest_words() -> None:
         read_problem(document)
     told = str(caught.value).split("\n")
     assert len(told) == 3
-    assert told[0].startswith("about.taskType: 'regresion' is unknown (did you mean 'regression'?)")
-    assert "inputs.dataSplits.numFold: no key is called so (did you mean 'numFolds'?)" in told[1]
+    assert told[0].startswith("about.taskType: unknown value 'regresion' (did you mean 'regression'?)")
+    assert "inputs.dataSplits.numFold: unknown key (did you mean 'numFolds'?)" in told[1]
     assert "(did you mean 'f1Macro'?)" in told[2]
 
 
 @pytest.mark.parametrize("document", [[], "x", 3, None])
 def test_a_document_that_is_no_object_is_refused(document: Any, tmp_path: Path) -> None:
     (tmp_path / "problemDoc.json").write_text(json.dumps(document))
-    with pytest.raises(DataError, match="a document is an object") as caught:
+    with pytest.raises(DataError, match="must be an object, not") as caught:
         read_problem(tmp_path / "problemDoc.json")
     assert caught.value.faults[0].code == "wrong_type"
 

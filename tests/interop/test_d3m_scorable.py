@@ -62,7 +62,7 @@ def checked(path: Path, code: int) -> dict[str, Any]:
         ({"metric": "f1", "posLabel": "BAD"}, ".posLabel", "needs_positive", "'BAD' is none of 'bad' and 'good'"),
         ({"metric": "f1", "posLabel": ""}, ".posLabel", "needs_positive", "'' is none of 'bad' and 'good'"),
         ({"metric": "hitsAtK"}, ".K", "cannot_be_scored", "hitsAtK: lacks k (K)"),
-        ({"metric": "meanSquaredError"}, ".metric", "not_applicable", "meanSquaredError is of numbers"),
+        ({"metric": "meanSquaredError"}, ".metric", "not_applicable", "meanSquaredError needs numbers"),
         ({"metric": "other", "specifyOther": "count"}, ".metric", "not_applicable", "looks at no prediction"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_document_without_its_data_is_checked_alone(loans: Path, tmp_path_fact
     (alone / "problemDoc.json").write_text(path.read_text())
     found = checked(alone / "problemDoc.json", 0)
     assert [note["code"] for note in found["notes"]][1:] == ["no_data", "no_data"]
-    assert "is a sound document" in Commands(alone).done("problem", "check", alone / "problemDoc.json")
+    assert "is a valid document" in Commands(alone).done("problem", "check", alone / "problemDoc.json")
 
 
 def test_a_document_of_an_unknown_later_version_or_another_shape_has_one_fault(loans: Path, tmp_path: Path) -> None:

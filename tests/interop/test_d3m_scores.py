@@ -24,11 +24,11 @@ from evaluand.comparison import compare
 from evaluand.core.errors import DataError, SpecError, TaskError
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
+from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.folder import open_folder
-from evaluand.interop.d3m.predictions import CellFault
-from evaluand.interop.d3m.scores import Scores, score
 from evaluand.interop.d3m.solve import solve
 from evaluand.interop.d3m.write import write_folder
+from evaluand.problem.files import CellFault
 from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
 from evaluand.store.store import MemoryStore
 
@@ -425,7 +425,7 @@ def test_repeats_and_folds_have_files_of_their_own(tmp_path: Path) -> None:
     folder.solution.joinpath("predictions_repeat1_fold1.csv").unlink()
     with pytest.raises(SpecError, match="1 of 4 parts have no predictions, first repeat 1, fold 1"):
         score(folder)
-    with pytest.raises(SpecError, match="the split has 2 repeats; name a file for each"):
+    with pytest.raises(SpecError, match="the split has 2 repeats; name one file for each"):
         score(folder, folder.solution / "predictions_fold0.csv")
 
 
@@ -520,7 +520,7 @@ def test_scores_are_written_in_both_layouts_and_never_over_a_file(files: Files, 
     assert (
         out.read_text() == f"index,problemID,metric,value\n0,p_problem,accuracy,0.75\n1,p_problem,f1Macro,{value!r}\n"
     )
-    with pytest.raises(SpecError, match="is there already"):
+    with pytest.raises(SpecError, match="exists already"):
         found.write(out, "4")
     found.write(out, "4", force=True)
     head, first, second = out.read_text().splitlines()
@@ -581,7 +581,7 @@ def test_an_estimator_solves_a_problem_on_its_splits(tmp_path: Path) -> None:
     opened = open_folder(folder)
     assert opened.scores_path.read_text().count("accuracy") == 6
     assert [row.value for row in score(opened).rows] == [row.value for row in found.rows]
-    with pytest.raises(SpecError, match="is there already"):
+    with pytest.raises(SpecError, match="exists already"):
         solve(folder, LogisticRegression())
     assert solve(folder, LogisticRegression(), force=True).rows[0].value == found.rows[0].value
 
@@ -667,7 +667,7 @@ def test_the_command_writes_the_files_that_are_asked_for(files: Files, tmp_path:
         tmp_path / "r.html",
     )
     assert "accuracy  label   0.75" in shown
-    assert "kept as mine" in shown
+    assert "stored as mine" in shown
     assert (tmp_path / "s.csv").read_text().startswith("index,problemID,metric,value\n0,p_problem,accuracy,0.75")
     [row] = pq.read_table(tmp_path / "t.parquet").to_pylist()
     assert (row["target"], row["kind"], row["definition"], row["n"]) == ("label", "accuracy", "standard", 4)
@@ -679,7 +679,7 @@ def test_the_command_writes_the_files_that_are_asked_for(files: Files, tmp_path:
     gate = ("--gate", "f1Macro >= 0.9")
     told = commands.call("compare", "other", "other", *gate).output
     assert "FAILED  f1Macro >= 0.9" in told
-    assert "is there already" in commands.refused(*given, "--out", tmp_path / "s.csv", code=2)
+    assert "exists already" in commands.refused(*given, "--out", tmp_path / "s.csv", code=2)
     commands.done(*given, "--out", tmp_path / "s.csv", "--force")
     assert (tmp_path / "mine.csv").exists() is False
 
@@ -690,7 +690,7 @@ def test_the_command_tells_faults_and_exits_with_1(files: Files, tmp_path: Path)
     given = ("score", "--problem", files.problem, "--predictions", files.predictions, "--truth", files.truth)
     commands = Commands(tmp_path)
     told = commands.refused(*given)
-    assert "predictions.csv:6, d3mIndex: 3 is there twice (first in line 5)  [duplicate_row]" in told
+    assert "predictions.csv:6, d3mIndex: 3 occurs twice (first in line 5)  [duplicate_row]" in told
     result = commands.call(*given, "--json")
     [fault] = json.loads(result.stdout)["faults"]
     assert (result.exit_code, fault["code"], fault["line"], fault["column"]) == (1, "duplicate_row", 6, "d3mIndex")
@@ -698,6 +698,6 @@ def test_the_command_tells_faults_and_exits_with_1(files: Files, tmp_path: Path)
 
 def test_the_command_wants_one_problem(files: Files, tmp_path: Path) -> None:
     files.score(TRUTH, RIGHT)
-    assert "one of FOLDER, --problem and --metric" in Commands(tmp_path).refused("score", code=2)
+    assert "give FOLDER, --problem or --metric" in Commands(tmp_path).refused("score", code=2)
     same = ("score", files.problem, "--out", tmp_path / "a.csv", "--table", tmp_path / "a.csv")
-    assert "are different files" in Commands(tmp_path).refused(*same, code=2)
+    assert "must be different files" in Commands(tmp_path).refused(*same, code=2)

@@ -61,7 +61,7 @@ def test_the_printed_scores_load() -> None:
 
 
 def test_the_printed_solutions_have_one_that_is_not_dominated_and_two_that_are() -> None:
-    with pytest.warns(EvaluandWarning, match=r"metadata\.threholds is read as thresholds"):
+    with pytest.warns(EvaluandWarning, match=r"metadata\.threholds: is read as thresholds"):
         solutions = Solutions.load(io.StringIO(SOLUTIONS))
     front, dominated = solutions.non_dominated_solutions()
     assert (front["acc"], dominated["acc"]) == ([0.652702], [0.0, 0.0])
@@ -72,7 +72,7 @@ def test_the_printed_solutions_have_one_that_is_not_dominated_and_two_that_are()
 
 @pytest.mark.parametrize("printed", ['{"identifiers": ["my-model-1", ]}', '{"points": {"acc": [0.1]} "metadata": {}}'])
 def test_blocks_that_lack_or_have_a_comma_too_many_are_no_json(printed: str) -> None:
-    with pytest.raises(DataError, match=r"the text:1:\d+: is no JSON"):
+    with pytest.raises(DataError, match=r"the text:1:\d+: not JSON"):
         Scores.load(io.StringIO(printed))
 
 
@@ -99,7 +99,7 @@ def test_models_without_names_are_counted_from_1() -> None:
 
 
 def test_equal_names_are_numbered_and_told() -> None:
-    with pytest.warns(EvaluandWarning, match="the name 'a' is there twice; the second model is called 'a-2'"):
+    with pytest.warns(EvaluandWarning, match="identifiers: the name 'a' occurs twice; the second model is now 'a-2'"):
         scores = Scores.from_dict(two_models(identifiers=["a", "a"]))
     assert scores.identifiers == ["a", "a-2"]
 
@@ -225,7 +225,7 @@ def test_without_marks_only_infinite_thresholds_decide_alike_for_all() -> None:
 def test_thresholds_told_twice_have_to_be_the_same() -> None:
     document = points(thresholds=[0.1, 0.2])
     document["metadata"]["threholds"] = [0.1, 0.2]
-    with pytest.warns(EvaluandWarning, match=r"metadata\.threholds is read as thresholds"):
+    with pytest.warns(EvaluandWarning, match=r"metadata\.threholds: is read as thresholds"):
         assert Solutions.from_dict(document).metadata["thresholds"] == [0.1, 0.2]
     document["metadata"]["threholds"] = [0.1, 0.3]
     with (
@@ -387,27 +387,27 @@ def test_solutions_come_back_as_they_were_saved(solutions: Solutions) -> None:
     ("change", "told"),
     [
         ({"scores": []}, "scores: must be a list with a list of scores for each model"),
-        ({"scores": [[0.1, 0.2, 0.3, 1.5]]}, "scores[0][3]: 1.5 does not lie from 0 to 1"),
-        ({"scores": [[0.1, 0.2, 0.3, None]]}, "scores[0][3]: None is no number"),
-        ({"scores": [[0.1] * 4, [0.1] * 3]}, "scores[1]: has 3 scores and scores[0] has 4"),
+        ({"scores": [[0.1, 0.2, 0.3, 1.5]]}, "scores[0][3]: is 1.5; give a number from 0 to 1"),
+        ({"scores": [[0.1, 0.2, 0.3, None]]}, "scores[0][3]: None is not a number"),
+        ({"scores": [[0.1] * 4, [0.1] * 3]}, "scores[1]: has 3 scores, but scores[0] has 4"),
         ({"ground-truth": [0, 1, 0, 2]}, "ground-truth[3]: 2 is neither 0 nor 1"),
-        ({"ground-truth": "0101"}, "ground-truth: must be a list of 0 and 1 and is a text"),
-        ({"attributes": [1]}, "attributes: must be an object of lists and is a list"),
+        ({"ground-truth": "0101"}, "ground-truth: must be a list of 0 and 1, not a text"),
+        ({"attributes": [1]}, "attributes: must be an object of lists, not a list"),
         ({"attributes": {"g": ["a", "b", 1.5, None]}}, "attributes.g[2]: 1.5 is neither text nor an integer"),
-        ({"attributes": {"g": ["a"]}}, "attributes.g: has 1 values and there are 4 scores of each model"),
-        ({"identifiers": ["a"]}, "identifiers: has 1 names and there are 2 models"),
-        ({"identifiers": ["a", 1]}, "identifiers[1]: 1 is no name; write it as text"),
-        ({"identifiers": ["a", "\ud800"]}, "identifiers[1]: '\\ud800' is no name; write it as text"),
-        ({"identifiers": 0}, "identifiers: must be a list of names and is a number"),
-        ({"identifiers": ""}, "identifiers: must be a list of names and is a text"),
-        ({"identifiers": {}}, "identifiers: must be a list of names and is an object"),
-        ({"identifiers": False}, "identifiers: must be a list of names and is true or false"),
+        ({"attributes": {"g": ["a"]}}, "attributes.g: has 1 values, but each model has 4 scores"),
+        ({"identifiers": ["a"]}, "identifiers: has 1 names for 2 models"),
+        ({"identifiers": ["a", 1]}, "identifiers[1]: 1 is not a name; write it as text"),
+        ({"identifiers": ["a", "\ud800"]}, "identifiers[1]: '\\ud800' is not a name; write it as text"),
+        ({"identifiers": 0}, "identifiers: must be a list of names, not a number"),
+        ({"identifiers": ""}, "identifiers: must be a list of names, not a text"),
+        ({"identifiers": {}}, "identifiers: must be a list of names, not an object"),
+        ({"identifiers": False}, "identifiers: must be a list of names, not true or false"),
         ({"scores": [[0.1, 0.2, 0.3, HUGE]]}, "scores[0][3]: 1000"),
         ({"ground-truth": [0, 1, 0, HUGE]}, "ground-truth[3]: 1000"),
         ({"attributes": {"g": [0, 1, 0, HUGE]}}, "attributes.g[3]: 1000"),
-        ({"attributes": {"g": [1, "1", 0, 0]}}, "attributes.g[1]: '1' stands beside 1; write all values as text"),
+        ({"attributes": {"g": [1, "1", 0, 0]}}, "attributes.g[1]: '1' differs in type from 1; use texts only"),
         ({"attributes": {"g": ["a", "\ud800", "a", "a"]}}, "attributes.g[1]: '\\ud800' is neither text nor"),
-        ({"attributes": {"\ud800": ["a"] * 4}}, "attributes: '\\ud800' is no name"),
+        ({"attributes": {"\ud800": ["a"] * 4}}, "attributes: '\\ud800' is not a name"),
     ],
 )
 def test_scores_that_do_not_fit_are_told_by_field_and_position(change: dict[str, Any], told: str) -> None:
@@ -430,23 +430,26 @@ def test_all_faults_are_told_at_once() -> None:
     ("change", "told"),
     [
         ({"identifiers": None}, "metadata.identifiers: is missing"),
-        ({"identifiers": [0, -1]}, "metadata.identifiers[1]: -1 is no place"),
-        ({"identifiers": [0, 1]}, "metadata.identifiers[1]: is 1, and identifier-names has the places 0 to 0"),
-        ({"thresholds": [0.1]}, "metadata.thresholds: has 1 entries and there are 2 points"),
-        ({"thresholds": [0.1, math.nan]}, "metadata.thresholds[1]: nan does not lie"),
-        ({"identifier-names": "m"}, "metadata.identifier-names: must be a list of names and is a text"),
+        ({"identifiers": [0, -1]}, "metadata.identifiers[1]: -1 is not a position"),
+        ({"identifiers": [0, 1]}, "metadata.identifiers[1]: is 1, but identifier-names has positions 0 to 0"),
+        ({"thresholds": [0.1]}, "metadata.thresholds: has 1 entries for 2 points"),
+        ({"thresholds": [0.1, math.nan]}, "metadata.thresholds[1]: is nan; give a number from -inf to inf"),
+        ({"identifier-names": "m"}, "metadata.identifier-names: must be a list of names, not a text"),
         ({"thresholds": [0.1, HUGE]}, "metadata.thresholds[1]: 1000"),
         ({"identifiers": [0, HUGE]}, "metadata.identifiers[1]: is 1000"),
         (
             {"identifiers": [0, 5_000_000], "identifier-names": None},
-            "metadata.identifiers[1]: is 5000000, and there are 2",
+            "metadata.identifiers[1]: is 5000000, but there are 2",
         ),
-        ({"undefined": 5}, "metadata.undefined: must be an object with a list of positions by metric and is a number"),
-        ({"undefined": {"acc": None}}, "metadata.undefined.acc: must be a list of positions and is null"),
-        ({"undefined": {"f1": [0]}}, "metadata.undefined.f1: is none of the metrics; there are acc, eod+g"),
-        ({"undefined": {"acc": [0, 2]}}, "metadata.undefined.acc[1]: 2 is no position of a point; there are 2"),
-        ({"trivial": [True]}, "metadata.trivial[0]: True is no position of a point"),
-        ({"nds-from": 3}, "metadata.nds-from: must be the name of a system or null and is 3"),
+        (
+            {"undefined": 5},
+            "metadata.undefined: must be an object with a list of positions for each metric, not a number",
+        ),
+        ({"undefined": {"acc": None}}, "metadata.undefined.acc: must be a list of positions, not null"),
+        ({"undefined": {"f1": [0]}}, "metadata.undefined.f1: is not one of the metrics acc, eod+g"),
+        ({"undefined": {"acc": [0, 2]}}, "metadata.undefined.acc[1]: 2 is not the position of a point; there are 2"),
+        ({"trivial": [True]}, "metadata.trivial[0]: True is not the position of a point"),
+        ({"nds-from": 3}, "metadata.nds-from: must be the name of a system or null, not 3"),
     ],
 )
 def test_metadata_that_do_not_fit_are_told_by_field_and_position(change: dict[str, Any], told: str) -> None:
@@ -459,8 +462,8 @@ def test_metadata_that_do_not_fit_are_told_by_field_and_position(change: dict[st
     ("given_points", "told"),
     [
         ({}, "points: must be an object with a list of values for each metric"),
-        ({"acc": [0.5, 2.0]}, "points.acc[1]: 2 does not lie from 0 to 1"),
-        ({"acc": [0.5, 0.5], "f1": [0.5]}, "points.f1: has 1 values and points.acc has 2"),
+        ({"acc": [0.5, 2.0]}, "points.acc[1]: is 2; give a number from 0 to 1"),
+        ({"acc": [0.5, 0.5], "f1": [0.5]}, "points.f1: has 1 values, but points.acc has 2"),
         ({"acc": [0.5, 0.5], "acc+g": [0.5, 0.5]}, "there is no metric 'acc+g'; acc has no attribute"),
         ({"tpr": [0.5, 0.5], "rec": [0.5, 0.5]}, "points: tpr and rec alone cannot be the utility"),
     ],
@@ -474,11 +477,11 @@ def test_points_that_do_not_fit_are_told(given_points: dict[str, Any], told: str
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"points": {"acc": [0.1], "acc": [0.2]}}', "the text: acc: is there twice in one object"),
+        ('{"points": {"acc": [0.1], "acc": [0.2]}}', "the text: acc: occurs twice in one object"),
         (r'{"points": {"eod+\ud800": [0.1]}}', "the text: 'eod+"),
-        ("[" * 100_000, "the text: is no JSON that can be read"),
-        ('{"a": ' + "1" * 5000 + "}", "the text: is no JSON that can be read"),
-        (b'{"a": "\xff"}', "the text: is no JSON that can be read"),
+        ("[" * 100_000, "the text: not readable as JSON"),
+        ('{"a": ' + "1" * 5000 + "}", "the text: not readable as JSON"),
+        (b'{"a": "\xff"}', "the text: not readable as JSON"),
     ],
 )
 def test_texts_that_cannot_be_read_are_one_fault(text: str | bytes, told: str) -> None:
@@ -502,7 +505,7 @@ def test_many_equal_names_are_numbered_and_told_once() -> None:
     with pytest.warns(EvaluandWarning) as told:
         assert Scores.from_dict(many).identifiers == ["a", *(f"a-{number}" for number in range(2, 5001))]
     [note] = told
-    assert "the name 'a' is there 5000 times; the others are called 'a-2' to 'a-5000'" in str(note.message)
+    assert "the name 'a' occurs 5000 times; the others are now 'a-2' to 'a-5000'" in str(note.message)
 
 
 def test_arrays_are_taken_as_lists() -> None:
@@ -527,18 +530,18 @@ def test_arrays_are_taken_as_lists() -> None:
     )
     found.save(io.StringIO())
     assert (found.metadata["identifiers"], found.tradeoff.trivial.tolist()) == ([0, 0], [False, True])
-    with pytest.raises(DataError, match=r"scores\[0\]\[1\]: .*True.* is no number"):
+    with pytest.raises(DataError, match=r"scores\[0\]\[1\]: .*True.* is not a number"):
         Scores([[0.5, np.bool_(True)]], [0, 1], {"g": [0, 1]})  # type: ignore[list-item]
 
 
 def test_fields_that_are_none_are_told_and_left_out() -> None:
-    with pytest.warns(EvaluandWarning, match="score is no field of a score file and is left out"):
+    with pytest.warns(EvaluandWarning, match="score: is not a field of a score file and is ignored"):
         Scores.from_dict(two_models(score=1))
-    with pytest.warns(EvaluandWarning, match="foo is no field of a solution file"):
+    with pytest.warns(EvaluandWarning, match="foo: is not a field of a solution file"):
         Solutions.from_dict({**points(), "foo": 1})
     spelt = two_models()
     spelt["ground_truth"] = spelt.pop("ground-truth")
-    with pytest.warns(EvaluandWarning, match="ground_truth is read as ground-truth"):
+    with pytest.warns(EvaluandWarning, match="ground_truth: is read as ground-truth"):
         Scores.from_dict(spelt)
 
 
@@ -558,17 +561,17 @@ def scores() -> Scores:
 WRONG = {
     "scores": (
         lambda: Scores(None, [0], {}),
-        "scores: must be a list with a list of scores for each model and is null",
+        "scores: must be a list with a list of scores for each model, not null",
     ),
-    "scores by name": (lambda: Scores({"m": [0.1]}, [0], {}), "for each model and is an object"),
+    "scores by name": (lambda: Scores({"m": [0.1]}, [0], {}), "for each model, not an object"),
     "truth": (lambda: Scores([[0.1, 0.2]], [0, math.nan], {}), r"ground-truth\[1\]: nan is neither 0 nor 1"),
-    "system": (lambda: Scores([[0.1]], [0], {}, ["m"], 5), "system: 5 is no name; write it as text"),
-    "document": (lambda: Scores.from_dict([1]), "the file: holds a list and must hold an object"),
-    "no document": (lambda: Solutions.from_dict(None), "the file: holds null and must hold an object"),
-    "file": (lambda: Scores.load(3), "give the path of a file, or an open one, and not a number"),
+    "system": (lambda: Scores([[0.1]], [0], {}, ["m"], 5), "system: 5 is not a name; write it as text"),
+    "document": (lambda: Scores.from_dict([1]), "the file: must be an object, not a list"),
+    "no document": (lambda: Solutions.from_dict(None), "the file: must be an object, not null"),
+    "file": (lambda: Scores.load(3), "give the path of a file or an open file, not a number"),
     "no folder": (lambda: scores().save("no folder/s.json"), "s.json cannot be written: No such file or directory"),
-    "bytes": (lambda: scores().save(io.BytesIO()), "is no file that is open for text"),
-    "text": (lambda: Solutions.from_dict(points()).write(io.StringIO()), "is no file that is open for bytes"),
+    "bytes": (lambda: scores().save(io.BytesIO()), "is not a file open for text"),
+    "text": (lambda: Solutions.from_dict(points()).write(io.StringIO()), "is not a file open for bytes"),
     "metrics": (lambda: scores().solutions_a_posteriori(None), "metrics must be a list and is null"),
     "metric": (lambda: scores().solutions_a_posteriori([3]), r"metrics\[0\] is a number"),
     "no metric": (lambda: scores().solutions_a_posteriori([]), "no metric is given; write such as"),

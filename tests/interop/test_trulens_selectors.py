@@ -73,7 +73,7 @@ def test_a_text_is_read_as_the_same_steps(case: dict[str, Any]) -> None:
     lens = Lens.of_string(case["string"])
     assert told(lens) == case["expect"]["steps"]
     assert Lens.of_string(str(lens)) == lens
-    assert str(lens) == case["expect"]["str"] or "f g.x" in case["expect"]["str"]  # which is no path
+    assert str(lens) == case["expect"]["str"] or "f g.x" in case["expect"]["str"]  # which is not a path
 
 
 @cases("str")

@@ -12,7 +12,7 @@ import scipy.stats
 import sklearn.metrics as sk
 
 from evaluand.aggregation.groups import MetricRow, summarise
-from evaluand.comparison.pairing import unpairable
+from evaluand.comparison.pairing import why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError
 from evaluand.experiment.arrays import evaluate
@@ -190,8 +190,8 @@ def test_the_root_has_the_roots_of_the_ends() -> None:
 
 def test_means_of_errors_can_be_compared_by_row_and_the_root_cannot() -> None:
     for kind in (MeanSquaredError, MeanAbsoluteError, MeanSquaredLogError):
-        assert unpairable(kind()) is None
-    assert "mean_squared_error" in str(unpairable(RootMeanSquaredError()))
+        assert why_unpairable(kind()) is None
+    assert "mean_squared_error" in str(why_unpairable(RootMeanSquaredError()))
 
 
 @pytest.mark.parametrize("seed", range(5))

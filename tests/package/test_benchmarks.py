@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from support.places import ROOT_FOLDER
 
 
@@ -15,6 +16,7 @@ def test_schemas_are_measured_quickly() -> None:
     assert "five fields: 500 rows with five responses" in done.stdout
 
 
+@pytest.mark.slow
 def test_trade_offs_are_measured_quickly() -> None:
     command = [sys.executable, ROOT_FOLDER / "benchmarks" / "tradeoff.py", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -22,6 +24,7 @@ def test_trade_offs_are_measured_quickly() -> None:
     assert "indicators of 2,000 points, 3 objectives" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_steps_are_measured_quickly() -> None:
     command = [sys.executable, ROOT_FOLDER / "benchmarks" / "steps.py", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -30,6 +33,7 @@ def test_the_steps_are_measured_quickly() -> None:
     assert "the path by the SDKs' names, 100 examples" in done.stdout
 
 
+@pytest.mark.slow
 def test_feedback_is_measured_quickly() -> None:
     command = [sys.executable, ROOT_FOLDER / "benchmarks" / "feedback.py", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

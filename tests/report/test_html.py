@@ -96,8 +96,8 @@ def test_the_page_has_one_title_landmarks_and_tables_that_say_what_they_are() ->
     assert set(sections) <= {h2.get("id") for h2 in seen.all("h2")}
     ids = [attributes["id"] for _, attributes in seen.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-    labelled = {label.get("for") for label in seen.all("label")}
-    assert all(i.get("id") in labelled for i in (*seen.all("input"), *seen.all("select")))
+    add_labels = {label.get("for") for label in seen.all("label")}
+    assert all(i.get("id") in add_labels for i in (*seen.all("input"), *seen.all("select")))
 
 
 def test_values_stand_beside_intervals_bounds_and_counts() -> None:
@@ -116,7 +116,7 @@ def test_values_stand_beside_intervals_bounds_and_counts() -> None:
 def test_what_is_missing_is_told_in_words_and_by_reason() -> None:
     text = page(*made())
     told = "".join(Page(text).texts)
-    assert "mine: 1 of 10 calls failed; same found nothing to grade in 2 of the other 9." in told
+    assert "mine: 1 of 10 calls failed; same abstained from an answer in 2 of the other 9." in told
     lines = Page(text).lines
     assert ["mine", "the task", "failed", "1", "ValueError: bad 3", "3"] in lines
     assert ["mine", "same", "abstained", "2", "no number", "4"] in lines
@@ -136,7 +136,7 @@ def test_commands_are_told_with_the_folder_they_are_to_be_run_in() -> None:
     parts, metrics = made()
     facts = report_facts("exp", parts, metrics, {"Reproduce": "evaluand run e.yaml"}, "/home/<me>")
     told = "".join(Page(written(facts, Examples(parts, facts["scores"]))).texts)
-    assert "To be run in /home/<me>" in told
+    assert "Run in /home/<me>" in told
 
 
 def test_what_was_predicted_stands_before_how_sure_that_is() -> None:
@@ -204,7 +204,7 @@ def test_what_has_no_score_is_counted_in_calls_whatever_the_number_of_their_answ
     run = Runner().run(given, data)
     parts = [Part("t", run, Evaluator().evaluate(run, {"right": right}))]
     told = "".join(Page(written(report_facts("t", parts, []), Examples(parts, []))).texts)
-    assert "1 of 4 calls failed; right failed on 2 of the other 3; right found nothing to grade in 1 of the" in told
+    assert "1 of 4 calls failed; right failed on 2 of the other 3; right abstained from an answer in 1 of the" in told
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,7 @@ def test_what_intervals_go_by_is_told_beside_the_signatures_and_differences() ->
     text = page([Part("mine", run, evaluation)], metrics_facts(aggregation), comparisons=[row])
     told = "".join(Page(text).texts)
     assert told.count("interval=wilson 95%, by 3 clusters (page)") == 2
-    assert "Interval and test go by 12 clusters (<page>)." in told
+    assert "Interval and test by 12 clusters (<page>)." in told
 
 
 def test_charts_say_in_words_what_they_show() -> None:
@@ -406,7 +406,7 @@ def test_commands_name_files_as_seen_from_the_folder_of_the_report(
     assert called("e").exit_code == 0
     text = Path("e.html").read_text()
     store = "" if place == ".evaluand" else " --store store"
-    assert f"To be run in <code>{tmp_path}</code>" in text
+    assert f"Run in <code>{tmp_path}</code>" in text
     commands = [unescape(command) for command in re.findall("<dd><pre><code>([^<]*)</code></pre></dd>", text)]
     assert commands[0] == f"evaluand run 'some folder/e.yaml'{store} --task mine"
     [aggregation] = DirectoryStore(tmp_path / place).ids("aggregations")

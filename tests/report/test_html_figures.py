@@ -113,7 +113,7 @@ def test_of_many_classes_the_most_frequent_stand_in_the_matrix_and_the_rest_is_t
     assert len(lines) == 1 + 21
     assert lines[-1][0] == "all others"
     assert lines[-1][-2:] == ["10100 %", "10"]
-    assert "The 20 classes with most rows; the 10 others are put together." in text
+    assert "The 20 classes with most rows; the 10 others are combined." in text
 
 
 def test_tasks_share_a_plot_of_each_class_with_the_line_of_chance() -> None:
@@ -331,8 +331,8 @@ def test_only_small_images_beside_the_dataset_are_read(tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes(png(4, 4))
     (folder / "link.png").symlink_to(tmp_path / "outside.png")
     images = Images(str(folder / "rows.csv"))
-    assert images.of({"image": "inner/a.png"}) == images.of("inner/a.png")
-    assert (images.of("inner/a.png") or "").startswith("data:image/png;base64,")
+    assert images.read({"image": "inner/a.png"}) == images.read("inner/a.png")
+    assert (images.read("inner/a.png") or "").startswith("data:image/png;base64,")
     for name in (
         "text.png",
         "large.png",
@@ -343,9 +343,9 @@ def test_only_small_images_beside_the_dataset_are_read(tmp_path: Path) -> None:
         "\0.png",
         4,
     ):
-        assert images.of(name) is None
-    assert Images("rows").of("inner/a.png") is None
-    assert Images(None).of(str(folder / "inner" / "a.png")) is None
+        assert images.read(name) is None
+    assert Images("rows").read("inner/a.png") is None
+    assert Images(None).read(str(folder / "inner" / "a.png")) is None
 
 
 def test_the_classes_of_a_matrix_keep_their_order() -> None:

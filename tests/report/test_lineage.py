@@ -31,7 +31,7 @@ from evaluand import (
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorers.prediction import Prediction
-from evaluand.report.lineage import Lineage, lineage, lineage_of_value
+from evaluand.report.lineage import Lineage, lineage_of_scores, lineage_of_value
 from evaluand.run.task import Candidates
 
 ROWS = [
@@ -85,7 +85,7 @@ def shown(found: Lineage, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def test_each_score_has_its_example_response_and_trace(data: Dataset) -> None:
-    found = lineage(evaluated(data))
+    found = lineage_of_scores(evaluated(data))
     assert shown(found, "id", "input", "expected", "response", "status", "value", "response_status") == [
         ("a", 1, 2, 2, "scored", 1, "completed"),
         ("b", 2, 9, 4, "scored", 1 / 6, "completed"),
@@ -102,7 +102,7 @@ def test_each_score_has_its_example_response_and_trace(data: Dataset) -> None:
 
 
 def test_a_task_without_spans_has_no_trace_to_show(data: Dataset) -> None:
-    found = lineage(evaluated(data, doubled_and_more))
+    found = lineage_of_scores(evaluated(data, doubled_and_more))
     assert found.table()["n_spans"].to_pylist() == [len(found.trace(place)) for place in range(4)]
 
 
@@ -111,7 +111,7 @@ def test_several_columns_of_input_or_expected_are_one_struct() -> None:
     roles: dict[str, Any] = {"input": ("q", "lang"), "expected": {"t": "truth", "m": "mood"}, "metadata": "note"}
     data = Dataset.from_rows(rows, **roles)
     evaluation = evaluated(data, lambda row: row["q"], any=lambda output: 1.0)
-    (row,) = lineage(evaluation)
+    (row,) = lineage_of_scores(evaluation)
     assert row["input"] == {"q": "2+2", "lang": "en"}
     assert row["expected"] == {"t": "4", "m": "calm"}
     assert row["metadata"] == {"note": {"k": [1]}}
@@ -120,7 +120,7 @@ def test_several_columns_of_input_or_expected_are_one_struct() -> None:
 
 def test_each_of_several_answers_stands_beside_its_own_score(data: Dataset) -> None:
     evaluation = evaluated(data, lambda n: Candidates([n, n * 2]), exact=exact)
-    assert shown(lineage(evaluation), "id", "_response_index_", "response", "value")[:4] == [
+    assert shown(lineage_of_scores(evaluation), "id", "_response_index_", "response", "value")[:4] == [
         ("a", 0, 1, 0),
         ("a", 1, 2, 1),
         ("b", 0, 2, 0),
@@ -133,7 +133,7 @@ def test_answers_that_are_lists_of_items_are_lists(data: Dataset) -> None:
     def parts(number: int) -> Any:
         return None if number == 4 else Candidates([[number] * number, [], [{"n": number}]])
 
-    found = lineage(evaluated(data, parts, length=lambda output: len(output)))
+    found = lineage_of_scores(evaluated(data, parts, length=lambda output: len(output)))
     assert shown(found, "id", "response", "value")[3:] == [
         ("b", [2, 2], 2),
         ("b", [], 0),
@@ -152,19 +152,19 @@ def test_replications_keep_their_own_responses(data: Dataset) -> None:
 
     run = Runner().run(counted, data, replications=3)
     evaluation = Evaluator().evaluate(run, {"value": lambda output: float(output)})
-    found = shown(lineage(evaluation), "input", "replication", "response", "value")
+    found = shown(lineage_of_scores(evaluation), "input", "replication", "response", "value")
     assert found == [(n, r, n * 10 + r, n * 10 + r) for n in (1, 2, 3, 4) for r in range(3)]
 
 
 def test_a_stored_evaluation_has_the_lineage_it_had_in_memory(data: Dataset, tmp_path: Any) -> None:
-    inside = lineage(evaluated(data)).table()
-    stored = lineage(evaluated(data, store=DirectoryStore(tmp_path))).table()
+    inside = lineage_of_scores(evaluated(data)).table()
+    stored = lineage_of_scores(evaluated(data, store=DirectoryStore(tmp_path))).table()
     alike = [name for name in inside.column_names if name != "duration"]
     assert stored.select(alike).to_pylist() == inside.select(alike).to_pylist()
 
 
 def test_rows_in_any_order_get_what_is_theirs(data: Dataset) -> None:
-    found = lineage(evaluated(data, sign=lambda output, expected: float(output - expected)))
+    found = lineage_of_scores(evaluated(data, sign=lambda output, expected: float(output - expected)))
     for chosen in (found.lowest(), found.highest()):
         assert all(row["response"] == row["input"] * 2 for row in chosen)
     assert shown(found.lowest(), "id") == [("b",), ("a",), ("d",)]
@@ -173,27 +173,27 @@ def test_rows_in_any_order_get_what_is_theirs(data: Dataset) -> None:
 
 def test_columns_of_a_scorers_own_stand_beside_the_rest_under_a_name_of_their_own() -> None:
     data = Dataset.from_rows([{"input": "a b", "expected": "a b c"}])
-    (row,) = lineage(evaluated(data, lambda text: text, rouge="rouge"))
+    (row,) = lineage_of_scores(evaluated(data, lambda text: text, rouge="rouge"))
     assert (row["precision"], row["recall"]) == (1, pytest.approx(2 / 3))
 
 
 def test_scorers_with_columns_of_different_types_stand_in_one_table(data: Dataset) -> None:
     evaluation = evaluated(data, doubled_and_more, near=near, exact="exact_match", prediction=Prediction(type="number"))
-    found = lineage(evaluation)
+    found = lineage_of_scores(evaluation)
     assert len(found) == 12
     assert sorted({row["scorer"] for row in found}) == ["exact", "near", "prediction"]
-    assert len(lineage(evaluation, "exact")) == 4
+    assert len(lineage_of_scores(evaluation, "exact")) == 4
 
 
 # ---------------------------------------------------------------- choosing
 
 
 def test_failures_are_what_failed_or_holds_nothing_to_grade(data: Dataset) -> None:
-    assert shown(lineage(evaluated(data)).failures(), "id", "status") == [("c", "failed"), ("d", "abstained")]
+    assert shown(lineage_of_scores(evaluated(data)).failures(), "id", "status") == [("c", "failed"), ("d", "abstained")]
 
 
 def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
-    found = lineage(evaluated(data))
+    found = lineage_of_scores(evaluated(data))
     assert shown(found.where(status="scored", label="2"), "id") == [("a",)]
     assert shown(found.where(value=None).head(1), "id") == [("c",)]
     assert found.where(label="none such").table().num_rows == 0
@@ -203,33 +203,36 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
     ("ask", "told"),
     [
         (lambda found: found.where(statsu="scored"), r"no column is called 'statsu' \(did you mean 'status'\?\)"),
-        (lambda found: found.where(value="high"), "value holds double, and never 'high'"),
-        (lambda found: found.lowest(column="label"), "sorted by numbers, and label holds string"),
+        (lambda found: found.where(value="high"), "column value has the type double, so it never equals 'high'"),
+        (lambda found: found.lowest(column="label"), "sorted by numbers, but label has the type string"),
         (
             lambda found: found.lowest(-1),
-            "n is how many rows there are to be at most, a whole number from 0, and not -1",
+            "n must be a number of rows: an integer from 0, not -1",
         ),
-        (lambda found: found.highest(1.5), "a whole number from 0, and not 1.5"),
-        (lambda found: found.head(-1), "a whole number from 0, and not -1"),
+        (lambda found: found.highest(1.5), "an integer from 0, not 1.5"),
+        (lambda found: found.head(-1), "an integer from 0, not -1"),
         (lambda found: found.trace(9), "the lineage has 4 rows, counted from 0; none is 9"),
         (lambda found: found.trace("a"), "counted from 0; none is 'a'"),
-        (lambda found: found.head(True), "a whole number from 0, and not True"),
-        (lambda found: lineage(found.evaluations, "nera"), r"no scorer is called 'nera' \(did you mean 'near'\?\)"),
-        (lambda found: lineage([]), "a lineage is that of an Evaluation"),
+        (lambda found: found.head(True), "an integer from 0, not True"),
+        (
+            lambda found: lineage_of_scores(found.evaluations, "nera"),
+            r"no scorer is called 'nera' \(did you mean 'near'\?\)",
+        ),
+        (lambda found: lineage_of_scores([]), "lineage_of_scores takes one or more Evaluation objects"),
     ],
 )
 def test_what_cannot_be_chosen_is_told(data: Dataset, ask: Any, told: str) -> None:
     with pytest.raises(SpecError, match=told):
-        ask(lineage(evaluated(data)))
+        ask(lineage_of_scores(evaluated(data)))
 
 
 @pytest.mark.parametrize("best_first", [False, True])
 def test_rows_that_hold_no_number_stand_last_and_are_told(data: Dataset, best_first: bool) -> None:
-    found = lineage(evaluated(data, lambda number: number, near=exact))
+    found = lineage_of_scores(evaluated(data, lambda number: number, near=exact))
     numbers = pa.array([math.nan, 2.0, math.nan, 1.0])
     place = found.scores.schema.get_field_index("value")
     odd = Lineage(found.evaluations, found.scores.set_column(place, "value", numbers))
-    with pytest.warns(EvaluandWarning, match="^2 of 4 scored rows hold NaN in value, and stand last$"):
+    with pytest.warns(EvaluandWarning, match="^2 of 4 scored rows have NaN in value; they come last$"):
         rows = odd.highest() if best_first else odd.lowest()
     assert [key for (key,) in shown(rows, "id")] == (["b", "d", "a", "c"] if best_first else ["d", "b", "a", "c"])
     with warnings.catch_warnings():
@@ -241,7 +244,7 @@ def test_rows_that_hold_no_number_stand_last_and_are_told(data: Dataset, best_fi
 
 
 def test_runs_disagree_where_their_grades_differ_the_most_first(data: Dataset) -> None:
-    found = lineage([evaluated(data), evaluated(data, doubled_and_more)]).disagreements()
+    found = lineage_of_scores([evaluated(data), evaluated(data, doubled_and_more)]).disagreements()
     assert shown(found, "id", "evaluation", "status", "value", "spread") == [
         ("a", 0, "scored", 1, 0.5),
         ("a", 1, "scored", 0.5, 0.5),
@@ -255,27 +258,27 @@ def test_labels_disagree_where_there_are_no_values(data: Dataset) -> None:
         evaluated(data, lambda n: n, verdict=lambda output: "odd" if output % 2 else "even"),
         evaluated(data, lambda n: n * 2, verdict=lambda output: "odd" if output % 2 else "even"),
     ]
-    found = lineage(sides).disagreements()
+    found = lineage_of_scores(sides).disagreements()
     assert shown(found, "id", "label") == [("a", "odd"), ("a", "even"), ("c", "odd"), ("c", "even")]
-    assert len(lineage([sides[0], sides[0]]).disagreements()) == 0
+    assert len(lineage_of_scores([sides[0], sides[0]]).disagreements()) == 0
 
 
 def test_examples_meet_by_what_they_are_and_not_by_where_they_stand(data: Dataset) -> None:
     turned = Dataset.from_rows(ROWS[::-1], attributes="topic")
-    found = lineage([evaluated(data), evaluated(turned, doubled_and_more)]).disagreements()
+    found = lineage_of_scores([evaluated(data), evaluated(turned, doubled_and_more)]).disagreements()
     assert shown(found, "id", "evaluation") == [("a", 0), ("a", 1), ("c", 0), ("c", 1)]
 
 
 def test_inputs_of_different_types_become_json_in_one_table() -> None:
     numbers = Dataset.from_rows([{"input": 1, "expected": 1}])
     texts = Dataset.from_rows([{"input": "one", "expected": 1}])
-    found = lineage([evaluated(data, lambda x: 1, exact=exact) for data in (numbers, texts)])
+    found = lineage_of_scores([evaluated(data, lambda x: 1, exact=exact) for data in (numbers, texts)])
     assert shown(found, "evaluation", "input", "value") == [(0, 1, 1), (1, "one", 1)]
 
 
 def test_evaluations_keep_the_order_in_which_they_are_given(data: Dataset) -> None:
     one, other = evaluated(data), evaluated(data, doubled_and_more)
-    found = shown(lineage([other, one]), "evaluation", "response")
+    found = shown(lineage_of_scores([other, one]), "evaluation", "response")
     assert (found[0], found[4]) == ((0, 3), (1, 2))
 
 
@@ -323,7 +326,7 @@ def test_evaluations_of_other_stores_are_given_beside(data: Dataset) -> None:
         assert [row["response"] for row in found] == [3, 4, 6]
     with pytest.raises(NotFound, match="is in other stores; give its evaluations beside it"):
         lineage_of_value(stored, 1)
-    with pytest.raises(SpecError, match="made from other evaluations than these"):
+    with pytest.raises(SpecError, match="made from other evaluations, or from these"):
         lineage_of_value(aggregation, 1, sides[::-1])
 
 
@@ -340,18 +343,18 @@ def test_a_value_of_one_target_leads_to_scores_of_that_target() -> None:
 
 
 def test_a_frame_has_plain_values_and_attributes_as_columns(data: Dataset) -> None:
-    frame = lineage(evaluated(data)).to_pandas()
+    frame = lineage_of_scores(evaluated(data)).to_pandas()
     assert frame["response"].tolist()[:2] == [2, 4]
     assert frame["attributes.topic"].tolist()[:2] == ["x", "y"]
     assert frame["status"].value_counts().to_dict() == {"scored": 2, "failed": 1, "abstained": 1}
-    assert len(lineage(evaluated(data)).where(label="none").to_pandas()) == 0
+    assert len(lineage_of_scores(evaluated(data)).where(label="none").to_pandas()) == 0
 
 
 def test_large_tables_in_many_batches_are_joined_as_small_ones_are(tmp_path: Any) -> None:
     n = 10_000
     data = Dataset.from_arrow(pa.table({"input": pa.array(range(n)), "expected": pa.array(range(n))}))
     evaluation = evaluated(data, lambda x: x * 2, DirectoryStore(tmp_path), value=lambda output: float(output % 97))
-    found = lineage(evaluation)
+    found = lineage_of_scores(evaluation)
     table = found.table()
     assert table["input"].to_pylist() == list(range(n))
     assert table["response"].to_pylist() == [str(2 * x) for x in range(n)]
@@ -392,7 +395,7 @@ def test_what_two_runs_are_graded_differently_for_is_shown_side_by_side(folder: 
     assert "_index_ 1, in doubling/mine: scored 1\n" in out
     assert "_index_ 1, in doubling/other: scored 0\n" in out
     alike = folder.call("show", "doubling/mine", "--against", "doubling/mine", "--scorer", "number").stdout
-    assert "number: graded alike by doubling/mine" in alike
+    assert "number: same grades by doubling/mine" in alike
 
 
 def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
@@ -412,7 +415,7 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
     ("arguments", "code", "told"),
     [
         (("doubling", "--metric", "acuracy"), 1, "no metric is called 'acuracy' (did you mean 'accuracy'?)"),
-        (("doubling", "--metric", "accuracy", "--group", "parity=none"), 1, "there are all rows, parity=even, parity="),
+        (("doubling", "--metric", "accuracy", "--group", "parity=none"), 1, "it has values for all rows, parity=even"),
         (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "give an attribute and its value"),
         (("doubling", "--group", "parity=odd"), 2, "--metric goes with --group"),
         (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
@@ -454,8 +457,8 @@ def test_all_of_one_example_is_shown_with_what_its_call_did_and_its_grades(folde
 
 
 def test_fewer_than_no_rows_are_refused(folder: Folder) -> None:
-    found = lineage([Evaluation(folder.store, id) for id in folder.store.ids("evaluations")])
+    found = lineage_of_scores([Evaluation(folder.store, id) for id in folder.store.ids("evaluations")])
     for choose in (found.lowest, found.highest, found.head):
-        with pytest.raises(SpecError, match="n is how many rows there are"):
+        with pytest.raises(SpecError, match="n must be a number of rows"):
             choose(-1)
     assert len(found.lowest(0)) == len(found.head(0)) == 0

@@ -39,7 +39,16 @@ from evaluand.report.terminal.report import (
     missing_table,
     results_table,
 )
-from evaluand.report.text import labelled, metric_labels, minute, number_format, numbers, safe, seconds, took
+from evaluand.report.text import (
+    add_labels,
+    format_creation,
+    metric_labels,
+    minute,
+    number_format,
+    numbers,
+    safe,
+    seconds,
+)
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, FunctionTask
 from evaluand.store.store import Ref
@@ -124,9 +133,9 @@ def test_a_metric_is_called_by_what_tells_it_from_others_of_its_kind(made: Made)
     metrics = [FBeta(), FBeta(average="macro"), FBeta(label="PLACE a=b"), FBeta(missing="wrong"), FBeta(confidence=0.9)]
     rows = [{"scorer": s, "metric": "f_beta", "signature": m.signature} for s in ("strict", "x") for m in metrics]
     told = ["", "(average=macro)", '(label="PLACE a=b")', "(missing=wrong)", "(interval=jackknife 90%)"]
-    assert [row["label"] for row in labelled(rows)] == [f"f_beta{t} · {s}" for s in ("strict", "x") for t in told]
-    assert [row["label"] for row in labelled(rows[1:2])] == ["f_beta · strict"]
-    assert list(metric_labels(rows).values()) == [row["label"] for row in labelled(rows)]
+    assert [row["label"] for row in add_labels(rows)] == [f"f_beta{t} · {s}" for s in ("strict", "x") for t in told]
+    assert [row["label"] for row in add_labels(rows[1:2])] == ["f_beta · strict"]
+    assert list(metric_labels(rows).values()) == [row["label"] for row in add_labels(rows)]
 
 
 def test_a_metric_of_the_first_k_always_says_k() -> None:
@@ -472,8 +481,8 @@ def test_times_are_told_in_the_unit_that_suits() -> None:
 
 def test_what_is_not_sealed_has_no_duration() -> None:
     manifest = {"created": "2026-01-01T00:00:00+00:00", "sealed": "2026-01-01T00:01:05+00:00"}
-    assert took(manifest) == "2026-01-01 00:00 UTC, whole after 1 min 05 s"
-    assert took({"created": manifest["created"]}) == "2026-01-01 00:00 UTC"
+    assert format_creation(manifest) == "2026-01-01 00:00 UTC, complete after 1 min 05 s"
+    assert format_creation({"created": manifest["created"]}) == "2026-01-01 00:00 UTC"
 
 
 def described(kind: str, made: Any, facts: dict[str, Any]) -> dict[str, Any]:

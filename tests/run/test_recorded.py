@@ -328,6 +328,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_a_file_of_many_outputs_takes_little_more_memory_than_its_size(tmp_path: Path) -> None:
     few = file(tmp_path, "id,text\n0,a\n", "few.csv")
     many = file(tmp_path, "id,text\n" + "".join(f"{i},{'x' * 400}\n" for i in range(50_000)), "many.csv")  # 20 MB
@@ -359,7 +360,7 @@ def test_a_way_of_joining_that_does_not_exist_is_refused_as_written_wrongly(tmp_
 )
 def test_what_is_no_path_is_refused_as_written_wrongly(tmp_path: Path, parameters: dict[str, Any]) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}])
-    with pytest.raises(SpecError, match=r"is no path|selects nothing|response is empty"):
+    with pytest.raises(SpecError, match=r"is not a path|selects nothing|response is empty"):
         RecordedTask(path=path, **{"response": "text"} | parameters).prepare()
 
 

@@ -278,7 +278,7 @@ FAILURES: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"status": 401, "body": '{"error": {"message": "wrong key"}}'}, BadRequest, "401 .*wrong key"),
     ({"status": 429, "headers": {"Retry-After": "7"}, "body": "{}"}, TransientError, "429"),
     ({"status": 500, "body": "{}"}, TransientError, "500"),
-    ({"body": '{"choices": [{"mess'}, BadAnswer, r'the answer is no JSON: {"choices"'),
+    ({"body": '{"choices": [{"mess'}, BadAnswer, r'the answer is not JSON: {"choices"'),
     ({"body": '{"choices": []}'}, BadAnswer, "the answer has an empty list of choices"),
     ({"body": "{}"}, BadAnswer, "the answer has no choices"),
     ({"body": "[1]"}, BadAnswer, "the answer is a list, not a chat completion"),

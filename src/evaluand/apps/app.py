@@ -33,7 +33,7 @@ from evaluand.apps.recording.writer import RecordingWriter, check_policy, resolv
 from evaluand.apps.session import RecordingSession
 from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity
-from evaluand.core.json_like import Likeness, attributes_of
+from evaluand.core.json_like import JsonLikeConverter, attributes_of
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.scorer import Scorer, described
@@ -161,7 +161,7 @@ class App:
             "name": self.name,
             "version": self.version,
             "tags": self.tags,
-            "metadata": Likeness(hide=True).of(self.metadata),
+            "metadata": JsonLikeConverter(hide=True).convert(self.metadata),
             "root_class": key_of(class_of(self.target)),
             "feedbacks": list(self.feedbacks),
             "mode": self.mode,
@@ -281,7 +281,7 @@ class App:
         return found
 
     def _structure(self) -> Any:
-        return _StructureLikeness(self.components).of(self.target)
+        return _StructureConverter(self.components).convert(self.target)
 
 
 class _AppTask(Task[Any, Any]):
@@ -329,7 +329,7 @@ class LoggedApp(App):
     """An app that is known from its logs only; see `App.logged`."""
 
     def __init__(self, structure: Mapping[str, Any], **options: Any) -> None:
-        self._logged_structure = Likeness(hide=True).of(structure)
+        self._logged_structure = JsonLikeConverter(hide=True).convert(structure)
         super().__init__(self, **options)
 
     def _find_components(self) -> list[Component]:
@@ -339,7 +339,7 @@ class LoggedApp(App):
         return self._logged_structure
 
 
-class _StructureLikeness(Likeness):
+class _StructureConverter(JsonLikeConverter):
     """The structure of an app: its components with their classes, and private attributes that lead to components."""
 
     def __init__(self, components: Iterable[Component]) -> None:

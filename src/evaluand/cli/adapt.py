@@ -19,9 +19,11 @@ from evaluand.cli.output import console, opened, print_json
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.yaml import Document
-from evaluand.data.adapters.base.adapter import Counts, Pipeline, Row, row_name
-from evaluand.data.adapters.base.columns import rows_of
+from evaluand.data.adapters.base.adapted import Counts
+from evaluand.data.adapters.base.apply import Row, row_name
+from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.sources import DataSource, open_file
 from evaluand.report.export import json_line, write_parquet
 from evaluand.report.text import safe
@@ -125,7 +127,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _shown(source: DataSource, pipeline: Pipeline, n: int) -> Shown:
     """The first rows with what becomes of each, up to one that cannot be transformed."""
     shown: Shown = []
-    for row in islice((row for batch in source.batches() for row in rows_of(batch)), n):
+    for row in islice((row for batch in source.batches() for row in read_rows(batch)), n):
         try:
             shown.append((row, list(pipeline([row]))))
         except AdapterError:
@@ -144,7 +146,7 @@ def _written(source: DataSource, pipeline: Pipeline, counts: Counts, output: Pat
 
 def _write_lines(piece: pa.RecordBatch | list[Row], file: IO[bytes] | None) -> int:
     if file is not None:
-        for row in piece if isinstance(piece, list) else rows_of(piece):
+        for row in piece if isinstance(piece, list) else read_rows(piece):
             file.write(json_line(row) + b"\n")
     return len(piece)
 

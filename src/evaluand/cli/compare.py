@@ -10,14 +10,15 @@ import click
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.options import LINE, json_option, store_option, suggested
+from evaluand.cli.options import LINE, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
-from evaluand.comparison import check_gates, compare, find_evaluations, find_measures
-from evaluand.comparison.comparing import labels_of
+from evaluand.comparison.comparing import compare, short_labels
+from evaluand.comparison.find import find_evaluations, find_measures
+from evaluand.comparison.gates import check_gates
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.comparison import comparison_table, gates_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
@@ -99,7 +100,7 @@ def command(
             click.echo()
             show(gates_table(results))
         click.echo(
-            f"\ncomparison {made.id[:SHORT_ID]}; again: {safe(suggested('show', made.id[:SHORT_ID], store.root))}"
+            f"\ncomparison {made.id[:SHORT_ID]}; again: {safe(suggest_command('show', made.id[:SHORT_ID], store.root))}"
         )
     conclude(results, junit)
 
@@ -121,15 +122,15 @@ def _results(
     declared: Sequence[Measure] | None,
 ) -> list[Facts]:
     """The gates of all evaluations but the first, which is the baseline."""
-    labelled = dict(zip(labels_of(names, [e.id for e in evaluations]), evaluations, strict=True))
-    first, *others = labelled
+    add_labels = dict(zip(short_labels(names, [e.id for e in evaluations]), evaluations, strict=True))
+    first, *others = add_labels
     if not others:  # there is nothing to compare, which says more than what a gate lacks
         return []
     return gate_facts(
         check_gates(
             gates,
-            {label: labelled[label] for label in others},
-            {first: labelled[first]},
+            {label: add_labels[label] for label in others},
+            {first: add_labels[first]},
             measures=declared,
             scorer=scorers[0] if len(scorers) == 1 else None,
             missing=missing,

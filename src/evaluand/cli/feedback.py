@@ -12,10 +12,10 @@ import click
 
 from evaluand.apps.recording.stored import KIND, Recording, find_recording_id, read_progress, recorded_policy
 from evaluand.apps.recording.workers import work
-from evaluand.cli.options import LINE, Group, complete_artifact, json_option, store_option, suggested
+from evaluand.cli.options import LINE, Group, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import display
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
 
@@ -110,12 +110,14 @@ def tell(recording: Recording, folder: Path, as_json: bool) -> None:
         told = ", ".join(f"{n:,} {word}" for word, n in counts.items())
         click.echo(f"  {safe(name)}: {told or 'nothing'}")
     if facts["status"] == "sealed":
-        return click.echo(f"more: {suggested('show', facts['evaluation'] or facts['run'] or recording.id, folder)}")
+        return click.echo(
+            f"more: {suggest_command('show', facts['evaluation'] or facts['run'] or recording.id, folder)}"
+        )
     if facts["working"]:
         click.echo(f"{facts['working']:,} being judged")
     if not facts["recording"]:
         how = "feedback work" if recording.mode == "deferred" else "resume"
-        click.echo(f"to close it: {suggested(how, recording.id[:SHORT_ID], folder)}")
+        click.echo(f"to close it: {suggest_command(how, recording.id[:SHORT_ID], folder)}")
     return None
 
 

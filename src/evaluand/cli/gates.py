@@ -10,8 +10,8 @@ import click
 from click.exceptions import Exit
 
 from evaluand.cli.options import LINE
-from evaluand.comparison import GateResult
-from evaluand.report.facts import Facts
+from evaluand.comparison.gates import GateResult
+from evaluand.report.facts.base import Facts
 from evaluand.report.junit import junit_xml
 
 GATE_FAILED = 3

@@ -11,14 +11,15 @@ import click
 from click import UsageError
 from click.exceptions import Exit
 
-from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
+from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import display, notes
 from evaluand.core.errors import DataError, NotFound
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import FORMATS
-from evaluand.report.facts import Facts, missing_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.recorded import RecordedTask
@@ -200,7 +201,7 @@ def _tell(run: Run, folder: Path, as_json: bool) -> None:
         click.echo(f"run {run.id[:SHORT_ID]} ({safe(run.name)}) over {len(dataset):,} examples: {counts}")
         for reason in missing[:_REASONS]:
             click.echo(f"  {reason['count']:,} {reason['status']}: {safe(reason['reason'])}")
-        click.echo(f"\nlook at it:  {safe(suggested('show', run.name or run.id, folder))}")
+        click.echo(f"\nlook at it:  {safe(suggest_command('show', run.name or run.id, folder))}")
         click.echo("grade it:    name the file as a recorded task of an experiment; evaluand init --kind recorded")
     if not run.counts.get(COMPLETED):
         click.echo(f"error: no example has an output: {run.counts[FAILED]:,} failed", err=True)

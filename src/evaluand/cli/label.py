@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
-from evaluand.cli.options import Group, complete_artifact, json_option, store_option, suggested
+from evaluand.cli.options import Group, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import opened, print_json
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, SpecError
@@ -28,7 +28,7 @@ from evaluand.evaluation.human_labels import (
     unmatched,
 )
 from evaluand.report.export import write_csv
-from evaluand.report.facts import Names
+from evaluand.report.facts.names import Names
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
@@ -136,7 +136,7 @@ def import_(
         click.echo(f"{told} and left out; their keys: {named}", err=True)
     _tell(evaluation, found, as_json)
     if not as_json:
-        more = suggested("show", name or evaluation.id[:SHORT_ID], folder)
+        more = suggest_command("show", name or evaluation.id[:SHORT_ID], folder)
         click.echo(f"evaluation {evaluation.id[:SHORT_ID]}; more: {more}")
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 
 import click
 from click.types import StringParamType
@@ -55,15 +56,16 @@ class _Line(StringParamType):
 LINE = _Line()
 
 
-def suggested(command: str, what: str, folder: Path, *, elsewhere: bool = False) -> str:
-    """A command line that can be copied: quoted, and with the store where it is not the one that is taken anyway.
+def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, elsewhere: bool = False) -> str:
+    """A command line that can be copied: quoted, with `--store` unless the store is the default.
 
     Args:
-        elsewhere: for another time and shell, whose environment is not known.
+        what: the argument of the command, or several.
+        elsewhere: the command will run at another time in another shell, whose environment is unknown.
     """
     usual = Path((not elsewhere and os.environ.get(_VARIABLE)) or _DEFAULT)
     store = "" if folder == usual else f" --store {quote(str(folder))}"
-    return f"evaluand {command} {quote(what)}{store}"
+    return f"evaluand {command} {join([what] if isinstance(what, str) else what)}{store}"
 
 
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:

@@ -11,11 +11,11 @@ from click.exceptions import Exit
 from evaluand.cli.options import Group, json_option
 from evaluand.cli.output import condensed, print_json
 from evaluand.core.errors import DataError, Fault, SpecError
-from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
-from evaluand.interop.d3m.judge import scorable
-from evaluand.interop.d3m.truth import tested
+from evaluand.core.text.wording import plural
+from evaluand.problem.formats import OpenProblem, format_of
+from evaluand.problem.judge_parts import scoring_faults
 from evaluand.problem.problem import Criterion, Division, Problem
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 
 _EXAMPLES = """\b
@@ -25,7 +25,7 @@ Examples:
 """
 
 _FOLDER = click.argument("folder", metavar="FOLDER|problemDoc.json", type=click.Path(exists=True, path_type=Path))
-_PART = click.option("--part", metavar="PART", help="TRAIN, TEST or SCORE, where each has documents of its own.")
+_PART = click.option("--part", metavar="PART", help="TRAIN, TEST or SCORE, if each has its own documents.")
 
 
 @click.group("problem", cls=Group, epilog=_EXAMPLES)
@@ -38,21 +38,21 @@ def command() -> None:
 @_PART
 @json_option
 def check(folder: Path, part: str | None, as_json: bool) -> None:
-    """Tell everything that is wrong with a problem's documents and data, and what is odd.
+    """Report everything that is wrong or odd in a problem's documents and data.
 
-    Also why no predictions could be scored: metrics that do not fit the target values. A document without its data is
-    checked by itself. Exits 1 if anything is wrong.
+    This includes why no predictions could be scored: metrics that do not fit the target values. A document without its
+    data is checked alone. Exits 1 if anything is wrong.
     """
-    faults, notes = _checked(folder, part)
+    faults, notes = _check(folder, part)
     if as_json:
-        print_json({"ok": not faults, "faults": [*map(_plain, faults)], "notes": [*map(_plain, notes)]})
+        print_json({"ok": not faults, "faults": [*map(_facts, faults)], "notes": [*map(_facts, notes)]})
     else:
-        for word, found in (("fault", faults), ("note ", notes)):
+        for label, found in (("fault", faults), ("note ", notes)):
             for line in condensed(found):
-                click.echo(f"{word}  {safe(line)}")
-        count = f"{len(faults):,} fault{'s' * (len(faults) != 1)}"
-        is_ = "is whole" if all(note.code != "no_data" for note in notes) else "is a sound document"
-        click.echo(count if faults else f"ok: {safe(str(folder))} {is_}")
+                click.echo(f"{label}  {safe(line)}")
+        with_data = all(note.code != "no_data" for note in notes)
+        verdict = "is complete and consistent" if with_data else "is a valid document"
+        click.echo(plural(len(faults), "fault") if faults else f"ok: {safe(str(folder))} {verdict}")
     if faults:
         raise Exit(1)
 
@@ -63,55 +63,55 @@ def check(folder: Path, part: str | None, as_json: bool) -> None:
 @json_option
 def show(folder: Path, part: str | None, as_json: bool) -> None:
     """Show what is to be predicted, from which data, by which split, and how it is judged."""
-    found, faults, _ = _examined(folder, part)
+    found, faults, _ = _examine(folder, part)
     if found is None:
         raise DataError(faults)
     if as_json:
-        print_json({"document": str(found.document), "problem": asdict(found.problem), **_data(found)})
+        print_json({"document": str(found.document), "problem": asdict(found.problem), **_data_facts(found)})
         return
-    for name, told in _told(found.problem, found):
-        click.echo(f"{name:<9} {safe(told)}")
+    for name, text in _describe(found.problem, found):
+        click.echo(f"{name:<9} {safe(text)}")
 
 
-def _examined(folder: Path, part: str | None) -> tuple[ProblemFolder | None, list[Fault], list[Fault]]:
+def _check(path: Path, part: str | None) -> tuple[list[Fault], list[Fault]]:
+    """The faults and notes of a problem, or of its document alone."""
+    found, faults, notes = _examine(path, part)
+    codes = {fault.code for fault in faults}
+    if path.is_file() and "no_such_dataset" in codes and codes <= {"no_such_dataset", "no_such_file"}:
+        alone = "; only the document was checked"
+        return [], [*notes, *(Fault(fault.where, fault.message + alone, code="no_data") for fault in faults)]
+    if found is None:
+        return faults, notes
     try:
-        found, findings = examine_folder(folder, part)
+        truth, findings = format_of(path).read_truth(found, None, part)
+        return findings.faults or [*(scoring_faults(truth) if truth else ())], notes
+    except DataError as error:
+        return [*error.faults], notes
+    except SpecError as error:  # there is no target, or no truth
+        if not found.problem.targets:
+            return [Fault(str(found.document), str(error), code="empty")], notes
+        message = str(error).partition("; give")[0] + "; whether the metrics fit the target values was not checked"
+        return [], [*notes, Fault(str(found.document), message, code="no_truth")]
+
+
+def _examine(folder: Path, part: str | None) -> tuple[OpenProblem | None, list[Fault], list[Fault]]:
+    try:
+        found, findings = format_of(folder).examine(folder, part)
     except DataError as error:
         return None, [*error.faults], []
     return found, findings.faults, findings.notes
 
 
-def _checked(path: Path, part: str | None) -> tuple[list[Fault], list[Fault]]:
-    """The faults and notes of a problem, or of its document alone."""
-    found, faults, notes = _examined(path, part)
-    codes = {fault.code for fault in faults}
-    if path.is_file() and "no_such_dataset" in codes and codes <= {"no_such_dataset", "no_such_file"}:
-        alone = "; the document alone was checked"
-        return [], [*notes, *(Fault(fault.where, fault.message + alone, code="no_data") for fault in faults)]
-    if found is None:
-        return faults, notes
-    try:
-        task, findings = tested(found, None, part)
-        return findings.faults or [*(scorable(task) if task else ())], notes
-    except DataError as error:
-        return [*error.faults], notes
-    except SpecError as error:  # nothing to predict, or nothing to hold predictions to
-        if not found.problem.targets:
-            return [Fault(str(found.document), str(error), code="empty")], notes
-        told = "; whether the metrics fit the target values was not checked"
-        return [], [*notes, Fault(str(found.document), str(error).partition("; give")[0] + told, code="no_truth")]
-
-
-def _plain(fault: Fault) -> Facts:
+def _facts(fault: Fault) -> Facts:
     return {"where": fault.where, "code": fault.code, "message": fault.message}
 
 
-def _data(found: ProblemFolder) -> Facts:
+def _data_facts(found: OpenProblem) -> Facts:
     data = found.dataset(truth=False)
-    return {"examples": len(data), "hidden": found.hidden, "tested": _tested(found)}
+    return {"examples": len(data), "hidden": found.hidden, "tested": _count_tested(found)}
 
 
-def _tested(found: ProblemFolder) -> list[list[int]] | None:
+def _count_tested(found: OpenProblem) -> list[list[int]] | None:
     """How many examples each fold of each repeat tests."""
     if found.problem.division is None:
         return None
@@ -119,9 +119,9 @@ def _tested(found: ProblemFolder) -> list[list[int]] | None:
     return [[len(folds.test(repeat, fold)) for fold in range(folds.count)] for repeat in range(len(folds.numbers))]
 
 
-def _told(problem: Problem, found: ProblemFolder) -> list[tuple[str, str]]:
+def _describe(problem: Problem, found: OpenProblem) -> list[tuple[str, str]]:
     name = f" ({problem.name})" if problem.name else ""
-    data, tested = _data(found), _tested(found)
+    data, tested = _data_facts(found), _count_tested(found)
     lines = [
         ("problem", f"{problem.id}{name}, version {problem.version}"),
         ("task", ", ".join([*problem.task_types, *problem.sub_types, *problem.keywords])),
@@ -133,18 +133,18 @@ def _told(problem: Problem, found: ProblemFolder) -> list[tuple[str, str]]:
     lines.append(("examples", f"{data['examples']:,}{hidden}"))
     if problem.division is not None and tested is not None:
         sizes = " | ".join(", ".join(f"{size:,}" for size in repeat) for repeat in tested)
-        lines.append(("split", f"{_of_division(problem.division)}; tested: {sizes}"))
-    lines += [("judged by", _of_criterion(criterion)) for criterion in problem.criteria]
+        lines.append(("split", f"{_describe_division(problem.division)}; tested: {sizes}"))
+    lines += [("judged by", _describe_criterion(criterion)) for criterion in problem.criteria]
     return lines
 
 
-def _of_division(division: Division) -> str:
-    told = f"{division.folds} folds" if division.method == "folds" else "hold-out"
-    told += f" of {division.test:g}" if division.test is not None else ""
-    return told + (", stratified" if division.stratified else "") + f", {division.file}"
+def _describe_division(division: Division) -> str:
+    method = f"{division.folds} folds" if division.method == "folds" else "hold-out"
+    share = f" of {division.test:g}" if division.test is not None else ""
+    return method + share + (", stratified" if division.stratified else "") + f", {division.file}"
 
 
-def _of_criterion(criterion: Criterion) -> str:
-    given = {"k": criterion.k, "positive": criterion.positive, "jointly": criterion.jointly or None}
-    told = ", ".join(f"{name} {value}" for name, value in given.items() if value is not None)
-    return criterion.metric + (f" ({told})" if told else "")
+def _describe_criterion(criterion: Criterion) -> str:
+    parameters = {"k": criterion.k, "positive": criterion.positive, "jointly": criterion.jointly or None}
+    listed = ", ".join(f"{name} {value}" for name, value in parameters.items() if value is not None)
+    return criterion.metric + (f" ({listed})" if listed else "")

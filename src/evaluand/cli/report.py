@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
@@ -16,26 +17,28 @@ from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
 from evaluand.apps.leaderboards.board import leaderboard
 from evaluand.apps.leaderboards.collect import add_evaluations
 from evaluand.apps.recording.stored import KIND, Recording
-from evaluand.cli.options import json_option, store_option, suggested
+from evaluand.cli.options import json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
-from evaluand.comparison import compare
-from evaluand.comparison.comparing import declared_of
-from evaluand.core.errors import DataError, NotFound, SpecError
+from evaluand.comparison.find import declared_measures
+from evaluand.comparison.measures import resolve_measures
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.files.atomic import replaced
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.report.facts import Facts, Part, report_facts, summary_facts
+from evaluand.report.facts.aggregation import summary_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.comparison import comparison_facts
+from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.page import title_of
 from evaluand.report.html.report import write_report
-from evaluand.report.text import SHORT_ID, labelled, safe
+from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import resolve
 from evaluand.tradeoff.evaluations import tradeoffs_of
 
 _FIRST = ("aggregations", "evaluations", "runs")
-_FLIPS = 50
 _MOST = 100_000
 _LONGEST = 80
 _HEAD = 4096
@@ -92,9 +95,9 @@ def write(
     parts, tables = _gathered(store, kind, id, title)
     facts = report_facts(title, parts, commands=_commands(store, kind, id, title, parts), folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
-    measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
+    measures = Aggregation(store, id).measures if kind == "aggregations" else declared_measures(graded.values())
     with notes():
-        facts["comparisons"] = _compared(graded, measures)
+        facts |= _comparisons(store, id, graded, measures)
         facts["leaderboard"] = _leaderboard(store, parts)
         trades = [
             (trade.name, points)
@@ -184,31 +187,30 @@ def _parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[st
     ]
 
 
-def _compared(graded: Mapping[str, Evaluation], declared: Sequence[Measure]) -> list[Facts]:
-    """The tasks held against each other on the same examples; nothing where there is nothing to compare."""
+def _comparisons(
+    store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], declared: Sequence[Measure]
+) -> dict[str, Any]:
+    """The stored comparison of the tasks, or how to make it."""
     if len(graded) < 2:
-        return []
+        return {"comparisons": [], "not_compared": None}
+    found = comparison_facts(store, graded)
+    if found is not None:
+        return {"comparisons": found, "not_compared": None}
+    return {"comparisons": [], "not_compared": _explain_missing(store, id, graded, declared)}
+
+
+def _explain_missing(
+    store: DirectoryStore, id: str, graded: Mapping[str, Evaluation], declared: Sequence[Measure]
+) -> str | None:
+    """How to make the comparison that the report lacks; None where the tasks cannot be compared."""
     try:
-        told = compare(*graded.values(), labels=list(graded), flips=_FLIPS, declared=declared).to_dict()
-    except (DataError, SpecError):  # no scorer that they share gives numbers that are averaged alike
-        return []
-    names = list(graded)
-    return [
-        {
-            "a": names[pair["a"]],
-            "b": names[pair["b"]],
-            "metric": " · ".join(str(part) for part in (pair["label"], pair["target"]) if part),
-            "direction": pair["direction"],
-            **{
-                name: pair[name]
-                for name in ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by")
-            },
-            "p": pair["p_holm"],
-            "n": pair["n_used"],
-            "flips": [{"id": flip["id"], "index": flip["index_b"]} for flip in told["flips"] if flip["pair"] == number],
-        }
-        for number, pair in enumerate(labelled(told["pairs"]))
-    ]
+        with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
+            resolve_measures([*graded.values()], None, None, None, declared)
+    except SpecError:  # they share no scorer that returns numbers
+        return None
+    names = [id[:SHORT_ID]] if id else [evaluation.id[:SHORT_ID] for evaluation in graded.values()]
+    command = suggest_command("compare", names, _near(store.root), elsewhere=True)
+    return f"The tasks have not been compared yet: run `{command}` and write the report again."
 
 
 def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:
@@ -261,7 +263,7 @@ def _newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:
 
 def _require_sealed(store: Any, kind: str, id: str) -> None:
     if not store.is_sealed(kind, id):
-        again = suggested("resume", id[:SHORT_ID], store.root)
+        again = suggest_command("resume", id[:SHORT_ID], store.root)
         raise SpecError(f"{kind[:-1]} {id[:SHORT_ID]} is not finished; continue with: {again}")
 
 
@@ -272,10 +274,10 @@ def _commands(store: DirectoryStore, kind: str, id: str, title: str, parts: Sequ
     again = list(dict.fromkeys(filter(None, (_run_command(root, part, len(parts) == 1) for part in parts))))
     for command in again:
         commands["Reproduce" if len(again) == 1 else f"Reproduce ({len(commands) + 1})"] = command
-    commands["Show what is stored"] = suggested("show", what, root, elsewhere=True)
+    commands["Show what is stored"] = suggest_command("show", what, root, elsewhere=True)
     written = (id or parts[0].run.id)[:SHORT_ID]
-    commands["Check that it still is what was written"] = suggested("verify", written, root, elsewhere=True)
-    commands["Write this report"] = suggested("report", what, root, elsewhere=True)
+    commands["Check that it still is what was written"] = suggest_command("verify", written, root, elsewhere=True)
+    commands["Write this report"] = suggest_command("report", what, root, elsewhere=True)
     return commands
 
 
@@ -289,7 +291,7 @@ def _run_command(root: Path, part: Part, alone: bool) -> str | None:
     origin = part.run.manifest["provenance"].get("origin") or {}
     if "experiment" not in origin:
         return None
-    words = suggested("run", str(_near(origin["experiment"])), root, elsewhere=True)
+    words = suggest_command("run", str(_near(origin["experiment"])), root, elsewhere=True)
     if origin.get("limit"):
         words += f" --limit {origin['limit']}"
     return f"{words} --task {quote(origin['task'])}" if alone and origin.get("task") else words

@@ -18,7 +18,7 @@ from evaluand.cli.options import LINE, json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import WatchedStore, carry_out, display, notes, print_results
 from evaluand.core.errors import NotFound, SpecError
-from evaluand.experiment import Experiment
+from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.store import resolve
 

@@ -15,17 +15,19 @@ from click.exceptions import Exit
 from evaluand.aggregation.aggregator import REFUSED, MetricRefused
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.options import json_option, store_option, suggested
+from evaluand.cli.options import json_option, store_option, suggest_command
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
-from evaluand.comparison import Gate, check_fit, check_gates
+from evaluand.comparison.gates import check_fit, check_gates
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, EvaluandWarning, SpecError
 from evaluand.core.registry import nearest
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.scorer import NO_ANSWER
-from evaluand.experiment import Experiment, Results
-from evaluand.report.facts import Facts, results_facts
+from evaluand.experiment.experiment import Experiment, Results
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.results import results_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import results_table
 from evaluand.report.text import SHORT_ID, safe
@@ -189,7 +191,7 @@ def print_results(
             show(gates_table(gates))
     if not (as_json or quiet):
         made = facts["aggregation"]
-        more = suggested("show", made["name"] or made["id"][:SHORT_ID], store.root)
+        more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
         click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
     failures = [told for task in facts["tasks"] for told in (*_failed_calls(task), *_failed_scorers(task))]
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
@@ -231,4 +233,4 @@ def _go_on(store: WatchedStore) -> str:
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return ""
-    return f"continue with: {suggested('resume', opened['id'][:SHORT_ID], store.root)}"
+    return f"continue with: {suggest_command('resume', opened['id'][:SHORT_ID], store.root)}"

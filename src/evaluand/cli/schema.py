@@ -227,7 +227,7 @@ def _limit(word: str, value: Any) -> str:
 
 
 def _print_experiment() -> None:
-    from evaluand.experiment import json_schema
+    from evaluand.experiment.spec import json_schema
 
     print_json(json_schema())
 
@@ -238,7 +238,7 @@ def _read(what: str) -> Schema:
 
     path, place = Path(what), what.rpartition(":")[0]
     if place and not path.exists():
-        from evaluand.experiment import referred
+        from evaluand.experiment.user_code import referred
 
         return _from(what, referred(what, Path()))
     if what in names() or not path.is_file():

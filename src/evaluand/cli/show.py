@@ -13,27 +13,22 @@ from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import KIND, Recording, read_progress
-from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
+from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
-from evaluand.comparison import Comparison
-from evaluand.comparison.comparing import declared_of
+from evaluand.comparison.comparing import Comparison
+from evaluand.comparison.find import declared_measures
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.report.facts import (
-    Facts,
-    Names,
-    dataset_facts,
-    evaluation_facts,
-    example_facts,
-    grades_facts,
-    run_facts,
-    summary_facts,
-    tradeoffs_facts,
-    value_facts,
-)
+from evaluand.report.facts.aggregation import summary_facts, value_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.dataset import dataset_facts
+from evaluand.report.facts.evaluation import evaluation_facts, example_facts, grades_facts
+from evaluand.report.facts.names import Names
+from evaluand.report.facts.run import run_facts
+from evaluand.report.facts.tradeoff import tradeoffs_facts
 from evaluand.report.terminal.report import artifact_table
 from evaluand.report.text import SHORT_ID
 from evaluand.run.responses import LANE
@@ -158,7 +153,7 @@ def _called(store: DirectoryStore, artifact: str) -> tuple[str, str]:
 
 def _run_of(store: DirectoryStore, recording: Recording) -> str:
     if not recording.is_sealed:
-        again = suggested(_continued(recording.manifest), recording.id[:SHORT_ID], store.root)
+        again = suggest_command(_continued(recording.manifest), recording.id[:SHORT_ID], store.root)
         raise SpecError(f"recording {recording.id[:SHORT_ID]} is open: its calls are shown when it is closed; {again}")
     if recording.run is None:
         raise SpecError(f"recording {recording.id[:SHORT_ID]} holds no records")
@@ -197,7 +192,7 @@ def _facts(
     if facts["status"] == "open":
         return facts | {
             "progress": list(_progress(store, manifest)),
-            "resume": suggested(_continued(manifest), id[:SHORT_ID], store.root),
+            "resume": suggest_command(_continued(manifest), id[:SHORT_ID], store.root),
         }
     if kind == "runs":
         facts |= run_facts(Run(store, id), examples, failed=failed, index=index)
@@ -207,7 +202,7 @@ def _facts(
     if kind == "evaluations":
         graded, evaluation = _run(store, manifest["provenance"]["run"]), Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
-        chosen |= {"lowest": lowest, "against": against, "measures": declared_of([evaluation])}
+        chosen |= {"lowest": lowest, "against": against, "measures": declared_measures([evaluation])}
         if against is not None:
             facts["against"] = _other(store, names, "evaluations", against.id)
         return facts | evaluation_facts(evaluation, graded, examples, **chosen)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -28,13 +29,14 @@ from evaluand.cli.options import Group, json_option, store_option
 from evaluand.cli.output import opened, print_json, show
 from evaluand.cli.run import notes
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, doubts
+from evaluand.core.errors import EvaluandWarning, SpecError, collect_warnings
+from evaluand.core.files.json import without_infinities
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
 from evaluand.interop.fairical.names import objectives
-from evaluand.interop.fairical.reading import doubt, strict
 from evaluand.interop.fairical.scores import a_posteriori, a_priori
-from evaluand.report.facts import Facts, point_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.tradeoff import point_facts
 from evaluand.report.html.tradeoff import write_page
 from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import safe
@@ -315,7 +317,7 @@ def evaluate(
     _check_form(form, as_json)
     found = compared(_systems(files, stored, names, deduplicate))
     if as_json:
-        return print_json({"indicators": strict(found)})
+        return print_json({"indicators": without_infinities(found)})
     _print(
         ("system", *_INDICATORS),
         [(name, *(_whole(key, one[key]) for key in _INDICATORS)) for name, one in found.items()],
@@ -497,7 +499,9 @@ def _show_pick(point: Tradeoff, there: Tradeoff | None, form: str | None, as_jso
     if as_json:
         told = {"model": model, "threshold": threshold, "trivial": come["trivial"], "chosen": chosen}
         told |= {"reasons": {where: each for where, each in reasons.items() if each}} if any(reasons.values()) else {}
-        return print_json(strict(told if there is None else {**told, "there": elsewhere, "system": there.system}))
+        return print_json(
+            without_infinities(told if there is None else {**told, "there": elsewhere, "system": there.system})
+        )
     rows = [
         (name, value, *([elsewhere[name][end] for end in ("value", "low", "high")] if elsewhere else ()))
         for name, value in chosen.items()
@@ -531,7 +535,7 @@ def _show_points(systems: Sequence[Tradeoff], form: str | None, as_json: bool) -
         for points in systems
     ]
     if as_json:
-        return print_json({"systems": strict(told)})
+        return print_json({"systems": without_infinities(told)})
     rows = [
         (each["system"], point["model"], name, *one.values(), "yes" if point["front"] else "")
         for each in told
@@ -668,7 +672,7 @@ def _systems(files: Sequence[Path], stored: _Stored, names: Sequence[str], dedup
 def _with_notes(each: Iterator[_Made]) -> Iterator[tuple[_Made, tuple[str, ...]]]:
     """What is made one after the other, each with the doubts that were told meanwhile."""
     while True:
-        with doubts() as told:
+        with collect_warnings() as told:
             one = next(each, None)
         if one is None:
             return
@@ -716,7 +720,8 @@ def _in_order(solutions: Solutions, order: Sequence[str], deduplicate: bool) -> 
     solutions = solutions.deduplicate() if deduplicate else solutions
     if solutions.n_undefined:
         told = "rest on undefined values, which count as 0: perfectly fair of differences"
-        doubt(f"{solutions.system}: {solutions.n_undefined} of {solutions.n_solutions} points {told}")
+        message = f"{solutions.system}: {solutions.n_undefined} of {solutions.n_solutions} points {told}"
+        warnings.warn(message, EvaluandWarning, stacklevel=2)
     return solutions.tradeoff
 
 

@@ -19,8 +19,8 @@ from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, Task
 from evaluand.core.identity import digest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
-from evaluand.experiment import Experiment
-from evaluand.report.facts import Facts
+from evaluand.experiment.experiment import Experiment
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 from evaluand.run.runner import Runner
 from evaluand.run.task import Request, as_task

@@ -14,7 +14,7 @@ from evaluand.cli.output import console, print_json
 from evaluand.cli.run import display
 from evaluand.core.errors import EngineError, Fault, NotFound
 from evaluand.engine.keyed_work import Tally
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.report.verification import verify
 from evaluand.store.directory import DirectoryStore

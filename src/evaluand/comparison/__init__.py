@@ -1,22 +1,33 @@
-"""Comparisons: whether B is better than A, by how much, how sure that is, and on which examples.
+"""Step 4: whether one system is better than another, by how much, with what confidence, and on which examples.
 
-Two evaluations are laid side by side example by example (`pairing`), and everything is said about the differences:
-their mean with an interval, tests, counts of what was won and lost, and what a difference would have to be to be found
-(`difference`). Several runs and metrics make a family of tests, whose p values are adjusted (`significance`), and a
-ranking that says which runs cannot be told apart (`ranking`). Rules such as `accuracy not worse than base by 0.02` are
-checked by `gates`.
+`compare` pairs the rows of two or more evaluations (`pairing`) and works on their differences: the mean with its
+interval, tests, counts of rows won and lost, and the smallest difference that could have been detected (`difference`).
+Several runs and metrics form a family of tests, whose p values are adjusted (`significance`). A ranking says which
+systems cannot be distinguished (`ranking`). `gates` checks rules such as `accuracy not worse than base by 0.02`.
 """
 
-from evaluand.comparison.comparing import Comparison, compare, find_evaluations, find_measures
-from evaluand.comparison.gates import Gate, GateResult, check_fit, check_gates
+from __future__ import annotations
 
-__all__ = [
-    "Comparison",
-    "Gate",
-    "GateResult",
-    "check_fit",
-    "check_gates",
-    "compare",
-    "find_evaluations",
-    "find_measures",
-]
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.comparison.comparing import Comparison as Comparison
+    from evaluand.comparison.comparing import compare as compare
+    from evaluand.comparison.find import find_evaluations as find_evaluations
+    from evaluand.comparison.find import find_measures as find_measures
+    from evaluand.comparison.gates import GateResult as GateResult
+    from evaluand.comparison.gates import check_fit as check_fit
+    from evaluand.comparison.gates import check_gates as check_gates
+    from evaluand.comparison.rule import Gate as Gate
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "comparing": ("Comparison", "compare"),
+        "find": ("find_evaluations", "find_measures"),
+        "gates": ("GateResult", "check_fit", "check_gates"),
+        "rule": ("Gate",),
+    },
+)

@@ -27,7 +27,7 @@ from evaluand.metrics.stats.intervals import (
 POWER: Final = 0.8
 REPLICATES: Final = 2000
 BOOTSTRAPPED_CLUSTERS: Final = 20_000
-"""With more clusters the bootstrap takes long and says what the t interval says."""
+"""With more clusters the bootstrap is slow and agrees with the t interval."""
 
 PAIRED_SCORE: Final = "paired score"
 STUDENT: Final = "student"
@@ -36,17 +36,17 @@ CLUSTERED: Final = "clustered student"
 
 @dataclass(frozen=True)
 class Difference:
-    """B against A; numbers are NaN where undefined.
+    """B compared with A; numbers are NaN where undefined.
 
     Attributes:
-        n: rows asked of both.
-        n_used: those the values are taken over.
+        n: rows that both were asked.
+        n_used: rows that have a value on both sides.
         n_a_missing: rows of `n` without a score in A: failed or abstained.
         n_b_missing: the same in B.
-        n_skipped: rows both have that one of them was never asked; not in `n`.
+        n_skipped: rows of both that one side skipped; not in `n`.
         n_only_a: rows without a partner in B.
         n_only_b: rows without a partner in A.
-        clusters: how many independent observations the interval rests on, where they are not the rows.
+        clusters: the number of independent observations, where these are not the rows.
         binary: all values are 0 or 1.
         value_a: of the rows used.
         value_b: of the rows used.
@@ -56,17 +56,17 @@ class Difference:
         interval: the interval's method.
         bootstrap_low: lower end of the bootstrap interval.
         bootstrap_high: upper end of the bootstrap interval.
-        worst: the difference if every missing row spoke against B.
-        best: the difference if every missing row spoke for B.
+        worst: the difference if every missing row counted against B.
+        best: the difference if every missing row counted for B.
         p: the two-sided p value: McNemar's where rows are independent and binary, else that of the permutation test.
-        test: its name.
+        test: the name of the test behind `p`.
         p_permutation: of the paired permutation test.
-        permutation: how that was found.
-        won: rows in which B is better; rows without weight are neither won nor tied nor lost.
+        permutation: the method of `p_permutation`.
+        won: rows in which B is better; rows without weight count nowhere.
         tied: rows in which they are equal.
         lost: rows in which A is better.
         effect: the odds of winning a row that differs (binary), or the mean difference in standard deviations.
-        detectable: the smallest true difference that so many rows show in 80 of 100 cases.
+        detectable: the smallest true difference that as many rows detect in 80 of 100 cases.
         reason: why something is undefined.
     """
 
@@ -102,11 +102,11 @@ class Difference:
 
 
 def difference(rows: PairedRows, a: int, b: int, metric: Metric, confidence: float) -> Difference:
-    """Side `b` against side `a`, over the rows of one group.
+    """Compares side `b` with side `a` over the rows of one group.
 
     Args:
-        rows: side by side, see `pairing.paired`.
-        metric: that the rows were taken for.
+        rows: paired rows, see `pairing.pair_rows`.
+        metric: the metric whose values the rows hold.
         confidence: of the intervals.
     """
     asked = rows.asked[a] & rows.asked[b]
@@ -118,37 +118,37 @@ def difference(rows: PairedRows, a: int, b: int, metric: Metric, confidence: flo
         "n_a_missing": int((asked & rows.unscored[a]).sum()),
         "n_b_missing": int((asked & rows.unscored[b]).sum()),
         "n_skipped": int((both & ~asked).sum()),
-        "n_only_a": int(only(rows, a, b).sum()),
-        "n_only_b": int(only(rows, b, a).sum()),
+        "n_only_a": int(rows_without_partner(rows, a, b).sum()),
+        "n_only_b": int(rows_without_partner(rows, b, a).sum()),
     }
-    sample = Sample.of(rows.of(used), a, b, metric)
+    sample = Sample.from_rows(rows.take(used), a, b, metric)
     low, high = sample.interval(confidence)
     boot_low, boot_high = sample.bootstrap(confidence)
     permuted = sign_flip(sample.state["cluster_sum"])
     exact = sample.independent and sample.binary
     wins = 1 if metric.direction != "lower" else -1
-    won, lost = int((sample.apart * wins > 0).sum()), int((sample.apart * wins < 0).sum())
+    won, lost = int((sample.change * wins > 0).sum()), int((sample.change * wins < 0).sum())
     empty = counts["n_used"] == 0 or math.isnan(sample.value)
     return Difference(
         **counts,
         clusters=None if rows.cluster is None and sample.clusters == counts["n_used"] else sample.clusters,
         binary=sample.binary,
-        value_a=mean_of(rows.of(used), rows.value[a, used], metric),
-        value_b=mean_of(rows.of(used), rows.value[b, used], metric),
+        value_a=weighted_mean(rows.take(used), rows.value[a, used], metric),
+        value_b=weighted_mean(rows.take(used), rows.value[b, used], metric),
         difference=sample.value,
         low=low,
         high=high,
         interval=sample.method,
         bootstrap_low=boot_low,
         bootstrap_high=boot_high,
-        worst=_bound(rows.of(asked), a, b, metric, "worst"),
-        best=_bound(rows.of(asked), a, b, metric, "best"),
+        worst=_extreme_difference(rows.take(asked), a, b, metric, "worst"),
+        best=_extreme_difference(rows.take(asked), a, b, metric, "best"),
         p=math.nan if empty else mcnemar(won, lost) if exact else permuted.p,
         test="exact McNemar" if exact else "permutation",
         p_permutation=math.nan if empty else permuted.p,
         permutation=permuted.method,
         won=won,
-        tied=len(sample.apart) - won - lost,
+        tied=len(sample.change) - won - lost,
         lost=lost,
         effect=_effect(sample, won, lost),
         detectable=sample.detectable(confidence),
@@ -156,45 +156,45 @@ def difference(rows: PairedRows, a: int, b: int, metric: Metric, confidence: flo
     )
 
 
-def only(rows: PairedRows, a: int, b: int) -> np.ndarray:
+def rows_without_partner(rows: PairedRows, a: int, b: int) -> np.ndarray:
     """The rows of side `a` without a partner in `b`."""
     return np.asarray((rows.status[a] != ABSENT) & (rows.status[b] == ABSENT))
 
 
-def mean_of(rows: PairedRows, values: np.ndarray, metric: Metric) -> float:
-    """The mean of some values of rows, weighted where the metric is; NaN without rows or weight."""
+def weighted_mean(rows: PairedRows, values: np.ndarray, metric: Metric) -> float:
+    """The mean of values of rows, weighted if the metric is; NaN without rows or weight."""
     weight = _weights(rows, metric)
     total = weight.sum()
     return float(weight @ values / total) if total > 0 else math.nan
 
 
-def bound(rows: PairedRows, a: int, b: int, metric: Metric, level: float) -> tuple[float, float]:
-    """One-sided bounds of B − A: each lies on the wrong side of the true difference at most as often as `level` says.
+def one_sided_bounds(rows: PairedRows, a: int, b: int, metric: Metric, level: float) -> tuple[float, float]:
+    """One-sided confidence bounds of B − A at a level such as 0.95.
 
-    Of values without a known range that holds about: no sample tells how far one that was not seen could lie off.
+    For values without a known range the level is approximate: no sample shows how extreme an unseen value can be.
 
     Returns:
         The lower and the upper bound, NaN where undefined.
     """
-    return Sample.of(rows.of(rows.known[a] & rows.known[b]), a, b, metric).bounds(level)
+    return Sample.from_rows(rows.take(rows.known[a] & rows.known[b]), a, b, metric).bounds(level)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The differences of the rows that are used and have weight, and what they are independent by.
+    """The differences of the rows that are used and have weight, and their independent clusters.
 
     Attributes:
-        apart: B − A of each row.
+        change: B − A of each row.
         weight: of each row.
-        state: the table of clusters; each row its own where rows are independent.
-        independent: rows share no example and no cluster, and count alike.
+        state: sums by cluster; each row is a cluster where rows are independent.
+        independent: rows share no example and no cluster, and all have the same weight.
         binary: all values are 0 or 1.
-        span: how far two values can lie apart; infinite where unknown.
-        observed: how far the values of all rows lie apart.
-        value: the weighted mean of `apart`.
+        span: the largest possible distance of two values; infinite where unknown.
+        observed: the largest observed distance of two values.
+        value: the weighted mean of `change`.
     """
 
-    apart: np.ndarray
+    change: np.ndarray
     weight: np.ndarray
     state: Arrays
     independent: bool
@@ -204,25 +204,25 @@ class Sample:
     value: float
 
     @classmethod
-    def of(cls, rows: PairedRows, a: int, b: int, metric: Metric) -> Sample:
-        rows = rows.of(_weights(rows, metric) > 0)
+    def from_rows(cls, rows: PairedRows, a: int, b: int, metric: Metric) -> Sample:
+        rows = rows.take(_weights(rows, metric) > 0)
         weight = _weights(rows, metric)
         values = rows.value[[a, b]]
-        apart = values[1] - values[0]
+        change = values[1] - values[0]
         cluster = rows.example if rows.cluster is None else rows.cluster
         repeated = rows.cluster is not None or len(np.unique(cluster)) < len(cluster)
-        state = cluster_sums(apart, weight, cluster, np.zeros(len(apart), np.int64))
+        state = cluster_sums(change, weight, cluster, np.zeros(len(change), np.int64))
         low, high = metric.row_range
         total = weight.sum()
         return cls(
-            apart=apart,
+            change=change,
             weight=weight,
             state=state,
             independent=not repeated and not _is_weighted(metric),
             binary=bool(((values == 0) | (values == 1)).all()),
             span=high - low,
             observed=float(np.ptp(values)) if values.size else 0.0,
-            value=float(weight @ apart / total) if total > 0 else math.nan,
+            value=float(weight @ change / total) if total > 0 else math.nan,
         )
 
     @property
@@ -235,12 +235,12 @@ class Sample:
 
     @property
     def reach(self) -> float:
-        """How far two values can lie apart, or else do."""
+        """The largest possible distance of two values, or the largest observed one where that is unknown."""
         return self.span if math.isfinite(self.span) else self.observed
 
     @property
     def error(self) -> float:
-        """The standard error of the mean difference, by the spread between clusters."""
+        """The standard error of the mean difference, from the spread between clusters."""
         return float(np.sqrt(self.spread.variance[0]))
 
     @property
@@ -248,13 +248,13 @@ class Sample:
         return cluster_variance(self.state, np.array([self.value]))
 
     def interval(self, confidence: float, correction: float = 0.0) -> tuple[float, float]:
-        """The interval of the difference; NaN where the rows tell of no spread."""
+        """The interval of the difference; NaN where the rows show no spread."""
         if self.independent and self.binary:
-            won, lost = int((self.apart > 0).sum()), int((self.apart < 0).sum())
-            return paired_score(won, lost, len(self.apart), confidence, correction=correction)
+            won, lost = int((self.change > 0).sum()), int((self.change < 0).sum())
+            return paired_score(won, lost, len(self.change), confidence, correction=correction)
         if self.clusters < 2 or math.isnan(self.value):
             return math.nan, math.nan
-        if not self.apart.any():  # an effective cluster counts as one row: nothing else tells how far they agree
+        if not self.change.any():  # each effective cluster counts as one row
             if not self.reach:
                 return math.nan, math.nan
             low, high = paired_score(0, 0, round(float(self.spread.effective[0])), confidence, correction=correction)
@@ -265,7 +265,7 @@ class Sample:
         return max(self.value - half, -self.span), min(self.value + half, self.span)
 
     def bounds(self, level: float) -> tuple[float, float]:
-        """One-sided bounds: those of the t interval, which of few rows that differ is too narrow, or safer ones."""
+        """One-sided bounds: those of the t interval, or wider ones where few rows differ and it is too narrow."""
         low, high = self.interval(2 * level - 1, correction=0.5)
         if (self.independent and self.binary) or math.isnan(low) or not math.isfinite(self.span):
             return low, high
@@ -280,28 +280,30 @@ class Sample:
         return float(low[0]), float(high[0])
 
     def detectable(self, confidence: float) -> float:
-        """The difference shown with a power of 80 %, at the discordance or spread observed; NaN where there is none."""
+        """The difference detected with a power of 80 % at the observed discordance or spread; NaN if there is none."""
         z = normal_quantile(confidence)
-        if 2.0 ** (1 - min(self.clusters, 60)) > 1 - confidence:  # no outcome at all would have so small a p value
+        if 2.0 ** (1 - min(self.clusters, 60)) > 1 - confidence:  # no possible outcome has so small a p value
             return math.nan
         if self.independent and self.binary:
-            return _detectable_share(float(np.mean(self.apart != 0)) if len(self.apart) else 0, len(self.apart), z)
+            return _detectable_proportion(
+                float(np.mean(self.change != 0)) if len(self.change) else 0, len(self.change), z
+            )
         if self.clusters < 2:
             return math.nan
         t = float(t_quantile(confidence, np.array([self.clusters - 1]))[0])
-        found = (t + _Z_POWER) * self.error
-        return found if 0 < found < math.inf else math.nan
+        least = (t + _Z_POWER) * self.error
+        return least if 0 < least < math.inf else math.nan
 
 
 _ROUNDING: Final = 1e-12
 _Z_POWER: Final = NormalDist().inv_cdf(POWER)
 
 
-def _detectable_share(discordance: float, n: int, z: float) -> float:
-    """The difference of proportions that McNemar's test shows with the power asked for.
+def _detectable_proportion(discordance: float, n: int, z: float) -> float:
+    """The difference of proportions that McNemar's test detects with a power of 80 %.
 
     Source: R. J. Connor, "Sample size for testing differences in proportions for the paired-sample design" (Biometrics
-    43, 1987), solved for the difference; NaN where not even all discordant rows going one way would do.
+    43, 1987), solved for the difference; NaN where even all discordant rows in one direction are too few.
     """
 
     def lacking(share: float) -> float:
@@ -325,19 +327,19 @@ def _weights(rows: PairedRows, metric: Metric) -> np.ndarray:
     return weights_of({} if rows.weight is None else {WEIGHT: rows.weight}, metric.kind)
 
 
-def _bound(rows: PairedRows, a: int, b: int, metric: Metric, end: str) -> float:
-    """The difference with everything missing put in for or against B; NaN where that cannot be told."""
+def _extreme_difference(rows: PairedRows, a: int, b: int, metric: Metric, end: str) -> float:
+    """The difference if all missing rows counted for or against B; NaN where their values have no bound."""
     own, other = (rows.best, rows.worst) if end == "best" else (rows.worst, rows.best)
-    apart = own[b] - other[a]
-    return mean_of(rows, apart, metric)
+    change = own[b] - other[a]
+    return weighted_mean(rows, change, metric)
 
 
 def _effect(sample: Sample, won: int, lost: int) -> float:
     if sample.binary:
         return won / lost if lost else math.nan
     with np.errstate(over="ignore"):
-        spread = float(np.std(sample.apart, ddof=1)) if len(sample.apart) > 1 else 0.0
-    least = _ROUNDING * float(np.abs(sample.apart).max(initial=0.0))
+        spread = float(np.std(sample.change, ddof=1)) if len(sample.change) > 1 else 0.0
+    least = _ROUNDING * float(np.abs(sample.change).max(initial=0.0))
     return sample.value / spread if least < spread < math.inf else math.nan
 
 
@@ -351,7 +353,7 @@ def _reason(counts: dict[str, int], sample: Sample, low: float) -> str | None:
     if not math.isnan(low):
         return None
     if sample.clusters == 1:
-        return "one row has no interval" if len(sample.apart) == 1 else "one cluster has no interval"
+        return "one row has no interval" if len(sample.change) == 1 else "one cluster has no interval"
     if math.isinf(sample.error):
         return "the values lie too far apart for an interval"
     return "all rows differ alike, so nothing tells the spread"

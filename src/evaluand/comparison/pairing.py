@@ -1,9 +1,8 @@
-"""Pairing: the rows of several evaluations, laid side by side by what was asked.
+"""Pairing: the rows of several evaluations, aligned by their examples.
 
-An example is known by its digest, so runs over different files, orders or `_index_` meet in the same example; where
-several examples are equal, the first of one side meets the first of the other. With the replication (and the target)
-that makes one *row* of a comparison. Rows stand in the order of their digests, so no result depends on how a file was
-sorted.
+Examples are matched by digest, so runs over different files, orders or `_index_` meet in the same example. Equal
+examples are matched in order: the first of one side with the first of the other. A *row* of a comparison is an example
+with a replication (and a target). Rows are sorted by digest, so no result depends on the order of a file.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from evaluand.aggregation.groups import Key, Units, merged_labels, units_of
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.registry import nearest
+from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, stored_as
 from evaluand.store.tables import DIGEST, INDEX, SCORE_STATUSES, SKIPPED
@@ -34,20 +34,20 @@ _SHOWN: Final = 10
 
 @dataclass(frozen=True)
 class PairedRows:
-    """Rows side by side: arrays of rows, or of sides × rows.
+    """Aligned rows: arrays of shape (rows,) or (sides, rows).
 
     Attributes:
-        metric: what was taken of each row, settled by the labels of all sides.
-        keys: the groups that occur: target, then the values of attributes.
-        group: which of them a row is in.
+        metric: the metric whose values these are, with the labels of all sides settled.
+        keys: the groups that occur: the target, then the values of attributes.
+        group: the position of each row's group in `keys`.
         example: rows of one example have the same number.
         cluster: the declared cluster, None where there is none.
         weight: of the example, None where there is none.
         status: by side, a position in `SCORE_STATUSES` or `ABSENT`.
         index: by side, the `_index_` of the example there.
-        replication: which repeat.
-        value: by side, what the metric takes; NaN where it takes nothing.
-        worst: by side, the value if what is missing were the worst; NaN where that cannot be told.
+        replication: the repeat of the row.
+        value: by side, the value that the metric averages; NaN where there is none.
+        worst: by side, the value if what is missing were the worst; NaN where there is no bound.
         best: by side, the value if what is missing were the best.
     """
 
@@ -64,8 +64,8 @@ class PairedRows:
     worst: np.ndarray
     best: np.ndarray
 
-    def of(self, chosen: np.ndarray) -> PairedRows:
-        """Some of the rows."""
+    def take(self, chosen: np.ndarray) -> PairedRows:
+        """The chosen rows, by mask or position."""
         return PairedRows(
             metric=self.metric,
             keys=self.keys,
@@ -83,37 +83,37 @@ class PairedRows:
 
     @property
     def asked(self) -> np.ndarray:
-        """By side, the rows that are there and were not skipped."""
+        """By side, the rows that exist and were not skipped."""
         return np.asarray((self.status != ABSENT) & (self.status != _SKIPPED))
 
     @property
     def unscored(self) -> np.ndarray:
-        """By side, the rows that were asked and have no score."""
+        """By side, the rows that were asked but have no score."""
         return np.asarray(self.asked & (self.status != 0))
 
     @property
     def known(self) -> np.ndarray:
-        """By side, the rows the metric takes."""
+        """By side, the rows that the metric has a value for."""
         return np.asarray(self.asked & ~np.isnan(self.value))
 
 
-def paired(
+def pair_rows(
     evaluations: Sequence[Evaluation], scorer: str, metric: Metric, where: Mapping[str, str] | None = None
 ) -> PairedRows:
-    """The rows of a scorer in several evaluations, side by side.
+    """Aligns the rows of a scorer in several evaluations.
 
     Args:
-        metric: what is taken of each row; one that averages.
+        metric: a metric that averages one number per row.
         where: attribute → value: only these examples.
 
     Raises:
         SpecError: the metric averages nothing, or a side lacks the scorer, a column or an attribute.
-        DataError: the metric refuses missing rows, and there are some.
+        DataError: the metric refuses missing rows, and some rows are missing.
     """
-    if why := unpairable(metric):
+    if why := why_unpairable(metric):
         raise SpecError(why)
-    sides = [_Side.of(evaluation, scorer, metric, dict(where or {})) for evaluation in evaluations]
-    examples = matched([side.example_key for side in sides])
+    sides = [_Side.read(evaluation, scorer, metric, dict(where or {})) for evaluation in evaluations]
+    examples = number_rows([side.example_key for side in sides])
     keys = list(dict.fromkeys(key for side in sides for key in side.units.keys))
     places = {key: place for place, key in enumerate(keys)}
     columns = [
@@ -125,26 +125,26 @@ def paired(
         )
         for side, example in zip(sides, examples, strict=True)
     ]
-    rows = matched([np.stack(column, axis=1).astype(np.int64) for column in columns])
-    alike = matched([side.example_key[:, :2] for side in sides])
+    rows = number_rows([np.stack(column, axis=1).astype(np.int64) for column in columns])
+    alike = number_rows([side.example_key[:, :2] for side in sides])
     examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
     settled = metric.settled(merged_labels([side.units.labels for side in sides]))
     return _side_by_side(settled, sides, rows, columns, examples, keys)
 
 
-def unpairable(metric: Metric) -> str | None:
-    """Why a metric has no differences by row; None where it has."""
+def why_unpairable(metric: Metric) -> str | None:
+    """Why a metric has no differences by row; None if it has them."""
     if metric.reduce == "all" and not metric.over_replications:
         return (
-            f"{metric.kind} with reduce='all' takes each response for a row, and no response of one run belongs to one"
-            " of another; compare with reduce='first', 'best', 'any' or 'mean'"
+            f"{metric.kind} with reduce='all' counts each response as a row, and responses of different runs cannot be"
+            " paired; compare with reduce='first', 'best', 'any' or 'mean'"
         )
     if not metric.averages:
         known = [name for name in registry.names("metrics") if registry.find("metrics", name).averages]
         return (
-            f"{metric.kind} is no mean of one number per row, so there are no differences by row; compare by"
-            f" {', '.join(known[:-1])} or {known[-1]}: mean is that of the scorer's value of each row, which of spans"
-            " is the F1 of one answer"
+            f"{metric.kind} is not a mean of one number per row, so it has no differences by row; compare by"
+            f" {', '.join(known[:-1])} or {known[-1]} (mean averages the scorer's value of each row; for spans that is"
+            " the F1 of one answer)"
         )
     return None
 
@@ -165,14 +165,14 @@ def _side_by_side(
             result[place, rows[place]] = getattr(side.units, name)
         return result
 
-    def of_row(columns: Sequence[np.ndarray]) -> np.ndarray:
+    def by_row(columns: Sequence[np.ndarray]) -> np.ndarray:
         result = np.zeros(n, np.int64)
         for row, column in zip(rows, columns, strict=True):
             result[row] = column
         return result
 
-    def of_example(name: str, kind: Any) -> np.ndarray | None:
-        """Equal examples agree in it, so any side may tell it."""
+    def by_example(name: str, kind: Any) -> np.ndarray | None:
+        """Equal examples have equal values, so any side's value will do."""
         if any(getattr(side.units, name) is None for side in sides):
             return None
         result = np.zeros(n, kind)
@@ -183,11 +183,11 @@ def _side_by_side(
     return PairedRows(
         metric=metric,
         keys=keys,
-        group=of_row([column[0] for column in columns]),
-        example=of_row(examples),
-        replication=of_row([column[2] for column in columns]),
-        cluster=of_example("cluster", np.int64),
-        weight=of_example("weight", np.float64),
+        group=by_row([column[0] for column in columns]),
+        example=by_row(examples),
+        replication=by_row([column[2] for column in columns]),
+        cluster=by_example("cluster", np.int64),
+        weight=by_example("weight", np.float64),
         status=by_side("outcome", ABSENT, np.int8),
         index=by_side("index", -1, np.int64),
         value=by_side("value", np.nan, np.float64),
@@ -199,20 +199,20 @@ def _side_by_side(
 @dataclass(frozen=True)
 class _Side:
     units: Units
-    example: np.ndarray  # the example of each unit, by its place in `example_key`
-    example_key: np.ndarray  # digest in two halves, and which of equal ones
+    example: np.ndarray  # the example of each unit, by its position in `example_key`
+    example_key: np.ndarray  # the digest in two halves, and the number of equal examples before it
 
     @classmethod
-    def of(cls, evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str]) -> _Side:
-        units = _where(_units(evaluation, scorer, metric, tuple(where)), tuple(where.values()))
+    def read(cls, evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str]) -> _Side:
+        units = _select_group(_read_units(evaluation, scorer, metric, tuple(where)), tuple(where.values()))
         if metric.missing == "refuse":
             _refuse_missing(evaluation, units, metric)
         indices, example = np.unique(units.index, return_inverse=True)
-        digests = digests_of(evaluation, indices)
-        return cls(units, example, np.column_stack([digests, occurrences(digests)]))
+        digests = read_digests(evaluation, indices)
+        return cls(units, example, np.column_stack([digests, count_earlier(digests)]))
 
 
-def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]) -> Units:
+def _read_units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]) -> Units:
     if scorer not in evaluation.scorers:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
@@ -221,7 +221,7 @@ def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tupl
     if lacking:
         raise SpecError(
             f"{lacking[0]!r} is no attribute of the dataset{nearest(lacking[0], dataset.roles.attributes)};"
-            " name it under attributes"
+            " declare it under attributes"
         )
     key = [INDEX, "replication", "_response_index_", "target", "status"]
     read = [*key, *dict.fromkeys(map(stored_as, metric.columns_for(evaluation.columns(scorer))))]
@@ -230,8 +230,8 @@ def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tupl
     keys = list(dict.fromkeys(key for part in parts for key in part.keys))
     places = {key: place for place, key in enumerate(keys)}
     group = [np.array([places[key] for key in part.keys], np.int64)[part.group] for part in parts]
-    told = [name for name in _ARRAYS if getattr(parts[0], name) is not None]
-    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in told}
+    present = [name for name in _ARRAYS if getattr(parts[0], name) is not None]
+    arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in present}
     labels = merged_labels([part.labels for part in parts])
     return replace(parts[0], keys=keys, group=np.concatenate(group), labels=labels, **arrays)
 
@@ -239,14 +239,14 @@ def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tupl
 _ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not in ("keys", "group", "labels"))
 
 
-def _where(units: Units, values: tuple[str, ...]) -> Units:
-    """The units whose attributes have these values, with the targets as their only groups."""
+def _select_group(units: Units, values: tuple[str, ...]) -> Units:
+    """The units whose attributes have these values, grouped by target only."""
     wanted = [place for place, key in enumerate(units.keys) if key[1:] == values]
     chosen = np.isin(units.group, wanted)
     place = np.zeros(len(units.keys), np.int64)
     place[wanted] = np.arange(len(wanted))
-    told = [name for name in _ARRAYS if getattr(units, name) is not None]
-    arrays = {name: getattr(units, name)[chosen] for name in told}
+    present = [name for name in _ARRAYS if getattr(units, name) is not None]
+    arrays = {name: getattr(units, name)[chosen] for name in present}
     return replace(units, keys=[units.keys[key][:1] for key in wanted], group=place[units.group[chosen]], **arrays)
 
 
@@ -257,52 +257,52 @@ def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> Non
         raise DataError(
             Fault(
                 f"{INDEX} {shown}",
-                f"{len(missing)} examples of {evaluation!r} have no score (failed or abstained) and {metric.kind} "
-                "refuses missing rows; retry them, or use missing='leave_out' or 'wrong'",
+                f"{plural(len(missing), 'example')} of {evaluation!r} without a score (failed or abstained), and"
+                f" {metric.kind} refuses missing rows; retry them, or use missing='leave_out' or 'wrong'",
             )
         )
 
 
-def digests_of(evaluation: Evaluation, indices: np.ndarray) -> np.ndarray:
-    """The digests of examples, each as two whole numbers."""
+def read_digests(evaluation: Evaluation, indices: np.ndarray) -> np.ndarray:
+    """The digests of examples, each as two integers."""
     batches = evaluation.store.read("datasets", evaluation.manifest["spec"]["dataset"], "examples", [INDEX, DIGEST])
     found, digests = [], []
     for batch in batches:
         found.append(batch.column(0).to_numpy())
-        digests.append(halves(batch.column(1)))
+        digests.append(digest_halves(batch.column(1)))
     place = np.searchsorted(np.concatenate(found), indices)  # examples are stored in the order of their index
     return np.asarray(np.concatenate(digests)[place])
 
 
-def halves(column: pa.FixedSizeBinaryArray) -> np.ndarray:
-    """Digests as two whole numbers each."""
-    halves = np.frombuffer(column.buffers()[1] or b"", ">i8").reshape(-1, 2)
-    return halves[column.offset : column.offset + len(column)].astype(np.int64)
+def digest_halves(column: pa.FixedSizeBinaryArray) -> np.ndarray:
+    """Digests as two integers each."""
+    digest_halves = np.frombuffer(column.buffers()[1] or b"", ">i8").reshape(-1, 2)
+    return digest_halves[column.offset : column.offset + len(column)].astype(np.int64)
 
 
-def occurrences(keys: np.ndarray) -> np.ndarray:
-    """For each row, how many equal ones stand before it."""
-    order, starts = _sorted(keys)
+def count_earlier(keys: np.ndarray) -> np.ndarray:
+    """For each row, the number of equal rows before it."""
+    order, starts = _sort(keys)
     count = np.empty(len(keys), np.int64)
     count[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
     return count
 
 
-def matched(tables: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """A number for each row of some tables, the same for equal rows, in their order."""
+def number_rows(tables: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Numbers the rows of several tables: equal rows get the same number, smaller rows a smaller one."""
     rows = np.concatenate(tables)
-    order, starts = _sorted(rows)
+    order, starts = _sort(rows)
     number = np.empty(len(rows), np.int64)
     number[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
     return np.split(number, np.cumsum([len(table) for table in tables])[:-1])
 
 
-def _sorted(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The stable order of rows, and where new ones begin in it."""
-    rows = _packed(rows)
+def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The stable sort order of rows, and the positions in it where a different row begins."""
+    rows = _pack(rows)
     order = np.argsort(rows[:, 0], kind="stable")
-    run, falls = _runs(rows[order])
-    if falls.any():  # by the first number alone they are out of order, which with digests are few
+    run, falls = _find_runs(rows[order])
+    if falls.any():  # ties in the first column that are out of order: few, with digests
         bad = np.zeros(run[-1] + 1, np.bool_)
         bad[run[falls]] = True
         places = np.flatnonzero(bad[run])
@@ -314,8 +314,8 @@ def _sorted(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return order, np.flatnonzero(new)
 
 
-def _packed(rows: np.ndarray) -> np.ndarray:
-    """Rows as one number each where that is possible: sorting by several takes many times as long."""
+def _pack(rows: np.ndarray) -> np.ndarray:
+    """Rows as one number each where that fits into 64 bits: sorting by several columns is many times slower."""
     if len(rows) == 0:
         return rows
     low, high = rows.min(axis=0).tolist(), rows.max(axis=0).tolist()
@@ -328,8 +328,8 @@ def _packed(rows: np.ndarray) -> np.ndarray:
     return packed[:, None]
 
 
-def _runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The number of each row's run of equal first numbers, and which rows are smaller than the one before in it."""
+def _find_runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each row's run of equal first columns, and the rows smaller than the one before in their run."""
     same = ordered[1:, 0] == ordered[:-1, 0]
     run = np.concatenate([[0], np.cumsum(~same)]) if len(ordered) else np.zeros(0, np.int64)
     falls, tied = np.zeros(len(ordered), np.bool_), same

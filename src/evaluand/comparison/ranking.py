@@ -1,28 +1,27 @@
-"""Rankings: several systems in order, and which of them cannot be told apart."""
+"""Rankings: several systems in order, and which of them cannot be distinguished."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 
-def letters(ranked: Sequence[int], apart: Collection[frozenset[int]]) -> dict[int, str]:
-    """A compact letter display: two systems share a letter exactly where they cannot be told apart.
+def assign_letters(ranked: Sequence[int], differing: Collection[frozenset[int]]) -> dict[int, str]:
+    """A compact letter display: two systems share a letter if and only if they cannot be distinguished.
 
-    Each letter stands for a largest set of systems none of which differs from another; letters run in the order of
-    the ranking.
+    Each letter denotes a largest set of systems of which no two differ; letters follow the order of the ranking.
     Source: H.-P. Piepho, "An algorithm for a letter-based representation of all-pairwise comparisons" (Journal of
     Computational and Graphical Statistics 13, 2004).
 
     Args:
         ranked: the systems, best first.
-        apart: the pairs that differ.
+        differing: the pairs that differ.
 
     Example:
-        >>> letters([0, 1, 2], [frozenset({0, 2})])
+        >>> assign_letters([0, 1, 2], [frozenset({0, 2})])
         {0: 'a', 1: 'ab', 2: 'b'}
     """
     sets = [frozenset(ranked)]
-    for pair in apart:
+    for pair in differing:
         split = [s - {one} for s in sets if pair <= s for one in pair]
         sets = _largest([*(s for s in sets if not pair <= s), *split])
     place = {system: i for i, system in enumerate(ranked)}

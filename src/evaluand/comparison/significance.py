@@ -1,4 +1,4 @@
-"""Tests of whether two systems differ at all on the same rows, and what many tests at once do to their p values."""
+"""Tests of whether two systems differ on the same rows, and p values adjusted for many tests."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _AT_ONCE: Final = 1 << 22
 _ROUNDING: Final = 1e-12
 
 
-class Tested(NamedTuple):
-    """A two-sided p value and how it was found."""
+class TestResult(NamedTuple):
+    """A two-sided p value and the method that gave it."""
 
     p: float
     method: str
 
 
 def mcnemar(won: int, lost: int) -> float:
-    """The exact two-sided p value of McNemar's test: rows that differ would go either way like a coin.
+    """The exact two-sided p value of McNemar's test: under the null, a row that differs goes either way like a coin.
 
     Source: Q. McNemar, "Note on the sampling error of the difference between correlated proportions or percentages"
     (Psychometrika 12, 1947), with the binomial distribution in place of the chi-squared.
@@ -37,43 +37,45 @@ def mcnemar(won: int, lost: int) -> float:
     return min(2 * binomial_tail(min(won, lost), won + lost), 1.0)
 
 
-def sign_flip(sums: np.ndarray, drawn_up_to: int = DRAWN_CLUSTERS) -> Tested:
-    """The two-sided p value of the paired permutation test: which system made which answer is exchanged at random.
+def sign_flip(sums: np.ndarray, drawn_up_to: int = DRAWN_CLUSTERS) -> TestResult:
+    """The two-sided p value of the paired permutation test: the answers of both systems are exchanged at random.
 
-    Exchanging turns the sign of a difference. All patterns of signs are looked at where there are few or where
-    counting does it; else 10,000 patterns are drawn, a pure function of the number of clusters. With more than 20,000
-    clusters, of which none has more than a hundredth of the sum of squares, the sum is taken as normal: the first term
-    that this leaves out of the Edgeworth series changes a p value of 0.05 by less than a hundredth of itself.
+    An exchange flips the sign of a difference. All patterns of signs are enumerated where they are few or can be
+    counted; else 10,000 patterns are drawn, a pure function of the number of clusters. With more than 20,000 clusters,
+    none of which has more than a hundredth of the sum of squares, the sum is taken as normal: the first term that this
+    omits from the Edgeworth series changes a p value of 0.05 by less than a hundredth of itself.
     Source: E. J. G. Pitman, "Significance tests which may be applied to samples from any populations" (Supplement to
     the Journal of the Royal Statistical Society 4, 1937); the drawn p value counts the observed pattern among the
     drawn (B. Phipson & G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 9, 2010).
 
     Args:
-        sums: the summed difference of each cluster; clusters flip as a whole.
-        drawn_up_to: with how many clusters patterns are still drawn; with fewer it is quicker and less exact.
+        sums: the summed difference of each cluster; all rows of a cluster flip together.
+        drawn_up_to: the largest number of clusters for which patterns are drawn; a smaller one is faster, less exact.
 
     Example:
         >>> sign_flip(np.array([1.0, 2.0, 3.0]))
-        Tested(p=0.25, method='exact')
+        TestResult(p=0.25, method='exact')
     """
     sums = sums[sums != 0]
-    observed = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())  # what only rounding tells apart is alike
+    observed = abs(float(sums.sum())) - _ROUNDING * float(
+        np.abs(sums).sum()
+    )  # differences by rounding alone count as equal
     if len(sums) == 0:
-        return Tested(1.0, "exact")
+        return TestResult(1.0, "exact")
     if np.ptp(np.abs(sums)) <= _ROUNDING * np.abs(sums).max():
-        return Tested(mcnemar(int((sums > 0).sum()), int((sums < 0).sum())), "exact")
+        return TestResult(mcnemar(int((sums > 0).sum()), int((sums < 0).sum())), "exact")
     if len(sums) <= EXACT_CLUSTERS:
         patterns = np.arange(1 << len(sums))[:, None] >> np.arange(len(sums)) & 1
-        return Tested(float(np.mean(np.abs((1 - 2 * patterns) @ sums) >= observed)), "exact")
+        return TestResult(float(np.mean(np.abs((1 - 2 * patterns) @ sums) >= observed)), "exact")
     scaled = sums / np.abs(sums).max()
     square = float(scaled @ scaled)
     if len(sums) > drawn_up_to and square * LARGEST_SHARE >= 1:
-        return Tested(2 * normal_tail(abs(float(scaled.sum())) / math.sqrt(square)), "normal")
-    extreme = int((np.abs(_drawn(sums)) >= observed).sum())
-    return Tested((extreme + 1) / (DRAWS + 1), f"{DRAWS:,} draws")
+        return TestResult(2 * normal_tail(abs(float(scaled.sum())) / math.sqrt(square)), "normal")
+    extreme = int((np.abs(_draw_sums(sums)) >= observed).sum())
+    return TestResult((extreme + 1) / (DRAWS + 1), f"{DRAWS:,} draws")
 
 
-def _drawn(sums: np.ndarray) -> np.ndarray:
+def _draw_sums(sums: np.ndarray) -> np.ndarray:
     """The sum under each of the drawn patterns of signs."""
     words = -(-len(sums) // 64)
     found = []
@@ -86,7 +88,7 @@ def _drawn(sums: np.ndarray) -> np.ndarray:
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """p values adjusted so that one wrong finding among all is as rare as asked for; NaN stays and does not count.
+    """p values adjusted for the family-wise error rate; NaN stays NaN and does not count as a test.
 
     Source: S. Holm, "A simple sequentially rejective multiple test procedure" (Scandinavian Journal of Statistics 6,
     1979).
@@ -95,14 +97,14 @@ def holm(p: np.ndarray) -> np.ndarray:
         >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
         [0.03, 0.06, 0.06]
     """
-    known, order, ordered = _ordered(p)
+    known, order, ordered = _sort_known(p)
     n = len(ordered)
     adjusted = np.maximum.accumulate(ordered * np.arange(n, 0, -1))
-    return _restored(p, known, order, adjusted)
+    return _restore_order(p, known, order, adjusted)
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """p values adjusted so that among the findings the share of wrong ones is as small as asked for; NaN stays.
+    """p values adjusted for the false discovery rate; NaN stays NaN and does not count as a test.
 
     Source: Y. Benjamini & Y. Hochberg, "Controlling the false discovery rate" (Journal of the Royal Statistical
     Society B 57, 1995).
@@ -111,19 +113,19 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
         >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).tolist()
         [0.03, 0.04, 0.04]
     """
-    known, order, ordered = _ordered(p)
+    known, order, ordered = _sort_known(p)
     n = len(ordered)
     adjusted = np.minimum.accumulate((ordered * n / np.arange(1, n + 1))[::-1])[::-1]
-    return _restored(p, known, order, adjusted)
+    return _restore_order(p, known, order, adjusted)
 
 
-def _ordered(p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sort_known(p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     known = np.flatnonzero(~np.isnan(p))
     order = np.argsort(p[known], kind="stable")
     return known, order, p[known][order]
 
 
-def _restored(p: np.ndarray, known: np.ndarray, order: np.ndarray, adjusted: np.ndarray) -> np.ndarray:
+def _restore_order(p: np.ndarray, known: np.ndarray, order: np.ndarray, adjusted: np.ndarray) -> np.ndarray:
     result = np.full(len(p), np.nan)
     result[known[order]] = np.minimum(adjusted, 1.0)
     return result

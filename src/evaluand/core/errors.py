@@ -1,19 +1,19 @@
-"""Everything evaluand raises on purpose.
+"""Every error and warning that evaluand raises on purpose.
 
     EvaluandError
-    ├── SpecError        you wrote it: an experiment, a task, an option that cannot work
-    │   └── ParameterError   parameters of a kind; knows the place of each fault among them
-    ├── DataError        the data break their schema; carries every fault found, not only the first
-    ├── TaskError        the system under test failed on one example; becomes a row, never a stop
-    │   ├── TransientError   a failure that is worth another try (raise it in a task to ask for one)
+    ├── SpecError        what you wrote cannot work: an experiment, a task, an option
+    │   └── ParameterError   invalid parameters of a kind, with the path of each
+    ├── DataError        the data break their schema; carries every fault, not only the first
+    ├── TaskError        the system under test failed on one example; becomes a row, the run goes on
+    │   ├── TransientError   a failure worth retrying (raise it in a task to ask for a retry)
     │   ├── TaskTimeout      the call took longer than the run allows
-    │   └── Skipped          the example is to be left out (raise it in a task to have its row skipped)
-    └── EngineError      our machinery failed (disk, lock, worker); the only kind to be retried blindly
+    │   └── Skipped          leave this example out (raise it in a task to skip the row)
+    └── EngineError      evaluand's own machinery failed (disk, lock, worker); the only kind to retry blindly
         └── NotFound         the store has no such artifact
 
-A `EvaluandWarning` is a warning: nothing is wrong by the rules, but it may not be what was meant.
+`EvaluandWarning` is for what is allowed but may not be what you meant.
 
-A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do about it.
+A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from types import FrameType
 from typing import Any, Final
 
 SHOWN_FAULTS = 20
-_MESSAGE = 2000  # characters kept of what an error says
+_MESSAGE = 2000  # characters stored of an error message
 
 
 class EvaluandError(Exception):
@@ -36,20 +36,20 @@ class EvaluandError(Exception):
 
 
 class EvaluandWarning(UserWarning):
-    """Something that is allowed may not be what was meant; the command line tells it as a note."""
+    """What is allowed but may not be what was meant; the command line prints it as a note."""
 
 
 def warn(message: str, category: type[Warning] = EvaluandWarning) -> None:
-    """Warns at the line of the user's that led here, be it a call, `with app` or what is made.
+    """Warns at the line of user code that led here.
 
-    Python 3.12 knows which files are to be skipped, 3.11 only counts frames. In a thread of evaluand's own there is no
-    such line: there the warning names evaluand, and repeats none of its source.
+    Python 3.12 can skip files by prefix, 3.11 only counts frames. A thread started by evaluand has no line of user
+    code: there the warning names evaluand and shows no source.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_passed(frame.f_code.co_filename):
+    while frame is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
-        warnings.warn_explicit(message, category, "evaluand", 1, registry=_told)
+        warnings.warn_explicit(message, category, "evaluand", 1, registry=_shown_once)
     else:
         registry = frame.f_globals.setdefault("__warningregistry__", {})
         module = frame.f_globals.get("__name__") or "<unknown>"
@@ -58,49 +58,49 @@ def warn(message: str, category: type[Warning] = EvaluandWarning) -> None:
 
 _OWN: Final = os.path.dirname(os.path.abspath(str(sys.modules["evaluand"].__file__))) + os.sep
 _STANDARD: Final = os.path.dirname(os.__file__) + os.sep
-_told: Final[dict[Any, Any]] = {}
+_shown_once: Final[dict[Any, Any]] = {}
 
 
-def _is_passed(file: str) -> bool:
-    """Whether a file is evaluand's or of the standard library, such as `contextlib` and `threading`."""
+def _is_internal(file: str) -> bool:
+    """Whether a file belongs to evaluand or to the standard library, such as `contextlib`."""
     return file.startswith((_OWN, "<frozen")) or (file.startswith(_STANDARD) and "-packages" not in file)
 
 
 @contextmanager
-def doubts() -> Iterator[list[str]]:
-    """The texts of the doubts that are told meanwhile, each once, for what is to carry them; they are told on after it.
+def collect_warnings() -> Iterator[list[str]]:
+    """Collects the texts of evaluand's warnings raised in the block, each once; issues them again after it.
 
     Example:
         >>> with warnings.catch_warnings():
         ...     warnings.simplefilter("ignore")
-        ...     with doubts() as told:
+        ...     with collect_warnings() as texts:
         ...         warnings.warn("2 rows are left out", EvaluandWarning)
-        >>> told
+        >>> texts
         ['2 rows are left out']
     """
     texts: list[str] = []
-    heard: list[warnings.WarningMessage] = []
+    caught: list[warnings.WarningMessage] = []
     try:
-        with warnings.catch_warnings(record=True) as heard:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", EvaluandWarning)
             yield texts
     finally:
-        once = {(str(one.message), one.category, one.filename, one.lineno): one for one in heard}
+        once = {(str(one.message), one.category, one.filename, one.lineno): one for one in caught}
         texts += dict.fromkeys(str(one.message) for one in once.values() if issubclass(one.category, EvaluandWarning))
         for one in once.values():
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 class SpecError(EvaluandError):
-    """What was asked for cannot work as it is written.
+    """What you wrote cannot work.
 
     Args:
         message: what is wrong.
-        python: what to do about it, for those who call from Python; stands behind the message.
-        command: the same for those who call the command line.
+        python: what to do about it in Python; appended to the message.
+        command: what to do about it on the command line.
 
     Attributes:
-        for_commands: the message as the command line tells it.
+        for_commands: the message as the command line shows it.
     """
 
     def __init__(self, message: object = "", *, python: str = "", command: str = "") -> None:
@@ -110,7 +110,7 @@ class SpecError(EvaluandError):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong at one place; `code` names its class for programs, where it has one."""
+    """One fault at one place; `code` is its class for programs, if it has one."""
 
     where: str
     message: str
@@ -135,12 +135,12 @@ class DataError(EvaluandError):
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The classes of the faults, each once."""
+        """The distinct codes of the faults."""
         return tuple(dict.fromkeys(fault.code for fault in self.faults if fault.code))
 
     @property
     def code(self) -> str | None:
-        """The class of the first fault that has one."""
+        """The first code, or None."""
         return next(iter(self.codes), None)
 
     def _message(self) -> str:
@@ -156,7 +156,7 @@ def with_article(name: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in words of JSON where it has them."""
+    """The type of a value in words, with its article: as JSON names it, or by its Python class."""
     for types, words in _WORDS.items():
         if isinstance(value, types):
             return words
@@ -173,19 +173,19 @@ _WORDS: Mapping[Any, str] = {
 }
 
 
-def message_of(said: object) -> str:
-    """Text of an error that can be stored, whatever the error is like."""
+def storable_message(error: object) -> str:
+    """The message of an error as text that can be stored: cut, without lone surrogates."""
     try:
-        return str(said)[:_MESSAGE].encode("utf-8", "backslashreplace").decode()
+        return str(error)[:_MESSAGE].encode("utf-8", "backslashreplace").decode()
     except Exception:  # a __str__ that fails
-        return f"{with_article(type(said).__name__)} that cannot be shown"
+        return f"{with_article(type(error).__name__)} that cannot be shown"
 
 
 class ParameterError(SpecError):
-    """Parameters that a kind cannot have.
+    """Invalid parameters of a kind.
 
     Attributes:
-        faults: where among the parameters, such as `("input_pipeline", 1)`, and what is wrong there.
+        faults: pairs of a path among the parameters, such as `("input_pipeline", 1)`, and a message.
     """
 
     def __init__(self, faults: Iterable[tuple[tuple[str | int, ...], str]]) -> None:
@@ -193,7 +193,7 @@ class ParameterError(SpecError):
         super().__init__("\n".join(f"{'.'.join(map(str, place))}: {message}" for place, message in self.faults))
 
     def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
-        """Copies are made of the faults: of its message alone an error cannot be made."""
+        """Copies are made from the faults; the message alone is not enough."""
         return type(self), (self.faults,)
 
 
@@ -201,8 +201,8 @@ class TaskError(EvaluandError):
     """The system under test failed on one example.
 
     Attributes:
-        code: a short machine-readable reason such as an HTTP status, or None.
-        stops: whether the run is to stop because of it, whatever its policy says.
+        code: a short machine-readable reason, such as an HTTP status, or None.
+        stops: whether it stops the run, whatever the policy says.
     """
 
     def __init__(self, message: str, *, code: str | None = None, stops: bool = False) -> None:
@@ -211,10 +211,10 @@ class TaskError(EvaluandError):
 
 
 class TransientError(TaskError):
-    """A failure that may pass: the call is tried again where the run allows retries.
+    """A failure that may pass: the call is retried if the run allows retries.
 
     Attributes:
-        after: seconds that whoever was asked wants to be left alone for, or None.
+        after: seconds to wait before the retry, as the service asks, or None.
     """
 
     def __init__(self, message: str, *, code: str | None = None, after: float | None = None) -> None:
@@ -227,7 +227,7 @@ class TaskTimeout(TaskError):
 
 
 class Skipped(TaskError):
-    """The example is to be left out: its row is skipped and counts in no denominator."""
+    """Leave this example out: its row is skipped and counts in no denominator."""
 
 
 class EngineError(EvaluandError):
@@ -235,7 +235,7 @@ class EngineError(EvaluandError):
 
 
 class NotFound(EngineError):
-    """The store holds nothing under that id or name."""
+    """The store has nothing under this id or name."""
 
 
 # Tracebacks show the name under which users import an error.

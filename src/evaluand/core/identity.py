@@ -1,9 +1,9 @@
 """Identity by content: one written encoding of values, and the digests and ids made from it.
 
-The encoding is canonical JSON text: keys sorted, no spaces, UTF-8, shortest float form, integers and floats kept
-apart. What JSON cannot say is written as an object with one `$` key (`{"$float":"NaN"}`, `{"$bytes":"…"}`), and an
-object that looks like one gets its `$` doubled, so decoding gives back exactly what was encoded. Two values are the
-same to evaluand when their texts are. Digests are 16 bytes of BLAKE2b over that text.
+The encoding is canonical JSON text: sorted keys, no spaces, UTF-8, shortest float form; integers and floats stay
+different. What JSON cannot express is an object with one `$` key (`{"$float":"NaN"}`, `{"$bytes":"…"}`); an object that
+looks like one gets its `$` doubled, so decoding returns exactly what was encoded. Two values are equal to evaluand
+if their texts are. Digests are 16 bytes of BLAKE2b over that text.
 
 Why not Parquet bytes, Arrow buffers or plain orjson: the first two change with chunking and library versions, the
 last writes NaN as null.
@@ -31,25 +31,25 @@ DIGEST_SIZE = 16
 
 
 def encode(value: object, *, indent: bool = False) -> bytes:
-    """The canonical text of a value; with `indent`, spread over lines for people.
+    """The canonical text of a value; with `indent`, over several lines for people.
 
-    Tuples and arrays become lists, dataclasses, pydantic models and mappings objects, enums their values.
+    Tuples and arrays become lists; dataclasses, pydantic models and mappings become objects; enums become their values.
 
     Raises:
-        DataError: the value holds something that is not data (an open file, a set, an object); names its path.
+        DataError: the value contains something that is not data (an open file, a set, an object), with its path.
 
     Example:
         >>> encode({"b": 1.0, "a": [None, float("nan")]})
         b'{"a":[null,{"$float":"NaN"}],"b":1.0}'
     """
     try:
-        plain = value if type(value) is str else _plain(value, "$")
+        plain = value if type(value) is str else _to_json(value, "$")
         return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS | (orjson.OPT_INDENT_2 if indent else 0))
     except DataError:
         raise
     except RecursionError:
         raise DataError("is nested too deeply to be stored, or contains itself") from None
-    except Exception as error:  # lone surrogates; or code of the value's own, such as a model_dump that fails
+    except Exception as error:  # lone surrogates; or code of the value itself, such as a model_dump that fails
         raise DataError(f"cannot be written as JSON: {type(error).__name__}: {error}") from None
 
 
@@ -65,33 +65,33 @@ def decode(text: bytes | str) -> Any:
     return _restore(value) if marked else value
 
 
-def restored(value: Any) -> Any:
-    """The value that canonical text stands for which a reader of JSON has parsed.
+def restore(value: Any) -> Any:
+    """The value of a canonical text that a JSON reader has already parsed.
 
     Example:
-        >>> restored({"$bytes": "cmF3"})
+        >>> restore({"$bytes": "cmF3"})
         b'raw'
     """
     return _restore(value)
 
 
-def canonical_text(value: Any) -> str:
-    """What canonical text was parsed to by any reader of JSON, as that text again."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+def canonical_text(parsed: Any) -> str:
+    """The canonical text again, from what a JSON reader parsed it to."""
+    return orjson.dumps(parsed, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def digest(value: object) -> bytes:
-    """16 bytes that stand for a value."""
+    """The 16-byte digest of a value."""
     return digest_of_text(encode(value))
 
 
 def digest_of_text(text: bytes) -> bytes:
-    """16 bytes that stand for the value of a canonical text."""
+    """The 16-byte digest of a value, from its canonical text."""
     return hashlib.blake2b(text, digest_size=DIGEST_SIZE).digest()
 
 
 def digest_of_digests(parts: Iterable[bytes]) -> bytes:
-    """16 bytes that stand for a sequence of digests, in order; streams."""
+    """The 16-byte digest of a sequence of digests, in order; reads the sequence once."""
     state = hashlib.blake2b(digest_size=DIGEST_SIZE)
     for part in parts:
         state.update(part)
@@ -99,7 +99,7 @@ def digest_of_digests(parts: Iterable[bytes]) -> bytes:
 
 
 def digest_of_file(path: Path) -> str:
-    """32 hexadecimal digits that stand for a file's bytes."""
+    """The digest of a file's bytes, as 32 hexadecimal digits."""
     state = hashlib.blake2b(digest_size=DIGEST_SIZE)
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
@@ -108,7 +108,7 @@ def digest_of_file(path: Path) -> str:
 
 
 def artifact_id(kind: str, spec: Mapping[str, Any], attempt: int = 0) -> str:
-    """The id of an artifact: 32 hexadecimal digits made from its kind, what was asked and which attempt it is.
+    """The id of an artifact: 32 hexadecimal digits, from its kind, its spec and the attempt.
 
     Example:
         >>> artifact_id("runs", {"task": "echo"}) == artifact_id("runs", {"task": "echo"}, attempt=1)
@@ -118,7 +118,7 @@ def artifact_id(kind: str, spec: Mapping[str, Any], attempt: int = 0) -> str:
 
 
 def seed_of(seed: int, example: bytes, replication: int) -> int:
-    """The random seed of one example: a pure function of the run's seed, the example's digest and the replication.
+    """The random seed of one example, a pure function of the run's seed, the example's digest and the replication.
 
     Returns:
         An integer in [0, 2**63).
@@ -127,10 +127,10 @@ def seed_of(seed: int, example: bytes, replication: int) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
 
-_AS_IT_IS = frozenset((str, bool, type(None)))
+_JSON_SCALARS = frozenset((str, bool, type(None)))
 
 
-def _plain(value: Any, path: str) -> Any:
+def _to_json(value: Any, path: str) -> Any:
     kind = type(value)
     if kind is str or value is None or kind is bool:
         return value
@@ -139,22 +139,22 @@ def _plain(value: Any, path: str) -> Any:
     if kind is float:
         return value if math.isfinite(value) else {"$float": _float_name(value)}
     if kind is list or kind is tuple:
-        return [item if type(item) in _AS_IT_IS else _plain(item, f"{path}[{i}]") for i, item in enumerate(value)]
+        return [item if type(item) in _JSON_SCALARS else _to_json(item, f"{path}[{i}]") for i, item in enumerate(value)]
     if kind is dict:
-        return _plain_object(value, path)
-    return _plain_other(value, path)
+        return _object_to_json(value, path)
+    return _other_to_json(value, path)
 
 
 def _float_name(value: float) -> str:
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
-def _plain_object(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
+def _object_to_json(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, item in value.items():
         if not isinstance(key, str):
             raise DataError(f"{path}: the key {key!r} is {with_article(type(key).__name__)}; JSON keys are text")
-        result[str.__str__(key)] = item if type(item) in _AS_IT_IS else _plain(item, f"{path}.{key}")
+        result[str.__str__(key)] = item if type(item) in _JSON_SCALARS else _to_json(item, f"{path}.{key}")
     if len(result) == 1:
         (key,) = result
         if key.startswith("$"):
@@ -162,11 +162,11 @@ def _plain_object(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
     return result
 
 
-def _plain_other(value: Any, path: str) -> Any:
+def _other_to_json(value: Any, path: str) -> Any:
     if isinstance(value, enum.Enum):
-        return _plain(value.value, path)
+        return _to_json(value.value, path)
     if isinstance(value, type):
-        raise _not_data(value, path)
+        raise _not_data_error(value, path)
     if isinstance(value, dt.datetime | dt.timedelta):
         _check_time(value, path)
     for kind, name, write, _ in _TAGGED:
@@ -174,34 +174,34 @@ def _plain_other(value: Any, path: str) -> Any:
             return {f"${name}": write(value)}
     for base in (bool, int, float, str):
         if isinstance(value, base):
-            return _plain(base(value), path)
+            return _to_json(base(value), path)
     if isinstance(value, list | tuple):
-        return _plain(list(value), path)
+        return _to_json(list(value), path)
     if isinstance(value, Mapping):
-        return _plain_object(value, path)
+        return _object_to_json(value, path)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _plain_object({f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, path)
+        return _object_to_json({f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, path)
     if hasattr(value, "model_dump"):  # pydantic, without importing it
-        return _plain_object(value.model_dump(), path)
+        return _object_to_json(value.model_dump(), path)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
-        return _plain_array(value, path)
+        return _array_to_json(value, path)
     if type(value).__module__.startswith("pyarrow") and hasattr(value, "as_py"):
-        return _plain(value.as_py(), path)
-    raise _not_data(value, path)
+        return _to_json(value.as_py(), path)
+    raise _not_data_error(value, path)
 
 
-def _not_data(value: Any, path: str) -> DataError:
+def _not_data_error(value: Any, path: str) -> DataError:
     what = f"the class {value.__qualname__}" if isinstance(value, type) else f"{with_article(type(value).__qualname__)}"
     return DataError(f"{path}: {what} is not data and cannot be stored; return text, numbers, lists or dictionaries")
 
 
 def _check_time(value: Any, path: str) -> None:
-    """Refuses times of pandas that are none, or finer than a microsecond."""
+    """Refuses NaT, and times of pandas finer than a microsecond."""
     if value != value or getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
         raise DataError(f"{path}: {value} cannot be stored; times have microseconds, and no time is None")
 
 
-def _plain_array(value: Any, path: str) -> Any:
+def _array_to_json(value: Any, path: str) -> Any:
     if value.dtype.str.endswith(("[ns]", "[ps]", "[fs]", "[as]")):  # NumPy would give plain numbers of these
         exact = value.astype(f"{value.dtype.str[:3]}[us]")
         if not ((exact == value) | (exact != exact)).all():
@@ -210,7 +210,7 @@ def _plain_array(value: Any, path: str) -> Any:
     plain = value.tolist()
     if type(plain) is type(value):
         raise DataError(f"{path}: a numpy {value.dtype} is not data and cannot be stored")
-    return _plain(plain, path)
+    return _to_json(plain, path)
 
 
 def _microseconds(value: dt.timedelta) -> str:

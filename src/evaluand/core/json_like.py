@@ -1,15 +1,13 @@
-"""Any Python value as JSON-like data, for records and for what apps are made of.
+"""Converts any Python value to JSON-like data, for records and for the configuration of apps.
 
-Values that are data are kept as they are (`evaluand.core.identity`). Of other objects the public attributes are told,
-of functions, locks and the like only the type: `{"$unstorable": "Lock"}`. No property is asked for and no method of the
-value called but `model_dump`, nothing fails, and what is very large, very deep or within itself is cut short, which is
-said in the same way.
+Data stay as they are (`evaluand.core.identity`). Other objects become their public attributes; functions, locks and the
+like become their type: `{"$unstorable": "Lock"}`. The conversion reads no property, calls no method of the value except
+`model_dump`, and never fails. What is very large, very deep or contains itself is cut, marked in the same way.
 
-Of a configuration, such as what an app is made of, everything that is named as a credential is told as `***`, and
-passwords within texts are (`evaluand.core.redaction`). What a call is given and gives is data and told as it is, but
-for what can be nothing else than a credential, in objects: a field `api_key` or `password`, or a URL with a password,
-of a client for example. That is the same for plain objects, dataclasses and pydantic models, and not so for
-dictionaries.
+In a configuration, such as the parts of an app, every value whose name says that it is a credential becomes `***`, and
+so do passwords inside texts (`evaluand.core.redaction`). The inputs and outputs of a call are data and stay as they
+are, except for what can only be a credential inside an object: a field `api_key` or `password`, or a URL with a
+password. This holds for plain objects, dataclasses and pydantic models, not for dictionaries.
 """
 
 from __future__ import annotations
@@ -39,18 +37,18 @@ _PLAIN: Final = (bytes, bytearray, dt.datetime, dt.date, dt.time, dt.timedelta, 
 
 
 def text_of(value: Any) -> str:
-    """The canonical text of a value: of what it is, where it is data of a usual size, and else of its likeness."""
+    """The canonical text of a value; of its JSON-like form if the value is not data or very large."""
     try:
         text = encode(_without_credentials(value) if _has_fields(value) else value)
         if len(text) <= MOST_CHARACTERS:
             return text.decode()
-    except Exception:  # not data; or code of the value's own fails, such as a model_dump
+    except Exception:  # not data; or code of the value itself fails, such as a model_dump
         pass
-    return encode(jsonlike(value)).decode()
+    return encode(to_json_like(value)).decode()
 
 
 def _has_fields(value: Any) -> bool:
-    """Whether a value holds objects that are data."""
+    """Whether a value contains dataclasses or pydantic models."""
     kind = type(value)
     if kind is dict or kind is list or kind is tuple:
         return any(
@@ -60,7 +58,7 @@ def _has_fields(value: Any) -> bool:
 
 
 def _without_credentials(value: Any, within: bool = False) -> Any:
-    """The same data with what can only be a credential hidden, within objects."""
+    """The same data, with what can only be a credential hidden inside objects."""
     kind = type(value)
     if kind is str:
         return without_password(value) if within and is_url_with_password(value) else value
@@ -72,33 +70,33 @@ def _without_credentials(value: Any, within: bool = False) -> Any:
         value, within = value.model_dump(), True
     elif kind is not dict:
         return value
-    hidden = {name: within and isinstance(name, str) and is_hidden(name, value[name], surely=True) for name in value}
+    hidden = {name: within and isinstance(name, str) and is_hidden(name, value[name], strict=True) for name in value}
     return {name: HIDDEN if hidden[name] else _without_credentials(item, within) for name, item in value.items()}
 
 
-def jsonlike(value: Any, *, hide: bool = False) -> Any:
-    """A value as data that can be stored.
+def to_json_like(value: Any, *, hide: bool = False) -> Any:
+    """Converts a value to data that can be stored.
 
     Args:
         value: anything.
-        hide: whether it is a configuration, of which all is hidden that is named as a credential.
+        hide: whether the value is a configuration: hides everything whose name says that it is a credential.
 
     Example:
         >>> from types import SimpleNamespace
-        >>> jsonlike({"model": SimpleNamespace(name="small", api_key="abc", call=len)})
+        >>> to_json_like({"model": SimpleNamespace(name="small", api_key="abc", call=len)})
         {'model': {'name': 'small', 'api_key': '***', 'call': {'$unstorable': 'len'}}}
     """
-    return Likeness(hide=hide).of(value)
+    return JsonLikeConverter(hide=hide).convert(value)
 
 
 def attributes_of(value: object) -> Iterator[tuple[str, Any]]:
-    """The attributes that an object holds itself, in its dictionary or its slots; no property is asked for."""
+    """The attributes in an object's dictionary or slots; reads no property."""
     try:
-        held = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except (AttributeError, TypeError):
-        held = None
-    if isinstance(held, dict):
-        yield from [(name, item) for name, item in held.items() if isinstance(name, str)]  # a copy: threads may add
+        attributes = None
+    if isinstance(attributes, dict):
+        yield from [(name, item) for name, item in attributes.items() if isinstance(name, str)]  # copy: threads may add
     for cls in type(value).__mro__:
         slots = cls.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else tuple(slots):
@@ -112,31 +110,31 @@ def attributes_of(value: object) -> Iterator[tuple[str, Any]]:
                     continue
 
 
-def whole_text(text: str) -> str:
-    r"""A text as it can be written: halves of characters (lone surrogates) are escaped.
+def escape_surrogates(text: str) -> str:
+    r"""A text that can be written as UTF-8: lone surrogates are escaped.
 
     Example:
-        >>> print(whole_text("half \ud800"))
+        >>> print(escape_surrogates("half \ud800"))
         half \ud800
     """
     return str.__str__(text).encode("utf-8", "backslashreplace").decode()
 
 
-def unstorable(told: str) -> dict[str, str]:
-    """What stands in place of a value that is no data."""
-    return {"$unstorable": told}
+def unstorable(description: str) -> dict[str, str]:
+    """The placeholder for a value that is not data."""
+    return {"$unstorable": description}
 
 
-class Likeness:
-    """The likeness of one value in the making; what it may hold is counted. See `jsonlike`."""
+class JsonLikeConverter:
+    """Converts one value, counting values and characters against the limits. See `to_json_like`."""
 
     def __init__(self, *, hide: bool, values: int = MOST_VALUES, characters: int = MOST_CHARACTERS) -> None:
         self.hide = hide
         self.values, self.characters = values, characters
         self.within: set[int] = set()
-        self.objects = 0  # that the present value is in
+        self.objects = 0  # how many objects enclose the current value
 
-    def of(self, value: Any, depth: int = 0) -> Any:
+    def convert(self, value: Any, depth: int = 0) -> Any:
         self.values -= 1
         kind = type(value)
         if value is None or kind is bool or kind is int or kind is float:
@@ -144,15 +142,15 @@ class Likeness:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, _PLAIN):
-            return self.plain(value)
+            return self.plain_value(value)
         if isinstance(value, PurePath):
             return self.text(str(value))
         if depth > DEEPEST or id(value) in self.within or self.values < 0:
             return unstorable(f"{kind.__qualname__} {'within itself' if id(value) in self.within else 'cut short'}")
         self.within.add(id(value))
         try:
-            return self.whole(value, depth + 1)
-        except Exception:  # code of the value's own, such as an iterator that fails
+            return self.compound(value, depth + 1)
+        except Exception:  # code of the value itself, such as an iterator that fails
             return unstorable(kind.__qualname__)
         finally:
             self.within.discard(id(value))
@@ -161,12 +159,12 @@ class Likeness:
         if len(value) > self.characters:
             return unstorable(f"text of {len(value)} characters")
         self.characters -= len(value)
-        text = whole_text(value)
+        text = escape_surrogates(value)
         if self.hide:
             return without_passwords(text)
         return without_password(text) if self.objects and is_url_with_password(text) else text
 
-    def plain(self, value: Any) -> Any:
+    def plain_value(self, value: Any) -> Any:
         if isinstance(value, bytes | bytearray):
             if len(value) > self.characters:
                 return unstorable(f"{len(value)} bytes")
@@ -174,13 +172,13 @@ class Likeness:
             return bytes(value)
         try:
             encode(value)
-        except Exception:  # a time of pandas that is none
+        except Exception:  # NaT
             return self.text(str(value))
         return value
 
-    def whole(self, value: Any, depth: int) -> Any:
+    def compound(self, value: Any, depth: int) -> Any:
         if isinstance(value, Enum):
-            return self.of(value.value, depth)
+            return self.convert(value.value, depth)
         if isinstance(value, Mapping):
             return self.members(((str(key), item) for key, item in value.items()), len(value), depth)
         if isinstance(value, list | tuple | Set | deque):
@@ -196,18 +194,16 @@ class Likeness:
     def list(self, values: Iterable[Any], size: int, kind: str, depth: int) -> Any:
         if size > self.values:
             return unstorable(f"{kind} of {size} values")
-        return [self.of(item, depth) for item in islice(values, size)]
+        return [self.convert(item, depth) for item in islice(values, size)]
 
     def members(self, items: Iterable[tuple[str, Any]], size: int, depth: int) -> Any:
         if size > self.values:
             return unstorable(f"mapping of {size} values")
-        told = {}
+        converted = {}
         for key, item in list(items):
-            hides = self.hide or self.objects
-            told[whole_text(key)] = (
-                HIDDEN if hides and is_hidden(key, item, surely=not self.hide) else self.of(item, depth)
-            )
-        return told
+            hides = (self.hide or self.objects) and is_hidden(key, item, strict=not self.hide)
+            converted[escape_surrogates(key)] = HIDDEN if hides else self.convert(item, depth)
+        return converted
 
     def array(self, value: Any, depth: int) -> Any:
         size = getattr(value, "size", 1)
@@ -215,16 +211,16 @@ class Likeness:
         if size > self.values:
             return unstorable(f"{type(value).__qualname__} of {size} values")
         if hasattr(value, "tolist"):
-            return self.of(value.tolist(), depth)
+            return self.convert(value.tolist(), depth)
         return unstorable(type(value).__qualname__)
 
     def object(self, value: Any, depth: int) -> Any:
-        held = [(name, item) for name, item in self.fields(value) if not name.startswith("_")]
-        if not held:
+        fields = [(name, item) for name, item in self.fields(value) if not name.startswith("_")]
+        if not fields:
             return unstorable(type(value).__qualname__)
         self.objects += 1
         try:
-            return self.members(held, len(held), depth)
+            return self.members(fields, len(fields), depth)
         finally:
             self.objects -= 1
 

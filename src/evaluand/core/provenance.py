@@ -1,4 +1,4 @@
-"""Where an artifact came from: what is worth knowing about it and no part of its identity."""
+"""Where an artifact came from: facts worth recording that are not part of its identity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = ("numpy", "pyarrow", "pydantic", "orjson")
 
 
 def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Versions, platform, git commit and whatever the caller knows of the request's origin. Never the environment."""
+    """Versions, platform, git commit and what the caller knows about the origin. Never environment variables."""
     return {
         "evaluand": __version__,
         "python": platform.python_version(),
@@ -28,7 +28,7 @@ def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The (kind, id) of what an artifact was made from.
+    """The (kind, id) of each artifact that an artifact was made from.
 
     Example:
         >>> list(origins({"kind": "runs", "spec": {"dataset": "3f2a"}}))

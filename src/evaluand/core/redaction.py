@@ -1,9 +1,9 @@
-"""What is not for others: how passwords, keys and tokens are told by their names, and how they are kept from files.
+"""Recognises passwords, keys and tokens by their names, and hides them from files and logs.
 
-Names are read word by word, however they are written: `openai_api_key`, `openaiApiKey`, `X-API-Key`. Some words are
-credentials wherever they stand (`password`, `secret`, `authorization`, `cookie` …). `key` and `token` also mean plain
-things (`sort_key`, `max_tokens`, the word of a text), so it matters what stands beside them; where that does not tell,
-they are credentials in a configuration, and data in what a call is given or gives.
+Names are read word by word, however they are written: `openai_api_key`, `openaiApiKey`, `X-API-Key`. Some words always
+mean a credential (`password`, `secret`, `authorization`, `cookie` …). `key` and `token` also have harmless meanings
+(`sort_key`, `max_tokens`, a word of a text), so the other words of the name decide. If those do not decide, the name
+means a credential in a configuration, and data in the inputs and outputs of a call.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _CREDENTIALS: Final = re.compile(
     r"password|passwd|passphrase|pwd$|secrets?$|credential|authorization|bearer$"
     r"|(?:api|access|secret|private|signing|encryption|account)keys?$|(?:api|access|auth|refresh|session)tokens?$"
 )
-"""Words that are credentials wherever they stand; `apikey` and `clientsecret` are written as one word, too."""
+"""Words that always mean a credential; `apikey` and `clientsecret` are also written as one word."""
 
 _IN_CONFIGURATIONS: Final = frozenset(("auth", "oauth", "cookie", "cookies", "jwt", "pat", "key", "token"))
 _QUALIFIED: Final = frozenset(("key", "keys", "token", "tokens"))
-_SURELY: Final = frozenset(
+_WITH_CREDENTIALS: Final = frozenset(
     [
         "access",
         "account",
@@ -50,9 +50,9 @@ _SURELY: Final = frozenset(
         "xsrf",
     ]
 )
-"""Beside these, `key` and `token` are credentials."""
+"""With one of these words, `key` and `token` mean a credential."""
 
-_PLAIN: Final = frozenset(
+_HARMLESS: Final = frozenset(
     [
         "answer",
         "cache",
@@ -106,9 +106,9 @@ _PLAIN: Final = frozenset(
         "unk",
     ]
 )
-"""Beside these, `key` and `token` are none."""
+"""With one of these words, `key` and `token` are harmless."""
 
-_BESIDE: Final = frozenset(("data", "env", "header", "headers", "id", "str", "string", "text", "value"))
+_SUFFIXES: Final = frozenset(("data", "env", "header", "headers", "id", "str", "string", "text", "value"))
 """What follows a name without changing what it names: `access_key_id`, `api_key_2`."""
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -122,41 +122,41 @@ _PAIR: Final = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def is_secret(name: str, *, surely: bool = False) -> bool:
-    """Whether what has this name is not for others.
+def is_secret(name: str, *, strict: bool = False) -> bool:
+    """Whether a name means a credential.
 
     Args:
-        name: of a parameter, an attribute, a header.
-        surely: leave out names that may mean something plain: `key`, `token`, `auth`, `cookie`.
+        name: the name of a parameter, an attribute or a header.
+        strict: exclude names that may be harmless: `key`, `token`, `auth`, `cookie`.
 
     Example:
         >>> [is_secret(name) for name in ("openaiApiKey", "api_keys", "pwd", "max_tokens", "sort_key", "monkey")]
         [True, True, True, False, False, False]
-        >>> is_secret("token"), is_secret("token", surely=True), is_secret("access_token", surely=True)
+        >>> is_secret("token"), is_secret("token", strict=True), is_secret("access_token", strict=True)
         (True, False, True)
     """
     words = [word.lower() for word in _WORDS.findall(name)]
     if any(_CREDENTIALS.search(word) for word in words):
         return True
-    while len(words) > 1 and words[-1] in _BESIDE:
+    while len(words) > 1 and words[-1] in _SUFFIXES:
         words.pop()
     if not words:
         return False
-    last, others = words[-1], _SURELY.intersection(words[:-1])
+    last, others = words[-1], _WITH_CREDENTIALS.intersection(words[:-1])
     if last in _QUALIFIED and others:
         return True
-    if surely or _PLAIN.intersection(words[:-1]):
+    if strict or _HARMLESS.intersection(words[:-1]):
         return False
     return last in _IN_CONFIGURATIONS
 
 
-def is_hidden(name: str, value: Any, *, surely: bool = False) -> bool:
-    """Whether a value is not told, since it is a credential by its name."""
-    return value is not None and type(value) is not bool and is_secret(name, surely=surely)
+def is_hidden(name: str, value: Any, *, strict: bool = False) -> bool:
+    """Whether a value is hidden because its name means a credential."""
+    return value is not None and type(value) is not bool and is_secret(name, strict=strict)
 
 
 def without_passwords(text: str) -> str:
-    """A text of a configuration with `***` in place of the passwords in URLs and of what stands by a secret name.
+    """A text of a configuration with `***` in place of passwords in URLs and of values with a secret name.
 
     Example:
         >>> without_passwords("postgres://me:word@host/db"), without_passwords("Server=x;Password=word;")
@@ -167,39 +167,39 @@ def without_passwords(text: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """URLs of a text with `***` in place of their passwords."""
+    """A text with `***` in place of the passwords of its URLs."""
     return _PASSWORD_IN_URL.sub(rf"\1{HIDDEN}@", url)
 
 
 def is_url_with_password(text: str) -> bool:
-    """Whether a text is a URL, and nothing else, that holds a password."""
+    """Whether a text is one URL with a password, and nothing else."""
     return "://" in text and _URL.fullmatch(text) is not None and without_password(text) != text
 
 
-def secret_in(value: Any, name: str, *, surely: bool = False) -> str | None:
-    """Where a parameter holds what is not for others, itself or in what it holds; None where it does not.
+def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
+    """The path of a credential inside a parameter, or None.
 
     Args:
         value: plain data.
-        name: of the parameter.
-        surely: leave out names that may mean something plain, as they do within lists, which are rows of data.
+        name: the name of the parameter.
+        strict: exclude names that may be harmless; always so inside lists, which are rows of data.
 
     Example:
         >>> secret_in({"api_key": "x"}, "headers"), secret_in("https://me:word@host", "url"), secret_in(["a"], "names")
         ('headers.api_key', 'url', None)
     """
-    if is_hidden(name.rpartition(".")[2], value, surely=surely):
+    if is_hidden(name.rpartition(".")[2], value, strict=strict):
         return name
     if isinstance(value, str):
         return name if without_passwords(value) != value else None
     if isinstance(value, Mapping):
-        found = (secret_in(item, f"{name}.{key}", surely=surely) for key, item in value.items())
+        found = (secret_in(item, f"{name}.{key}", strict=strict) for key, item in value.items())
     elif isinstance(value, list | tuple):
-        found = (secret_in(item, name, surely=True) for item in value)
+        found = (secret_in(item, name, strict=True) for item in value)
     else:
         return None
     return next((place for place in found if place is not None), None)
 
 
 def _hide_pair(found: re.Match[str]) -> str:
-    return f"{found[1]}{found[2]}{HIDDEN}" if is_secret(found[1], surely=True) else found[0]
+    return f"{found[1]}{found[2]}{HIDDEN}" if is_secret(found[1], strict=True) else found[0]

@@ -1,7 +1,7 @@
-"""Name → kind, by entry points: how all kinds, from schemas to providers, are found without being imported.
+"""Finds kinds (metrics, scorers, tasks, …) by name through entry points, without importing them first.
 
-A kind is a class (or a schema) under one of the groups below; our own are declared in `pyproject.toml` in the same way
-as anybody else's, so a plug-in is installed, not configured.
+A kind is a class (or a schema) in one of the groups below. evaluand declares its own kinds in `pyproject.toml` as
+any plug-in does, so a plug-in only has to be installed.
 """
 
 from __future__ import annotations
@@ -17,57 +17,56 @@ from evaluand.core.errors import SpecError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUPS = ("schemas", "adapters", "scorers", "metrics", "tasks", "providers")
+GROUPS = ("schemas", "adapters", "scorers", "metrics", "tasks", "providers", "problem_formats")
 
 
 def find(group: str, name: str) -> Any:
-    """The class, or the schema, registered under a name.
+    """The class or schema registered under a name.
 
     Args:
         group: one of `GROUPS`.
         name: the kind's name, such as `exact_match`.
 
     Raises:
-        SpecError: nothing has that name; the message names the nearest.
+        SpecError: no kind has this name; the message suggests the nearest.
 
     Example:
         >>> find("metrics", "accuracy").__name__
         'Accuracy'
     """
-    known = _known(group)
+    known = _entry_points(group)
     if name not in known:
         raise SpecError(f"no {group[:-1]} is called {name!r}{alternatives(name, sorted(known))}")
     return known[name].load()
 
 
-def by_default(group: str, name: str, **given: Any) -> Any:
-    """The kind of a name, made without parameters but those given.
+def make_default(group: str, name: str, **parameters: Any) -> Any:
+    """An instance of a kind with its default parameters, except those passed here.
 
     Raises:
-        SpecError: nothing has that name, or it cannot do without parameters; the message names them.
+        SpecError: no kind has this name, or it has required parameters; the message names them.
 
     Example:
-        >>> by_default("metrics", "pass_at_k")
+        >>> make_default("metrics", "pass_at_k")
         Traceback (most recent call last):
         evaluand.SpecError: pass_at_k: give k; from Python as PassAtK(k=…)
     """
-    found = find(group, name)
-    needed = [
-        p.name for p in inspect.signature(found).parameters.values() if p.default is p.empty and p.name not in given
-    ]
-    if needed:
-        arguments = ", ".join(f"{one}=…" for one in needed)
-        raise SpecError(f"{name}: give {' and '.join(needed)}; from Python as {found.__name__}({arguments})")
-    return found(**given)
+    kind = find(group, name)
+    expected = inspect.signature(kind).parameters.values()
+    required = [p.name for p in expected if p.default is p.empty and p.name not in parameters]
+    if required:
+        arguments = ", ".join(f"{one}=…" for one in required)
+        raise SpecError(f"{name}: give {' and '.join(required)}; from Python as {kind.__name__}({arguments})")
+    return kind(**parameters)
 
 
 def names(group: str) -> list[str]:
     """The names registered in a group, sorted."""
-    return sorted(_known(group))
+    return sorted(_entry_points(group))
 
 
 def alternatives(name: str, known: Sequence[str]) -> str:
-    """What there is in place of an unknown name: the nearest, and all of few or the most similar of many.
+    """The end of a message about an unknown name: the nearest name, and all known names if they are few.
 
     Example:
         >>> alternatives("acuracy", ["accuracy", "mean"])
@@ -85,7 +84,7 @@ _SIMILAR = 5
 
 
 def nearest(name: str, known: Any) -> str:
-    """` (did you mean 'x'?)` for the most similar known name, else for the shortest that begins so, or nothing.
+    """` (did you mean 'x'?)` for the most similar known name, else the shortest with that prefix, else nothing.
 
     Example:
         >>> nearest("acuracy", ["accuracy", "mean"]), nearest("bas", ["baseline"]), nearest("f1", ["mean"])
@@ -96,14 +95,14 @@ def nearest(name: str, known: Any) -> str:
 
 @lru_cache(maxsize=256)
 def _nearest(name: str, known: tuple[Any, ...]) -> str:
-    """Kept for those who ask the same of every row."""
+    """Cached, because the same name may be asked for in every row."""
     begun = sorted((other for other in known if name and other.startswith(name)), key=len)
     close = difflib.get_close_matches(name, known, n=1) or begun
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 @cache
-def _known(group: str) -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points  # on use: 20 ms that most commands need not spend
+def _entry_points(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # imported on use: it takes 20 ms that most commands do not need
 
     return {point.name: point for point in entry_points(group=f"evaluand.{group}")}

@@ -1,1 +1,37 @@
-"""What is evaluated on: datasets, sources, roles, views, splits, schemas and adapters."""
+"""Data: what a system is evaluated on.
+
+dataset.py       `Dataset` and `Example`
+sources.py       files and Python rows as Arrow batches
+index.py         the `_index_` of rows
+roles.py         what the columns are for
+view.py          what a task sees of a dataset's rows
+split.py         hold-outs and cross-validations
+adapters/        rows from one shape to another
+schema/          what rows must look like
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.data.dataset import Dataset as Dataset
+    from evaluand.data.dataset import Example as Example
+    from evaluand.data.roles import RoleError as RoleError
+    from evaluand.data.roles import Roles as Roles
+    from evaluand.data.sources import DataSource as DataSource
+    from evaluand.data.sources import open_file as open_file
+    from evaluand.data.split import Folds as Folds
+    from evaluand.data.split import Split as Split
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "dataset": ("Dataset", "Example"),
+        "roles": ("RoleError", "Roles"),
+        "sources": ("DataSource", "open_file"),
+        "split": ("Folds", "Split"),
+    },
+)

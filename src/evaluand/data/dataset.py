@@ -21,7 +21,8 @@ import pyarrow as pa
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
-from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.adapters.base.adapted import Counts
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.index import indexed
 from evaluand.data.roles import Roles, roles_from
 from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, values_of

@@ -423,7 +423,9 @@ def _csv(path: Path, usual: str, given: str | None, *, texts_only: bool = False)
     records = records_in(text, delimiter)
     line, start, end = next(records, (1, 0, 0))
     where_of_header = f"{path}:{line}"
-    header = header_of(text[start:end].decode(), where_of_header, delimiter, sure=given is not None, fixed=texts_only)
+    header = header_of(
+        text[start:end].decode(), where_of_header, delimiter, declared=given is not None, fixed=texts_only
+    )
     check_quotes(text, path, delimiter)
     is_empty = next(records, None) is None  # Arrow takes a header alone for a broken file
     del text, records

@@ -13,9 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError
-from evaluand.data.adapters.base.adapter import Counts, Pipeline
-from evaluand.data.adapters.base.columns import rows_of
+from evaluand.data.adapters.base.adapted import Counts
+from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.faults import AdapterError
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.roles import Roles
 from evaluand.data.sources import DataSource
 from evaluand.store.tables import INDEX
@@ -52,10 +53,10 @@ class View:
             AdapterError: a row cannot be transformed, or becomes none or several.
         """
         part = batch.select(list(self.columns))
-        made = self.pipeline.columns(part)
+        made = self.pipeline.adapt_batch(part)
         if made is not None and made.num_rows == part.num_rows:
-            return map(_input, rows_of(made))
-        return (self._one(row) for row in rows_of(part))
+            return map(_input, read_rows(made))
+        return (self._one(row) for row in read_rows(part))
 
     def check(self, source: DataSource) -> None:
         """Transforms all rows once, so that what cannot be is known before anything is called.
@@ -67,7 +68,7 @@ class View:
         firsts: list[str] = []
         position = 0
         for batch in source.batches():
-            for place, row in enumerate(rows_of(batch.select(list(self.columns)))):
+            for place, row in enumerate(read_rows(batch.select(list(self.columns)))):
                 try:
                     self._one(row, self.counts)
                 except AdapterError as error:

@@ -1,7 +1,7 @@
-"""Calls that are waited for only so long.
+"""Calls with a time limit.
 
-A thread cannot be stopped from outside. So such a call is made in a thread of its own, which is left behind where it
-takes too long, and used again where it does not: what a client keeps for each thread, such as a connection, is kept.
+A thread cannot be stopped from outside. So the call is made in a separate thread, which is abandoned if the call takes
+too long, and used for the next call otherwise: what a client caches per thread, such as a connection, stays useful.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class Overdue(Exception):
-    """A call took longer than it was waited for."""
+    """A call took longer than its time limit."""
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """What a call gives, which is made in another thread with the context of this one.
+    """Makes a call in another thread, with the context of this one, and returns its value.
 
     Raises:
-        Overdue: it took longer; it goes on, and nobody learns what it gives.
+        Overdue: the call took longer; it goes on, and its outcome is ignored.
         BaseException: whatever the call raised.
 
     Example:
@@ -51,41 +51,41 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
 
 class _Thread:
-    """A thread that makes one call after the other.
+    """A thread that makes one call after another.
 
-    Bare locks hand calls over and back, which takes a third of the time that conditions take.
+    Bare locks pass calls and outcomes, in a third of the time that conditions take.
     """
 
     outcome: tuple[Any, BaseException | None]
 
     def __init__(self) -> None:
-        self._given, self._done = threading.Lock(), threading.Lock()
-        self._given.acquire()
+        self._ready, self._done = threading.Lock(), threading.Lock()
+        self._ready.acquire()
         self._done.acquire()
         self._call: Callable[[], Any] | None = None
         self._is_left = False
         threading.Thread(target=self._work, name="evaluand call", daemon=True).start()
 
     def make(self, call: Callable[[], Any], seconds: float) -> bool:
-        """Whether the call has ended in time."""
+        """Makes a call; returns whether it ended in time."""
         self._call = call
-        self._given.release()
+        self._ready.release()
         return self._done.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
 
     def leave(self) -> None:
-        """Lets it end after its present call."""
+        """Ends the thread after its current call."""
         self._is_left = True
-        if self._done.acquire(blocking=False):  # it just has, and waits for the next
+        if self._done.acquire(blocking=False):  # the call has just ended, and the thread waits for the next
             self._call = None
-            self._given.release()
+            self._ready.release()
 
     def _work(self) -> None:
-        while self._given.acquire() and (call := self._call) is not None:
+        while self._ready.acquire() and (call := self._call) is not None:
             try:
                 self.outcome = call(), None
-            except BaseException as error:  # whatever it raises is for who waits
+            except BaseException as error:  # whatever it raises goes to the caller
                 self.outcome = None, error
-            self._call = call = None  # or it would be held until the next
+            self._call = call = None  # frees what the call refers to
             self._done.release()
             if self._is_left:
                 return

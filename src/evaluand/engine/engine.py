@@ -1,7 +1,7 @@
-"""Engines: how many calls are made at once, for how long, and how often again.
+"""Engines make calls: how many at once, with which time limit, with how many retries.
 
-An engine maps a call over units and hands each outcome to `done` as it comes. It knows nothing of tables or stores.
-`LocalEngine` drives coroutine functions by worker loops on one event loop, and plain functions by threads.
+An engine maps a call over units and passes each outcome to `done` as it comes. It knows nothing about tables or stores.
+`LocalEngine` runs coroutine functions in worker loops on one event loop, and plain functions in threads.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _LEAST: Final[Sequence[tuple[str, int, Any]]] = (
 
 
 class Outcome(NamedTuple):
-    """What became of one unit.
+    """The outcome of one unit.
 
     Attributes:
-        value: what the call returned, if it did.
-        error: what it raised, if it did.
-        attempts: how often it was called.
-        started: nanoseconds since the epoch at the first attempt; None where nobody knows.
-        duration: nanoseconds from there to the end of the last; None where nobody knows.
+        value: what the call returned, or None.
+        error: what the call raised, or None.
+        attempts: the number of attempts.
+        started: the start of the first attempt, nanoseconds since the epoch; None if unknown.
+        duration: nanoseconds from there to the end of the last attempt; None if unknown.
     """
 
     value: Any
@@ -56,23 +56,22 @@ class Policy:
     """How calls are made.
 
     Attributes:
-        concurrency: calls in flight at once; if not given 16, or with `processes` the number of CPUs.
-        timeout: seconds one attempt may take, or None.
-        retries: further attempts after an error declared transient.
+        concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs.
+        timeout: seconds that one attempt may take, or None.
+        retries: further attempts after a transient error.
         backoff: seconds before the first retry.
-        backoff_growth: how many times as long as the last each further pause is, up to a minute (or to `backoff`, where
-            that is longer); with 1 all are the same.
-        transient: names of the error classes (or of their bases) worth another try.
-        abort_on_error: the first failure stops everything.
-        total_timeout: seconds after which no further call starts; those in flight end, and the work stays open. Where
-            there is no `timeout`, this is also the longest that an attempt may take.
+        backoff_growth: factor between one pause and the next, up to a minute (or up to `backoff`, if that is longer);
+            with 1 all pauses are equal.
+        transient: names of the error classes (or of their bases) worth a retry.
+        abort_on_error: the first failure stops the run.
+        total_timeout: seconds after which no further call starts; calls in flight end, and the work stays open. Without
+            `timeout`, this is also the time limit of an attempt.
         rate: how many attempts may start in a period: a `RateLimit`, which several policies may share, or a text such
-        as
-            `60/min`, `10/s` or `5000/h`.
-        processes: each call in flight has a process of its own, forked from this one: for tasks that compute. What a
+            as `60/min`, `10/s` or `5000/h`.
+        processes: each call in flight runs in a separate process, forked from this one: for tasks that compute. What a
             task changes stays in the process that made the call.
-        finishing: is told after Ctrl-C how many calls in flight are still waited for, if there are any. Coroutines are
-            not: they end at once.
+        finishing: called after Ctrl-C with the number of calls in flight that the run still waits for. It does not
+            wait for coroutines, which end at once.
     """
 
     concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
@@ -97,7 +96,8 @@ class Policy:
         for name, least, kind in _LEAST:
             value = getattr(self, name)
             if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
-                raise SpecError(f"{name} is {value!r}; give a{' whole' * (kind is int)} number of at least {least}")
+                number = "a whole number" if kind is int else "a number"
+                raise SpecError(f"{name} is {value!r}; give {number} of at least {least}")
         for name in ("timeout", "total_timeout"):
             seconds: Any = getattr(self, name)
             if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
@@ -110,22 +110,22 @@ class Policy:
             raise SpecError(f"rate is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h")
 
     @property
-    def pace(self) -> RateLimit | None:
-        """What attempts wait for before they start."""
+    def rate_limit(self) -> RateLimit | None:
+        """The rate limit that attempts wait for before they start."""
         assert not isinstance(self.rate, str)
         return self.rate
 
-    def tries_again(self, error: BaseException, attempts: int) -> bool:
-        """Whether an attempt that failed is followed by another."""
+    def retries_after(self, error: BaseException, attempts: int) -> bool:
+        """Whether a failed attempt is followed by another."""
         return attempts <= self.retries and any(base.__name__ in self.transient for base in type(error).__mro__)
 
-    def tell_finishing(self, calls: int) -> None:
-        """Tells who asked that so many calls in flight are waited for."""
+    def report_finishing(self, calls: int) -> None:
+        """Calls `finishing` if the run still waits for calls in flight."""
         if calls and self.finishing:
             self.finishing(calls)
 
     def pause(self, attempts: int, error: BaseException | None = None) -> float:
-        """Seconds to wait after that many attempts, of which the last failed with an error."""
+        """Seconds to wait after so many attempts, the last of which failed with `error`."""
         try:
             grown = self.backoff * self.backoff_growth ** (attempts - 1)
         except OverflowError:
@@ -134,18 +134,18 @@ class Policy:
         return max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
 
     def stops_at(self, error: BaseException) -> bool:
-        """Whether an error that a unit ended with stops everything."""
+        """Whether the error of a unit stops the run."""
         return self.abort_on_error or (isinstance(error, TaskError) and error.stops)
 
 
 @dataclass(frozen=True)
 class UnitCodec(Generic[U]):
-    """How a unit gets to another process.
+    """How a unit is sent to another process.
 
     Args:
-        pack: the bytes that a child needs of a unit.
-        unpack: the unit that they stand for, in the child.
-        close: ends what calls have started, in the child.
+        pack: unit → the bytes that a child process needs.
+        unpack: bytes → unit, in the child.
+        close: ends what the calls have started, in the child.
     """
 
     pack: Callable[[U], bytes]
@@ -163,18 +163,18 @@ class Engine(Protocol):
         done: Callable[[U, Outcome], None],
         policy: Policy,
     ) -> None:
-        """Calls each unit and hands over its outcome; returns when all are done.
+        """Calls each unit and passes on its outcome; returns when all are done.
 
         Failures are outcomes. `done` may be called from any thread, one call at a time.
 
         Raises:
             Aborted: the policy stops at the first failure, and there was one.
-            KeyboardInterrupt: the user stopped it; what was in flight and ended in time was handed over.
+            KeyboardInterrupt: the user stopped the run; calls in flight that ended in time were passed on.
         """
 
 
 class Aborted(TaskError):
-    """The run was to stop at the first failure, and did."""
+    """The run stopped at a failure, as the policy asks."""
 
 
 class LocalEngine:
@@ -188,13 +188,13 @@ class LocalEngine:
         policy: Policy,
     ) -> None:
         if inspect.iscoroutinefunction(call):
-            _in_a_loop(_AsyncMap(iter(units), call, done, policy).run)
+            _run_in_loop(_AsyncMap(iter(units), call, done, policy).run)
         else:
             _ThreadMap(iter(units), call, done, policy).run()
 
 
 class InlineEngine:
-    """Makes one call after the other in the caller's own thread: for calls that neither wait nor cost."""
+    """Makes one call after another in the caller's thread: for calls that neither wait nor cost."""
 
     def map(
         self,
@@ -216,7 +216,7 @@ class InlineEngine:
 
 
 class _AsyncMap:
-    """Worker loops that share one iterator: no task object per unit."""
+    """Worker loops that share one iterator, without a task object per unit."""
 
     def __init__(
         self, units: Iterator[Any], call: Callable[[Any], Awaitable[Any]], done: Callable[..., None], policy: Policy
@@ -237,21 +237,21 @@ class _AsyncMap:
 
     async def _work(self) -> None:
         policy, attempt = self._policy, self._timed if self._policy.timeout else self._call
-        pace = policy.pace
+        limit = policy.rate_limit
         for unit in self._units:
-            if pace:
-                await pace.wait_async()
+            if limit:
+                await limit.wait_async()
             attempts, started, clock = 1, time.time_ns(), time.perf_counter_ns()
-            while True:  # in place: a coroutine for the attempts would be one more to wake at each step of a call
+            while True:  # inlined: a coroutine for the attempts would be one more to wake at each step of a call
                 try:
                     value, error = await attempt(unit), None
                 except BaseException as raised:
                     value, error = None, self._failure(raised)
-                if error is None or not policy.tries_again(error, attempts):
+                if error is None or not policy.retries_after(error, attempts):
                     break
                 await asyncio.sleep(policy.pause(attempts, error))
-                if pace:
-                    await pace.wait_async()
+                if limit:
+                    await limit.wait_async()
                 attempts += 1
             if self._stopping:
                 return
@@ -260,11 +260,11 @@ class _AsyncMap:
                 return
 
     def _failure(self, raised: BaseException) -> BaseException:
-        """What a task raised: SystemExit too costs one example. What ends the loop goes on."""
+        """The failure of one example, SystemExit included; raises again what must end the loop."""
         if isinstance(raised, asyncio.CancelledError):
             if self._stopping or (self._main is not None and self._main.cancelling()):
                 raise raised
-            _take_back()
+            _undo_cancellation()
         elif isinstance(raised, KeyboardInterrupt | GeneratorExit):
             raise raised
         return raised
@@ -289,25 +289,25 @@ class _AsyncMap:
                 raise too_long(self._policy) from None
             raise
         if limit.expired() or time.perf_counter() - began > (self._policy.timeout or math.inf):
-            raise too_long(self._policy)  # the call let its cancellation pass, or the whole loop wait
+            raise too_long(self._policy)  # the call ignored its cancellation, or blocked the loop
         return value
 
 
-def given_up() -> Callable[[], bool]:
-    """What tells, now and later, whether the call that is being made was left behind because it took too long."""
+def abandonment_check() -> Callable[[], bool]:
+    """A function that says, now and later, whether the current call was abandoned because it took too long."""
     worker = _present.get()
     return lambda: worker is not None and worker.abandoned
 
 
-def _take_back() -> None:
-    """Takes back what a call asked for when it cancelled the loop that it runs in instead of itself."""
+def _undo_cancellation() -> None:
+    """Undoes the cancellation of the worker loop, when a call cancelled the loop instead of itself."""
     task = asyncio.current_task()
     while task is not None and task.cancelling():
         task.uncancel()
 
 
-def _in_a_loop(main: Callable[[], Awaitable[None]]) -> None:
-    """Runs a coroutine to its end, also from within a running loop (a notebook): then in a thread of its own."""
+def _run_in_loop(main: Callable[[], Awaitable[None]]) -> None:
+    """Runs a coroutine to its end; in a separate thread if a loop is running already (a notebook)."""
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
     async def start() -> None:
@@ -348,7 +348,7 @@ def _is_in_a_loop() -> bool:
 
 
 class _Worker:
-    """One thread's present call, for the watch that ends calls which take too long."""
+    """The current call of one thread, for the check that abandons calls which take too long."""
 
     __slots__ = ("abandoned", "attempts", "began", "clock", "lock", "started", "unit")
 
@@ -358,7 +358,7 @@ class _Worker:
         self.attempts = 0
         self.started = 0  # the first attempt, nanoseconds since the epoch
         self.began = 0  # the first attempt, by the monotonic clock
-        self.clock = 0  # the present attempt
+        self.clock = 0  # the current attempt
         self.abandoned = False
 
     def start(self) -> None:
@@ -374,8 +374,8 @@ _present: ContextVar[_Worker | None] = ContextVar("_present", default=None)
 class _ThreadMap:
     """Threads that share one iterator.
 
-    A thread cannot be stopped from outside: one whose call takes too long is left behind as a daemon, its outcome
-    ignored, and replaced.
+    A thread cannot be stopped from outside: a thread whose call takes too long is abandoned as a daemon, its outcome
+    is ignored, and another thread replaces it.
     """
 
     def __init__(
@@ -397,8 +397,8 @@ class _ThreadMap:
             self._wait()
         except KeyboardInterrupt:
             self._stop.set()
-            self._policy.tell_finishing(sum(worker.unit is not None for worker in self._workers))
-            self._wait()  # what is in flight ends and is handed over; a second Ctrl-C does not wait
+            self._policy.report_finishing(sum(worker.unit is not None for worker in self._workers))
+            self._wait()  # calls in flight end and are passed on; a second Ctrl-C does not wait
             raise
         finally:
             self._stop.set()
@@ -406,7 +406,7 @@ class _ThreadMap:
             raise self._failure
 
     def _start(self, unit: Any = None, before: _Worker | None = None) -> None:
-        """Starts a thread, for a further attempt at the unit of one that was left behind if there is one."""
+        """Starts a thread; with `before`, for a further attempt at the unit of an abandoned thread."""
         worker = _Worker()
         if before is not None:
             worker.attempts, worker.started, worker.began = before.attempts, before.started, before.began
@@ -426,9 +426,9 @@ class _ThreadMap:
             if self._failure and self._policy.abort_on_error:
                 return
             if self._policy.timeout:
-                self._leave_behind(int(self._policy.timeout * 1e9))
+                self._abandon_overdue(int(self._policy.timeout * 1e9))
 
-    def _leave_behind(self, limit: int) -> None:
+    def _abandon_overdue(self, limit: int) -> None:
         for worker in list(self._workers):
             with worker.lock:
                 unit = worker.unit
@@ -437,7 +437,7 @@ class _ThreadMap:
                 worker.abandoned = True
             self._workers.remove(worker)
             error = too_long(self._policy)
-            if self._policy.tries_again(error, worker.attempts):
+            if self._policy.retries_after(error, worker.attempts):
                 self._start(unit, worker)
             else:
                 self._hand(unit, worker.outcome(None, error))
@@ -465,9 +465,11 @@ class _ThreadMap:
             return next(self._units, None)
 
     def _finish(self, unit: Any, worker: _Worker, pause: float = 0.0) -> bool:
-        """Calls a unit until it is done; false when the watch has left this thread behind."""
+        """Calls a unit until it is done; false if this thread was abandoned."""
         policy = self._policy
-        while not (pause and self._stop.wait(pause)) and (policy.pace is None or policy.pace.wait(self._stop)):
+        while not (pause and self._stop.wait(pause)) and (
+            policy.rate_limit is None or policy.rate_limit.wait(self._stop)
+        ):
             if not worker.attempts:
                 worker.start()
             with worker.lock:
@@ -484,7 +486,7 @@ class _ThreadMap:
                 if worker.abandoned:
                     return False
                 worker.unit = None
-            if error is None or not policy.tries_again(error, worker.attempts):
+            if error is None or not policy.retries_after(error, worker.attempts):
                 self._hand(unit, worker.outcome(value, error))
                 return True
             pause = policy.pause(worker.attempts, error)
@@ -506,16 +508,16 @@ class _ThreadMap:
 
 
 def too_long(policy: Policy) -> TaskTimeout:
-    """What a call that takes longer than the policy allows fails with."""
+    """The error of a call that took longer than the policy allows."""
     return TaskTimeout(f"took longer than {policy.timeout:g} s", code="timeout")
 
 
-def stopped_at(unit: Any, said: str) -> str:
-    """What to tell of a failure that stops everything, which need not be the first one."""
-    return f"{unit}: {said}; this stops the run, as asked"
+def stop_message(unit: Any, failure: str) -> str:
+    """The message for a failure that stops the run; it need not be the first failure."""
+    return f"{unit}: {failure}; this stops the run, as asked"
 
 
 def _aborted(unit: Any, error: BaseException) -> Aborted:
-    stopped = Aborted(stopped_at(unit, f"{type(error).__name__}: {error}"))
+    stopped = Aborted(stop_message(unit, f"{type(error).__name__}: {error}"))
     stopped.__cause__ = error
     return stopped

@@ -1,8 +1,8 @@
-"""One request to an HTTP service and its answer; or, in one sentence, why there is none.
+"""One request to an HTTP service and its answer, or one sentence that says why there is no answer.
 
-What a header or an address says may be a secret: it is written with the name of an environment variable,
-`Bearer ${TOKEN}`, and read when a client is made. No value of such a variable stands in what is raised here, nor in
-what the HTTP library logs while a client is open.
+A header or a URL may contain a secret: write it as the name of an environment variable, `Bearer ${TOKEN}`; its value is
+read when a client is made. No such value appears in an error raised here, nor in what the HTTP library logs while a
+client is open.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from evaluand.engine.rate_limit import sent
 if TYPE_CHECKING:
     import httpx2
 
-    _Client = tuple[httpx2.AsyncClient, str]  # with the address that it asks
+    _Client = tuple[httpx2.AsyncClient, str]  # with its URL
     _Opened = tuple[_Client, AsyncGenerator[_Client]]
 
 LARGEST = 16 << 20  # bytes of an answer
-LONGEST_WAIT = 600.0  # seconds that a service may ask to be left alone for
+LONGEST_WAIT = 600.0  # seconds; the longest `Retry-After` that is respected
 _REDIRECTS = 5
-_EXCERPT = 300  # characters of an answer that are shown
-_READ = 1 << 16  # bytes of a refusal that are read, so that its connection can be used again
-_SECRET = 8  # characters from which a value cannot stand in an answer by chance
+_EXCERPT = 300  # characters of an answer shown in a message
+_READ = 1 << 16  # bytes read of a refusal, so that its connection can be reused
+_SECRET = 8  # characters; a shorter value may occur in an answer by chance
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 _WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
@@ -53,36 +53,37 @@ _LIKE_A_SECRET = re.compile(
 
 
 class BadRequest(TaskError):
-    """The service refused the request: 4xx, but for those that may pass."""
+    """The service refused the request with a 4xx status that a retry would not change."""
 
 
 class BadAnswer(TaskError):
-    """The service gave what is no answer."""
+    """The service answered with something unusable."""
 
 
 class Unavailable(TransientError):
-    """The service cannot be reached, or says that it cannot answer now."""
+    """The service cannot be reached, or cannot answer now."""
 
 
-class Exchange:
-    """Asks one service.
+class HttpClient:
+    """Sends requests to one service.
 
-    The connections are pooled by event loop, of which a run may have several, one after the other. Each pool is closed
-    when its loop ends.
+    Connections are pooled per event loop; a run may use several loops, one after another. Each pool is closed when its
+    loop ends.
 
     Args:
-        url: where it is asked; in its path and query, `${NAME}` stands for an environment variable.
-        method: how.
-        headers: what is sent beside the body; there too.
+        url: the URL; in its path and query, `${NAME}` is replaced by an environment variable.
+        method: the HTTP method.
+        headers: the headers of each request, with `${NAME}` as in the URL.
 
     Raises:
-        ParameterError: the address or a header cannot be sent.
+        ParameterError: the URL or a header is invalid.
     """
 
     def __init__(self, url: str, method: str, headers: Mapping[str, str]) -> None:
         self.url, self.method, self.headers = url, method, dict(headers)
-        faults: list[tuple[tuple[str, ...], str]] = [(("url",), told) for told in _faults_of_url(url)]
-        faults += [(("headers", name), told) for name, value in headers.items() for told in _faults_of(name, value)]
+        faults: list[tuple[tuple[str, ...], str]] = [(("url",), message) for message in _url_faults(url)]
+        for name, value in headers.items():
+            faults += [(("headers", name), message) for message in _header_faults(name, value)]
         if faults:
             raise ParameterError(faults)
         self._host = urlsplit(url).netloc
@@ -90,7 +91,7 @@ class Exchange:
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, _Opened] = WeakKeyDictionary()
 
     def check(self) -> None:
-        """Raises a SpecError where nothing can be asked: a variable is not set, or the client is not installed."""
+        """Raises a SpecError if no request can be sent: a variable is not set, or the client is not installed."""
         _library()
         faults = []
         for name in self._names:
@@ -98,8 +99,8 @@ class Exchange:
             if value is None:
                 faults.append((self._place(name), f"the environment variable {name} is not set"))
             elif not (value.isascii() and value.isprintable()):
-                told = f"what the environment variable {name} holds cannot be sent; it must be printable ASCII"
-                faults.append((self._place(name), told))
+                message = f"the environment variable {name} cannot be sent; it must be printable ASCII"
+                faults.append((self._place(name), message))
         if faults:
             raise ParameterError(faults)
 
@@ -107,121 +108,123 @@ class Exchange:
         return ("url" if variable in _VARIABLE.findall(self.url) else "headers",)
 
     async def ask(self, **body: Any) -> Any:
-        """The JSON of the answer to a request.
+        """Sends a request and returns the parsed JSON of the answer.
 
         Args:
             body: of the request, as the client takes it: `content` and `headers`, or `files` and `data`.
 
         Raises:
-            Unavailable: it may answer another time.
-            BadRequest: it refuses.
-            BadAnswer: what came is no JSON, or not all of it.
+            Unavailable: the service may answer later.
+            BadRequest: the service refuses the request.
+            BadAnswer: the answer is not JSON, or incomplete.
         """
-        return self._parsed(await self._body(body))
+        return self._parse(await self._receive(body))
 
     def check_output(self, output: Any) -> None:
-        """Stops at what an answer holds that cannot or must not be stored.
+        """Checks that an answer can be stored.
 
         Raises:
-            BadAnswer: a key that an object has twice, or the value of a variable.
+            BadAnswer: an object has a key twice, or the answer repeats the value of a variable.
         """
         try:
-            text = json.dumps(output, default=self._refuse)
+            text = json.dumps(output, default=self._refuse_duplicate)
         except RecursionError:
             raise BadAnswer("the answer is nested too deeply", code="json") from None
         for name, value in self._secrets.items():
-            if len(value) >= _SECRET and any(written in text for written in ways_to_write(value)):
-                raise BadAnswer(f"the answer repeats the environment variable {name}, so it is not kept", code="secret")
+            if len(value) >= _SECRET and any(written in text for written in written_forms(value)):
+                message = f"the answer repeats the environment variable {name}, so it is not stored"
+                raise BadAnswer(message, code="secret")
 
-    def _refuse(self, twice: _Twice) -> None:
-        told = self.hidden(repr(twice.key))[:_EXCERPT]
-        raise BadAnswer(f"an object of the answer has the key {told} twice", code="json")
+    def _refuse_duplicate(self, duplicate: _DuplicateKey) -> None:
+        key = self.hide_secrets(repr(duplicate.key))[:_EXCERPT]
+        raise BadAnswer(f"an object of the answer has the key {key} twice", code="json")
 
-    async def _body(self, body: Mapping[str, Any]) -> bytes:
+    async def _receive(self, body: Mapping[str, Any]) -> bytes:
         http = _library()
         client, address = await self._client()
         url: httpx2.URL | str = address
         try:
             for _ in range(_REDIRECTS):
-                async with client.stream(self.method, url, extensions={"trace": _tell_sent}, **body) as response:
+                async with client.stream(self.method, url, extensions={"trace": _note_sent}, **body) as response:
                     if not response.has_redirect_location:
-                        return await self._answer(response)
-                    url = self._elsewhere(response)
+                        return await self._read_answer(response)
+                    url = self._redirect_target(response)
             raise BadAnswer(f"redirects more than {_REDIRECTS} times", code="redirect")
         except (http.ConnectError, http.ConnectTimeout, http.ProxyError) as error:
-            raise Unavailable(self.hidden(f"no connection to {self._host}: {error}"), code="connect") from None
+            raise Unavailable(self.hide_secrets(f"no connection to {self._host}: {error}"), code="connect") from None
         except http.DecodingError as error:
-            raise BadAnswer(self.hidden(f"the answer cannot be unpacked: {error}"), code="encoding") from None
+            raise BadAnswer(self.hide_secrets(f"the answer cannot be unpacked: {error}"), code="encoding") from None
         except http.TransportError as error:
-            told = str(error) or "the connection was closed"
-            raise Unavailable(self.hidden(f"{self._host} broke off: {told}"), code="connection") from None
+            reason = str(error) or "the connection was closed"
+            message = f"the connection to {self._host} was lost: {reason}"
+            raise Unavailable(self.hide_secrets(message), code="connection") from None
 
-    def hidden(self, text: str) -> str:
-        """A text without the values of variables."""
+    def hide_secrets(self, text: str) -> str:
+        """A text with `${NAME}` in place of the value of each variable."""
         for name, value in self._secrets.items():
-            for written in ways_to_write(value):
+            for written in written_forms(value):
                 text = text.replace(written, f"${{{name}}}")
         return text
 
-    def _parsed(self, body: bytes) -> Any:
+    def _parse(self, body: bytes) -> Any:
         try:
-            return json.loads(body, object_pairs_hook=_object)  # takes NaN, which servers in Python write
+            return json.loads(body, object_pairs_hook=_mark_duplicates)  # accepts NaN, which servers in Python write
         except (ValueError, RecursionError):
-            told = f"no JSON{self._excerpt(body)}" if body.strip() else "empty"
-            raise BadAnswer(f"the answer is {told}", code="json") from None
+            problem = f"not JSON{self._excerpt(body)}" if body.strip() else "empty"
+            raise BadAnswer(f"the answer is {problem}", code="json") from None
 
     @property
     def _secrets(self) -> dict[str, str]:
-        held = {name: value for name in self._names if (value := os.environ.get(name, "").strip())}
-        return dict(sorted(held.items(), key=lambda pair: -len(pair[1])))  # one may be part of another
+        values = {name: value for name in self._names if (value := os.environ.get(name, "").strip())}
+        return dict(sorted(values.items(), key=lambda pair: -len(pair[1])))  # one may be part of another
 
     async def _client(self) -> _Client:
         loop = asyncio.get_running_loop()
-        found = self._clients.get(loop)
-        if found is None:
-            opened = self._opened()
-            found = self._clients[loop] = await anext(opened), opened
-        return found[0]
+        entry = self._clients.get(loop)
+        if entry is None:
+            generator = self._open_client()
+            entry = self._clients[loop] = await anext(generator), generator
+        return entry[0]
 
-    async def _opened(self) -> AsyncGenerator[_Client]:
-        """The client of one loop: a generator, since asyncio closes those that are open when a loop ends."""
+    async def _open_client(self) -> AsyncGenerator[_Client]:
+        """The client of one loop; a generator, because asyncio closes open generators when a loop ends."""
         self.check()
         http, secrets = _library(), self._secrets
         client = http.AsyncClient(
             headers={"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"}
             | {name: _VARIABLE.sub(lambda found: secrets[found[1]], text) for name, text in self.headers.items()},
-            timeout=None,  # the policy of a run has one, and so has a provider
-            limits=http.Limits(),  # and says how many requests there are at once
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or an answer would depend on those before it
+            timeout=None,  # the policy of a run or provider sets one
+            limits=http.Limits(),  # the policy limits the requests in flight
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # no answer may depend on an earlier one
         )
-        with _hidden_in_logs(self.hidden):
+        with _redact_logs(self.hide_secrets):
             try:
                 yield client, _VARIABLE.sub(lambda found: quote(secrets[found[1]], safe=""), self.url)
             finally:
                 await client.aclose()
 
-    def _elsewhere(self, response: httpx2.Response) -> httpx2.URL:
-        """Where a redirect leads.
+    def _redirect_target(self, response: httpx2.Response) -> httpx2.URL:
+        """The URL that a redirect leads to.
 
         Raises:
-            BadAnswer: to another host, to which nothing is sent, or to another kind of request.
+            BadAnswer: the redirect leads to another host, or changes the kind of request.
         """
-        there = response.url.join(response.headers["Location"])
-        shown = self.hidden(f"{there.scheme}://{there.netloc.decode('ascii', 'replace')}{there.path}")
+        target = response.url.join(response.headers["Location"])
+        address = self.hide_secrets(f"{target.scheme}://{target.netloc.decode('ascii', 'replace')}{target.path}")
         if response.status_code not in (307, 308):
-            told = f"redirects by {response.status_code} to {shown}, which drops the request; give the url that answers"
-            raise BadAnswer(told, code="redirect")
-        if (there.scheme, there.netloc) != (response.url.scheme, response.url.netloc):
-            raise BadAnswer(f"redirects to another host, {shown}, which is not followed", code="redirect")
-        return there
+            message = f"redirects by {response.status_code} to {address}, which drops the request; use the final url"
+            raise BadAnswer(message, code="redirect")
+        if (target.scheme, target.netloc) != (response.url.scheme, response.url.netloc):
+            raise BadAnswer(f"redirects to another host, {address}, which is not followed", code="redirect")
+        return target
 
-    async def _answer(self, response: httpx2.Response) -> bytes:
+    async def _read_answer(self, response: httpx2.Response) -> bytes:
         if not response.is_success:
-            raise self._refusal(response, await _begin(response))
+            raise self._refusal(response, await _read_start(response))
         kind = response.headers.get("Content-Type", "application/json").partition(";")[0].strip().lower()
         if kind not in ("application/json", "text/json") and not kind.endswith("+json"):
-            begin = self._excerpt(await _begin(response))
-            raise BadAnswer(f"the answer is {kind or 'of no type'}, not application/json{begin}", code="content_type")
+            start = self._excerpt(await _read_start(response))
+            raise BadAnswer(f"the answer is {kind or 'of no type'}, not application/json{start}", code="content_type")
         pieces, size = [], 0
         async for piece in response.aiter_bytes():
             size += len(piece)
@@ -230,35 +233,35 @@ class Exchange:
             pieces.append(piece)
         return b"".join(pieces)
 
-    def _refusal(self, response: httpx2.Response, begin: bytes) -> TaskError:
+    def _refusal(self, response: httpx2.Response, start: bytes) -> TaskError:
         status, code = response.status_code, str(response.status_code)
-        told = self.hidden(f"{status} {response.reason_phrase}".strip()) + self._excerpt(begin)
+        message = self.hide_secrets(f"{status} {response.reason_phrase}".strip()) + self._excerpt(start)
         if status in (408, 425, 429) or status >= 500:
-            after = _after(response.headers.get("Retry-After"))
+            after = _parse_retry_after(response.headers.get("Retry-After"))
             if after is not None and after > LONGEST_WAIT:
-                asks = f"it asks to wait {after:,.0f} s, and {LONGEST_WAIT:g} s is the longest that is waited"
-                return TaskError(f"{asks}; {told}", code=code)
-            return Unavailable(told, code=code, after=after)
-        return BadRequest(told, code=code) if 400 <= status < 500 else BadAnswer(told, code=code)
+                waiting = f"the service asks to wait {after:,.0f} s, more than the limit of {LONGEST_WAIT:g} s"
+                return TaskError(f"{waiting}; {message}", code=code)
+            return Unavailable(message, code=code, after=after)
+        return BadRequest(message, code=code) if 400 <= status < 500 else BadAnswer(message, code=code)
 
-    def _excerpt(self, begin: bytes) -> str:
-        """How an answer begins, on one line, after a colon."""
-        text = " ".join(self.hidden(begin.decode("utf-8", "replace")).split())
-        return f": {text[:_EXCERPT]}{'…' * (len(text) > _EXCERPT)}" if text else ""
+    def _excerpt(self, start: bytes) -> str:
+        """The start of an answer on one line, after a colon."""
+        text = " ".join(self.hide_secrets(start.decode("utf-8", "replace")).split())
+        return f": {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}" if text else ""
 
 
 @dataclass(frozen=True)
-class _Twice:
-    """Stands for the values of a key that an object has twice: which of them is meant cannot be known."""
+class _DuplicateKey:
+    """Replaces the values of a key that an object has twice, because it is unknown which one is meant."""
 
     key: str
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        made |= {key: _Twice(key) for key, times in Counter(key for key, _ in pairs).items() if times > 1}
-    return made
+def _mark_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        members |= {key: _DuplicateKey(key) for key, times in Counter(key for key, _ in pairs).items() if times > 1}
+    return members
 
 
 def _library() -> Any:
@@ -269,91 +272,93 @@ def _library() -> Any:
     return httpx2
 
 
-async def _tell_sent(event: str, told: Mapping[str, Any]) -> None:
-    """Tells the pace that was waited for, so that a slow answer holds up nobody."""
+async def _note_sent(event: str, info: Mapping[str, Any]) -> None:
+    """Reports to the rate limit that the request is sent, so that a slow answer delays no other request."""
     if event.endswith("send_request_body.complete"):
         sent()
 
 
 @contextmanager
-def _hidden_in_logs(hidden: Callable[[str], str]) -> Iterator[None]:
-    """Lets the HTTP library log texts only as `hidden` gives them back."""
+def _redact_logs(hide_secrets: Callable[[str], str]) -> Iterator[None]:
+    """Passes every message that the HTTP library logs through `hide_secrets`."""
 
-    def hide(record: logging.LogRecord) -> bool:
-        record.msg, record.args = hidden(record.getMessage()), ()
+    def redact(record: logging.LogRecord) -> bool:
+        record.msg, record.args = hide_secrets(record.getMessage()), ()
         return True
 
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("httpx2", "httpcore2")]
-    loggers = [logging.getLogger(name) for name in names]  # a filter holds for the logger itself, not those below it
+    loggers = [logging.getLogger(name) for name in names]  # a filter applies to its logger, not to child loggers
     for logger in loggers:
-        logger.addFilter(hide)
+        logger.addFilter(redact)
     try:
         yield
     finally:
         for logger in loggers:
-            logger.removeFilter(hide)
+            logger.removeFilter(redact)
 
 
-def ways_to_write(value: str) -> Iterator[str]:
-    """How a value may stand in a text: as it is, in JSON, in Python, in an address, or in base64 after anything."""
+def written_forms(value: str) -> Iterator[str]:
+    """The forms in which a value may appear in a text: as it is, in JSON, in Python, in a URL, or within base64."""
     yield from {value, orjson.dumps(value)[1:-1].decode(), value.replace("\\", "\\\\").replace("'", "\\'")}
     yield quote(value, safe="")
     if len(value) >= _SECRET:
         for before, cut in ((0, 0), (1, 2), (2, 3)):
             encoded = base64.b64encode(b"\0" * before + value.encode()).decode()
-            whole = encoded[cut : (before + len(value)) * 4 // 3]  # without what neighbours have a part in
-            yield from {whole, whole.replace("+", "-").replace("/", "_")}
+            core = encoded[cut : (before + len(value)) * 4 // 3]  # the digits that no neighbour influences
+            yield from {core, core.replace("+", "-").replace("/", "_")}
 
 
-def _faults_of_url(url: str) -> Iterator[str]:
+def _url_faults(url: str) -> Iterator[str]:
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        yield f"is no address: {error}"
+        yield f"is not a URL: {error}"
         return
     if "@" in parts.netloc:  # not shown, since it may hold a password
-        yield "holds a user; write what is secret into a header, as ${NAME} of an environment variable"
+        yield "contains a user; put the secret into a header, as ${NAME} of an environment variable"
     elif parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
-        yield f"is {re.split('[?#]', url)[0]!r}; give the whole address, such as https://models.example/answer"
+        yield f"is {re.split('[?#]', url)[0]!r}; give the full URL, such as https://models.example/answer"
     elif "$" in parts.netloc:
-        yield "names its host by a variable; one may stand in the path and the query"
+        yield "has a variable in its host; variables are allowed in the path and the query"
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if _SECRET_PARAMETER.search(name) and not _VARIABLE.fullmatch(value):
-            told = "write what is secret as ${NAME} of an environment variable, which is stored nowhere"
-            yield f"has {name} in its query; {told}"
+            yield f"has {name} in its query; {_USE_VARIABLE}"
 
 
-def _faults_of(name: str, value: str) -> Iterator[str]:
+_USE_VARIABLE = "write the secret as ${NAME} of an environment variable; its value is never stored"
+
+
+def _header_faults(name: str, value: str) -> Iterator[str]:
     if not re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII):
-        yield "is no name of a header"
+        yield "is not a valid header name"
     rest = _WHOLE_VARIABLE.sub("", value)
     if _LIKE_A_SECRET.search(rest) or (_CREDENTIAL.search(name) and (rest == value or _VARIABLE.search(rest))):
-        yield "write what is secret, all of it, as ${NAME} of an environment variable, which is stored nowhere"
+        yield _USE_VARIABLE
     elif not (value.isascii() and value.isprintable()):
-        yield "cannot be sent; a header holds printable ASCII"
+        yield "cannot be sent; a header must be printable ASCII"
 
 
-async def _begin(response: httpx2.Response) -> bytes:
-    """How the body of an answer begins, as far as it comes."""
-    http, begin = _library(), b""
+async def _read_start(response: httpx2.Response) -> bytes:
+    """The start of an answer's body, as much as arrives."""
+    http, start = _library(), b""
     try:
         async for piece in response.aiter_bytes():
-            begin += piece
-            if len(begin) >= _READ:
+            start += piece
+            if len(start) >= _READ:
                 break
     except (http.TransportError, http.DecodingError):
-        pass  # the status tells enough
-    return begin
+        pass  # the status says enough
+    return start
 
 
-def _after(told: str | None) -> float | None:
-    """Seconds that a `Retry-After` asks to wait: a number, or a date."""
-    if told is None:
+def _parse_retry_after(header: str | None) -> float | None:
+    """Seconds to wait, from a `Retry-After` header: a number or a date."""
+    if header is None:
         return None
-    if told.strip().isdecimal():
-        return float(told)
+    if header.strip().isdecimal():
+        return float(header)
     try:
-        return max(0.0, parsedate_to_datetime(told).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None

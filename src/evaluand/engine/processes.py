@@ -28,7 +28,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from evaluand.core.errors import TaskError
-from evaluand.engine.engine import Aborted, Outcome, Policy, UnitCodec, stopped_at, too_long
+from evaluand.engine.engine import Aborted, Outcome, Policy, UnitCodec, stop_message, too_long
 from evaluand.engine.rate_limit import Turn
 
 U = TypeVar("U")
@@ -101,7 +101,7 @@ class ProcessMap(Generic[U]):
                 self._work()
             except KeyboardInterrupt as interrupt:
                 self._stop(interrupt)
-                self._policy.tell_finishing(len(self._busy))
+                self._policy.report_finishing(len(self._busy))
                 self._work()  # what is in flight ends and is handed over; a second Ctrl-C does not wait
         finally:
             self._end()
@@ -133,7 +133,7 @@ class ProcessMap(Generic[U]):
 
     def _wait_with(self, worker: _Worker, pause: float = 0.0) -> None:
         worker.not_before = time.monotonic() + pause if pause else 0.0
-        worker.turn = self._policy.pace.turn() if self._policy.pace else None
+        worker.turn = self._policy.rate_limit.turn() if self._policy.rate_limit else None
         self._waiting.append(worker)
 
     def _start_those_whose_turn_it_is(self) -> None:
@@ -189,7 +189,7 @@ class ProcessMap(Generic[U]):
         end = _ANSWER.size + length
         self._done(worker.unit, told[end:], failed)
         if length:
-            raise Aborted(stopped_at(worker.unit, told[_ANSWER.size : end].decode()))
+            raise Aborted(stop_message(worker.unit, told[_ANSWER.size : end].decode()))
         return None
 
     def _count_start(self, worker: _Worker) -> None:
@@ -213,7 +213,7 @@ class ProcessMap(Generic[U]):
 
     def _lose(self, worker: _Worker, error: TaskError) -> None:
         """What a unit comes to whose child has ended."""
-        if self._policy.tries_again(error, worker.attempts):
+        if self._policy.retries_after(error, worker.attempts):
             if self._failure is None:
                 fresh = self._forked()
                 worker.process, worker.connection = fresh.process, fresh.connection
@@ -222,7 +222,7 @@ class ProcessMap(Generic[U]):
         outcome = Outcome(None, error, worker.attempts, worker.started, time.perf_counter_ns() - worker.began)
         self._done(worker.unit, *self._line(worker.unit, outcome))
         if self._policy.abort_on_error:
-            raise Aborted(stopped_at(worker.unit, _said(error))) from error
+            raise Aborted(stop_message(worker.unit, _said(error))) from error
 
     def _bury(self, worker: _Worker) -> int:
         """The exit code of a child that has ended or is about to."""
@@ -315,13 +315,13 @@ def _serve(
             attempts, started, began = _ORDER.unpack_from(order)
             unit = wire.unpack(order[_ORDER.size :])
             value, error = None, None
-            if policy.pace:
+            if policy.rate_limit:
                 connection.send_bytes(b"")  # the call starts now, whenever it was allowed to
             try:
                 value = runner.run(call(unit)) if runner else call(unit)
             except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
                 error = raised
-            if error is not None and policy.tries_again(error, attempts):
+            if error is not None and policy.retries_after(error, attempts):
                 connection.send_bytes(_ANSWER.pack(policy.pause(attempts, error), 0, 0))
                 continue
             outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)

@@ -1,12 +1,12 @@
-"""Pace: how many calls may start in a period, whoever makes them.
+"""Rate limits: how many calls may start in a period, across all callers.
 
-A pace of n calls per period has n slots; a slot lends one start, and the next when a period has passed. The starts of
-one slot lie at least a period apart, so no period, wherever it begins, holds more than n. Compared with one start
-every n-th of a period the first n need not wait, and what is late takes nothing from what follows.
+A limit of n calls per period has n slots. A slot allows one start, and the next one a period later, so no period,
+wherever it begins, contains more than n starts. Unlike one start every n-th of a period, the first n calls need not
+wait, and a late start takes nothing from the following ones.
 
-A slot counts from when its start really happened, not from when it was allowed: who wakes late makes the next wait,
-never the limit break. An event loop tells so after the call's first step, thus exactly. A thread can only tell just
-before it; for the moment until the task's first line its period is taken 2.5 percent longer.
+A slot counts from when its call really started, not from when it was allowed to: a caller that wakes late delays the
+next one, and the limit always holds. An event loop reports the start after the call's first step, so exactly. A thread
+can only report it just before; its period is taken 2.5 percent longer, for the moment until the task's first line.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from weakref import WeakKeyDictionary
 
 from evaluand.core.errors import SpecError
 
-MARGIN = 0.025  # of the period, where a start is told before it happens
-WAY = 0.5  # seconds in which a request that was sent is counted, unless its reply is there before
-LONGEST_WAY = 1.0  # the same from when it began, where nobody tells when it was sent
-STEP = 0.005  # seconds for which a request of an event loop holds up the next, unless it is sent before
+MARGIN = 0.025  # of the period, where a start is reported before it happens
+TRANSIT = 0.5  # seconds until a sent request counts as arrived, unless its reply comes first
+LONGEST_TRANSIT = 1.0  # the same from the start of the request, where the client does not report when it is sent
+STEP = 0.005  # seconds for which a request of an event loop delays the next, unless it is sent earlier
 
 
 class RateLimit:
-    """At most so many starts in any period; one object shared by all who start calls.
+    """At most `calls` starts in any period; one object, shared by all callers.
 
     Args:
         calls: starts in a period.
-        seconds: the period.
-        clock: what tells the time, in seconds.
+        seconds: the length of the period.
+        clock: returns the time in seconds.
 
     Example:
-        >>> pace = RateLimit(2, 60)
-        >>> [pace.wait(threading.Event()), pace.wait(threading.Event())]
+        >>> limit = RateLimit(2, 60)
+        >>> [limit.wait(threading.Event()), limit.wait(threading.Event())]
         [True, True]
-        >>> with pace.turn() as turn:
+        >>> with limit.turn() as turn:
         ...     turn.pause() > 59
         True
     """
@@ -54,16 +54,16 @@ class RateLimit:
         self.calls, self.seconds = calls, float(seconds)
         self._clock = clock
         self._lock = threading.Lock()
-        self._free: list[_Slot] = []  # those that nobody holds; a heap
-        self._made = 0
-        self._doors: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+        self._free: list[_Slot] = []  # a heap of the slots that no caller holds
+        self._slots_made = 0
+        self._sending_locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @classmethod
     def parse(cls, text: str) -> RateLimit:
-        """The pace that a text such as `60/min`, `10/s`, `5000/h` or `100/0.5 s` says.
+        """The rate limit of a text such as `60/min`, `10/s`, `5000/h` or `100/0.5 s`.
 
         Raises:
-            SpecError: the text says none.
+            SpecError: the text is not a rate.
 
         Example:
             >>> RateLimit.parse("60/min")
@@ -79,17 +79,17 @@ class RateLimit:
         return f"RateLimit({self.calls}, {self.seconds})"
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """The text that `parse` reads."""
         unit = next((name for name, length in _NAMES if length == self.seconds), f"{self.seconds:g} s")
         return f"{self.calls}/{unit}"
 
     def turn(self) -> Turn:
-        """The turn of one call: ask it for its pause until there is none, and tell it of the start."""
+        """The turn of one call: ask for its pause until that is 0, then report the start."""
         return Turn(self)
 
     def wait(self, stop: threading.Event) -> bool:
-        """Waits in a thread until a call may start; false when it was stopped instead."""
-        time.sleep(0)  # lets other threads go first: one that is made to yield just after its turn would start late
+        """Waits in a thread until a call may start; false if it was stopped first."""
+        time.sleep(0)  # lets other threads go first: a thread that has to yield just after its turn would start late
         with self.turn() as turn:
             while pause := turn.pause():
                 if stop.wait(pause):
@@ -105,7 +105,7 @@ class RateLimit:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Waits in a thread until a request may be sent, which is then made in the block."""
+        """Waits in a thread until a request may be sent; the block makes the request."""
         turn = self.turn()
         time.sleep(0)
         try:
@@ -118,49 +118,50 @@ class RateLimit:
 
     @asynccontextmanager
     async def request_async(self) -> AsyncIterator[None]:
-        """The same in an event loop, whose requests are sent one after another."""
+        """Waits in an event loop until a request may be sent; requests of a loop are sent one after another."""
         turn = self.turn()
         await turn._wait_async()
         try:
-            await turn._enter(self._door())
+            await turn._enter(self._sending_lock())
             with turn._sending():
                 yield
         finally:
             turn._leave()
             turn.give_back()
 
-    def _door(self) -> asyncio.Lock:
-        """What the requests of this event loop go through one after another, each until it is sent.
+    def _sending_lock(self) -> asyncio.Lock:
+        """A lock that a request of this event loop holds until it is sent.
 
-        Those whose slots come free together would else take their steps in turn: all would be sent late and see their
-        replies late, and so lend their slots late again, by a few percent of a short period each time.
+        Requests whose slots become free together would otherwise interleave their steps: all would be sent late, see
+        their replies late, and free their slots late again, by a few percent of a short period each time.
         """
         with self._lock:
-            return self._doors.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+            return self._sending_locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 def sent() -> None:
-    """Tells that the request of this thread or task, for which its pace was waited, is on its way now.
+    """Reports that the request of this thread or task has been sent.
 
-    For clients that know this, so that a slow reply holds up nobody. A request is taken to arrive within half a
-    second after it was sent, or where nobody tells that within a second; and surely before its reply.
+    Called by clients that know this, so that a slow reply delays no other request. A request counts as arrived half a
+    second after it was sent, or a second after it began if the client does not report this; at the latest, with its
+    reply.
     """
     turn = _turn.get()
     if turn is not None:
-        turn._sent()
+        turn._note_sent()
 
 
 class Turn:
-    """One call's turn: it holds a slot from when there is one until the call has started, or its `with` block ends."""
+    """The turn of one call: it holds a slot until the call has started or the `with` block ends."""
 
-    __slots__ = ("_door", "_loop", "_pace", "_slot", "_under_way")
+    __slots__ = ("_in_transit", "_limit", "_lock", "_loop", "_slot")
 
-    def __init__(self, pace: RateLimit) -> None:
-        self._pace = pace
-        self._door: asyncio.Lock | None = None
+    def __init__(self, limit: RateLimit) -> None:
+        self._limit = limit
+        self._lock: asyncio.Lock | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._slot: _Slot | None = None
-        self._under_way: _Slot | None = None
+        self._in_transit: _Slot | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -173,33 +174,33 @@ class Turn:
     @property
     def soonest(self) -> float:
         """Seconds until it is worth asking again."""
-        now = self._pace._clock()
-        return self._pace.seconds if self._slot is None else self._slot.pause(now)
+        now = self._limit._clock()
+        return self._limit.seconds if self._slot is None else self._slot.pause(now)
 
     def give_back(self) -> None:
-        """Gives the slot back as it was where the call did not start."""
+        """Returns the slot unchanged if the call did not start."""
         if self._slot is not None:
-            with self._pace._lock:
-                heapq.heappush(self._pace._free, self._slot)
+            with self._limit._lock:
+                heapq.heappush(self._limit._free, self._slot)
             self._slot = None
 
     def pause(self) -> float:
-        """Seconds to wait before asking again; 0 says that the call may start."""
-        pace = self._pace
-        with pace._lock:
+        """Seconds to wait before asking again; 0 if the call may start."""
+        limit = self._limit
+        with limit._lock:
             if self._slot is None:
-                self._slot = self._take()
+                self._slot = self._take_slot()
             if self._slot is None:
-                return pace.seconds  # all slots are held by turns that start from now on, so none is free sooner
-            return self._slot.pause(pace._clock())
+                return limit.seconds  # all slots are held by turns that start from now on, so none is free sooner
+            return self._slot.pause(limit._clock())
 
     def start(self) -> None:
         """Counts a call that is about to start."""
-        self._count(self._pace.seconds * (1 + MARGIN))
+        self._count(self._limit.seconds * (1 + MARGIN))
 
     def started(self) -> None:
         """Counts a call that has started."""
-        self._count(self._pace.seconds)
+        self._count(self._limit.seconds)
 
     async def _wait_async(self) -> None:
         try:
@@ -209,89 +210,89 @@ class Turn:
             self.give_back()
             raise
 
-    async def _enter(self, door: asyncio.Lock) -> None:
-        await door.acquire()
-        self._door, self._loop = door, asyncio.get_running_loop()
+    async def _enter(self, lock: asyncio.Lock) -> None:
+        await lock.acquire()
+        self._lock, self._loop = lock, asyncio.get_running_loop()
         self._loop.call_later(STEP, self._leave)
 
     def _leave(self) -> None:
-        door, self._door = self._door, None
-        if door is not None:
-            door.release()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
 
     @contextmanager
     def _sending(self) -> Iterator[None]:
-        """Counts a request that is made in the block: it arrives there, and not later than the block ends."""
-        self._under_way = self._count(self._pace.seconds, LONGEST_WAY)
+        """Counts a request that the block makes; it arrives before the block ends."""
+        self._in_transit = self._count(self._limit.seconds, LONGEST_TRANSIT)
         token = _turn.set(self)
         try:
             yield
         finally:
             _turn.reset(token)
-            with self._pace._lock:
-                self._under_way.arrived(self._pace._clock() + self._pace.seconds)
+            with self._limit._lock:
+                self._in_transit.set_arrived(self._limit._clock() + self._limit.seconds)
 
-    def _sent(self) -> None:
-        pace = self._pace
-        if self._door is not None and self._loop is not None:
-            self._loop.call_soon_threadsafe(self._leave)  # whatever thread the client sends in
-        with pace._lock:
-            if self._under_way is not None:
-                self._under_way.arrives(pace._clock() + pace.seconds + WAY)
+    def _note_sent(self) -> None:
+        limit = self._limit
+        if self._lock is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._leave)  # the client may send in any thread
+        with limit._lock:
+            if self._in_transit is not None:
+                self._in_transit.set_latest(limit._clock() + limit.seconds + TRANSIT)
 
-    def _count(self, period: float, way: float | None = None) -> _Slot:
-        with self._pace._lock:
-            free = self._pace._clock() + period
-            slot = _Slot(free, None if way is None else free + way)
-            heapq.heappush(self._pace._free, slot)
+    def _count(self, period: float, transit: float | None = None) -> _Slot:
+        with self._limit._lock:
+            free = self._limit._clock() + period
+            slot = _Slot(free, None if transit is None else free + transit)
+            heapq.heappush(self._limit._free, slot)
             self._slot = None
         return slot
 
-    def _take(self) -> _Slot | None:
-        pace = self._pace
-        if pace._made < pace.calls and not (pace._free and pace._free[0].since <= pace._clock()):
-            pace._made += 1
+    def _take_slot(self) -> _Slot | None:
+        limit = self._limit
+        if limit._slots_made < limit.calls and not (limit._free and limit._free[0].since <= limit._clock()):
+            limit._slots_made += 1
             return _Slot(-math.inf)
-        return heapq.heappop(pace._free) if pace._free else None
+        return heapq.heappop(limit._free) if limit._free else None
 
 
 class _Slot:
-    """When a slot may lend its next start: from `since` on at the soonest, and surely from `surely` on.
+    """When a slot allows its next start: at `since` at the earliest, at `latest` for certain.
 
-    The two differ while the last request may be under way.
+    The two differ while the last request may be in transit.
     """
 
-    __slots__ = ("_free", "_surely", "since")
+    __slots__ = ("_free", "_latest", "since")
 
-    def __init__(self, since: float, surely: float | None = None) -> None:
+    def __init__(self, since: float, latest: float | None = None) -> None:
         self.since = self._free = since
-        self._surely = surely
+        self._latest = latest
 
     def __lt__(self, other: _Slot) -> bool:
         return self.since < other.since
 
     def pause(self, now: float) -> float:
-        """Seconds until it is worth asking again; 0 where the next may start."""
-        if self._surely is not None and now >= self._free:
-            self._free, self._surely = self._surely, None
+        """Seconds until it is worth asking again; 0 if the next call may start."""
+        if self._latest is not None and now >= self._free:
+            self._free, self._latest = self._latest, None
         return max(self._free - now, 0.0)
 
-    def arrives(self, surely: float) -> None:
-        """Learns more exactly from when on it is surely free."""
-        if self._surely is not None:
-            self._surely = surely
+    def set_latest(self, latest: float) -> None:
+        """Sets a more exact time at which the slot is free for certain."""
+        if self._latest is not None:
+            self._latest = latest
 
-    def arrived(self, free: float) -> None:
-        """Learns from when on it is free."""
-        if self._surely is not None:
-            self._free, self._surely = min(free, self._surely), None
+    def set_arrived(self, free: float) -> None:
+        """Sets the time at which the slot is free, now that its request has arrived."""
+        if self._latest is not None:
+            self._free, self._latest = min(free, self._latest), None
 
 
 def _check(calls: Any, seconds: Any) -> None:
     if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
-        raise SpecError(f"a pace of {calls!r} calls; give a whole number of at least 1")
+        raise SpecError(f"a rate of {calls!r} calls; give a whole number of at least 1")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf:
-        raise SpecError(f"a pace over {seconds!r} seconds; give a number above 0")
+        raise SpecError(f"a rate over {seconds!r} seconds; give a number above 0")
 
 
 _turn: ContextVar[Turn | None] = ContextVar("_turn", default=None)

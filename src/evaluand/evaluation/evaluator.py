@@ -178,7 +178,7 @@ class Evaluator:
         retry_failed: bool = False,
         resume: str | None = None,
         origin: dict[str, Any] | None = None,
-        judged: Mapping[str, Iterable[tuple[int, list[Any]]]] | None = None,
+        judged: KnownScores | None = None,
         identities: Mapping[str, Identity] | None = None,
     ) -> Evaluation:
         """The evaluation of a run by some scorers; found, continued or made.
@@ -193,8 +193,7 @@ class Evaluator:
             retry_failed: grade anew what a scorer failed on, as a further attempt.
             resume: the id of an open evaluation that this must continue.
             origin: where the request came from, for provenance.
-            judged: by name, what these very scorers have said already of rows, as `_index_` and scores of the journal,
-                in order; where there is one replication.
+            judged: scorer → scores that these scorers have given already; see `KnownScores`.
             identities: by name, what their scores are filed under where that is not what the scorers are by now.
 
         Raises:
@@ -332,6 +331,13 @@ def row_digest(row: Sequence[Any]) -> bytes:
     return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
 
 
+RowKey = tuple[int, int]
+"""`_index_` and replication of a row."""
+
+KnownScores = Mapping[str, Iterable[tuple[RowKey, list[Any]]]]
+"""Scorer → scores in the order of the rows, each as a record of the journal has it; see `grading`."""
+
+
 class _Job:
     """One evaluation in the making."""
 
@@ -341,7 +347,7 @@ class _Job:
         self.called = self.reused = self.kept = self.failed = 0
 
     def grade(
-        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[tuple[int, list[Any]]]
+        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[tuple[RowKey, list[Any]]]
     ) -> None:
         """Grades every row of the run by one scorer."""
         self.rows = RowStream(self.run, scorer)
@@ -419,14 +425,15 @@ class _Job:
         gathered.flush(draft, table)
         return counts, state.digest()
 
-    def _take_over(self, lane: WorkLog, judged: Iterable[tuple[int, list[Any]]], tally: Tally) -> None:
+    def _take_over(self, lane: WorkLog, judged: Iterable[tuple[RowKey, list[Any]]], tally: Tally) -> None:
         """Writes down what the scorer has said before this evaluation was asked for."""
         said = iter(judged)
-        index, scores = next(said, (None, []))
+        known, scores = next(said, (None, []))
         for unit in self.rows.take(0, lane.slots):
-            while index is not None and index < unit.response.index:
-                index, scores = next(said, (None, []))
-            if index == unit.response.index and not lane.is_done(unit.slot):
+            key = unit.response.index, unit.response.replication
+            while known is not None and known < key:
+                known, scores = next(said, (None, []))
+            if known == key and not lane.is_done(unit.slot):
                 lane.append(line_of(unit, scores))
                 tally.reused += 1
         lane.refresh()

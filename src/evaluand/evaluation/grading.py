@@ -20,8 +20,8 @@ import pyarrow as pa
 from orjson import Fragment
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, NotFound, message_of, with_article
-from evaluand.core.json_like import whole_text
+from evaluand.core.errors import DataError, NotFound, storable_message, with_article
+from evaluand.core.json_like import escape_surrogates
 from evaluand.data.dataset import Example
 from evaluand.engine.engine import Outcome, Policy
 from evaluand.evaluation.provider import Spending, spending
@@ -466,12 +466,12 @@ class Grader:
             return self._ask(unit, piece)
 
     def _raise_if_transient(self, error: BaseException) -> None:
-        if not self.scorer.cheap and self.policy.tries_again(error, 1):
+        if not self.scorer.cheap and self.policy.retries_after(error, 1):
             raise error
 
     def _raise_what_passes(self, unit: Unit, score: Score) -> None:
         """Raises the error that a score tells of, unless this was the last attempt; then the score says more."""
-        if score.error is not None and self.policy.tries_again(score.error, unit.attempts):
+        if score.error is not None and self.policy.retries_after(score.error, unit.attempts):
             raise score.error
 
     def _arguments(self, unit: Unit, piece: _Piece) -> list[Any]:
@@ -488,7 +488,9 @@ class Grader:
             except Exception as error:  # whatever a score is made of, it costs one score
                 result = error
         place = place_of(result)
-        reason = f"scorer: {type(result).__name__}: {message_of(result)}"[:_REASON] + (f" ({place})" if place else "")
+        reason = f"scorer: {type(result).__name__}: {storable_message(result)}"[:_REASON] + (
+            f" ({place})" if place else ""
+        )
         columns = self._without_score(piece.expected)
         return [piece.number, piece.target, FAILED, reason, None, None, None, None, columns]
 
@@ -551,7 +553,7 @@ def _taken(spent: Spending | None) -> list[dict[str, Any]]:
 def _told(name: str, text: Any) -> Any:
     """A text for people as it can be written: half a character in it costs no score."""
     if isinstance(text, str) and not text.isascii():
-        return whole_text(text)
+        return escape_surrogates(text)
     _check_text(name, text)
     return text
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.fingerprint import Identity
-from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.adapters.base.faults import AdapterError, WrongType
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.evaluation.scorer import Scorer
 
 
@@ -102,7 +102,7 @@ class OutputView(Scorer):
 
     def _made(self, row: Any, where: str) -> Sequence[Any]:
         try:
-            return self.pipeline.through(row)
+            return self.pipeline.apply(row)
         except AdapterError as error:
             error.add_place(where)
             raise

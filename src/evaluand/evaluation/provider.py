@@ -31,12 +31,12 @@ from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, message_of
+from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, storable_message
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.core.json_like import DEEPEST, Likeness
+from evaluand.core.json_like import DEEPEST, JsonLikeConverter
 from evaluand.core.redaction import HIDDEN, is_secret
 from evaluand.engine.deadline import Overdue, within
-from evaluand.engine.engine import TRANSIENT, Policy, given_up
+from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
 from evaluand.engine.rate_limit import RateLimit, sent
 from evaluand.evaluation.reply_cache import Replies
 
@@ -366,18 +366,18 @@ class RemoteProvider(Provider):
             TaskError: instead of an error that goes on telling it.
         """
         error.args = tuple(self._shown(part) if isinstance(part, str) else part for part in error.args)
-        said = message_of(error)
+        said = storable_message(error)
         if self._shown(said) != said:
             raise TaskError(f"{type(error).__name__}: {self._shown(said)}") from None
 
     def _shown(self, text: str) -> str:
         """A text without what is secret."""
-        from evaluand.engine.http import ways_to_write  # which few need, and then only for an error
+        from evaluand.engine.http import written_forms  # which few need, and then only for an error
 
         text = _without_passwords(text)
         secrets = {each for _, secret in _secrets(_fields(self)) for each in _texts(secret) if len(each) >= _SECRET}
         for secret in sorted(secrets, key=len, reverse=True):  # one may be part of another
-            for written in ways_to_write(secret):
+            for written in written_forms(secret):
                 text = text.replace(written, HIDDEN)
         return text
 
@@ -475,7 +475,7 @@ class _Asked:
         self._make = functools.partial(method, *args, **kwargs)
         self._method, self._provider, self._arguments = method.__name__, provider, dict(arguments)
         self.replies, self.lasting = provider._replies, provider.version is not None
-        self.is_given_up = given_up()
+        self.is_given_up = abandonment_check()
 
     @property
     def key(self) -> bytes:
@@ -492,7 +492,7 @@ class _Asked:
 
     def make(self) -> bytes:
         """The reply to a request, or to the first one that has one."""
-        attempts, pace = 0, self._provider._policy.pace
+        attempts, pace = 0, self._provider._policy.rate_limit
         while True:
             attempts += 1
             self._check_wanted()
@@ -510,7 +510,7 @@ class _Asked:
 
     async def make_async(self) -> bytes:
         """The same in an event loop."""
-        attempts, pace = 0, self._provider._policy.pace
+        attempts, pace = 0, self._provider._policy.rate_limit
         while True:
             attempts += 1
             self._check_wanted()
@@ -578,7 +578,7 @@ class _Asked:
         """Seconds until another attempt, if there is to be one."""
         self._provider._count(requests=1, failed=1)
         policy = self._provider._policy
-        return policy.pause(attempts, error) if policy.tries_again(error, attempts) else None
+        return policy.pause(attempts, error) if policy.retries_after(error, attempts) else None
 
 
 def _countable(usage: Any) -> dict[str, Any]:
@@ -696,7 +696,7 @@ def _is_secret(name: Any, value: Any) -> bool:
 
 
 def _without_passwords(text: str) -> str:
-    return str(Likeness(hide=True, characters=len(text)).text(text)) if "://" in text else text
+    return str(JsonLikeConverter(hide=True, characters=len(text)).text(text)) if "://" in text else text
 
 
 _watching: ContextVar[tuple[Spending, ...]] = ContextVar("_watching", default=())

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Final, NamedTuple, overload
 
 from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.core.registry import by_default, find, names, nearest
+from evaluand.core.registry import find, make_default, names, nearest
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight", "source")
 """What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights, and
@@ -355,7 +355,7 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
     if isinstance(given, Scorer):
         return given
     if isinstance(given, str):
-        made: Scorer = by_default("scorers", given)
+        made: Scorer = make_default("scorers", given)
         return made
     if isinstance(given, type) and issubclass(given, Scorer):
         raise SpecError(f"scorer {name!r} is the class {given.__name__}; give an instance of it: {given.__name__}(…)")

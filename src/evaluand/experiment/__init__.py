@@ -1,4 +1,4 @@
-"""Experiments: the whole path from one YAML file or a few lines.
+"""Experiments: the whole path from one YAML file, from a few lines of Python, or from two arrays.
 
     name: arithmetic
     dataset: {path: questions.jsonl, input: question, expected: answer}
@@ -12,16 +12,47 @@
 
 Paths are relative to the file. Code is imported only from where the file says.
 
-    spec      what a file may say
-    reading   what of a file is sound, and its faults
-    code      functions, classes and errors of the user's own, by name
-    parts     datasets, tasks, scorers and measures, from what a file says
-    fit       what of the parts does not fit together
-    running   all of it in order
+    spec        the fields of an experiment file
+    parse       reads a file and collects its faults
+    user_code   imports functions, classes and errors of the user by name
+    build       makes datasets, tasks, scorers and measures from a spec
+    preflight   finds what does not fit together before anything runs
+    experiment  runs all of it in order
+    arrays      `evaluate(truth, predictions)`, in memory
 """
 
-from evaluand.experiment.experiment import Experiment, Result, Results
-from evaluand.experiment.spec import ExperimentSpec, json_schema
-from evaluand.experiment.user_code import referred
+from __future__ import annotations
 
-__all__ = ["Experiment", "ExperimentSpec", "Result", "Results", "json_schema", "referred"]
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation
+    from evaluand.experiment.arrays import evaluate as evaluate
+    from evaluand.experiment.experiment import Experiment as Experiment
+    from evaluand.experiment.experiment import Result as Result
+    from evaluand.experiment.experiment import Results as Results
+    from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec
+    from evaluand.experiment.spec import json_schema as json_schema
+    from evaluand.experiment.user_code import referred as referred
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "arrays": (
+            "ArrayEvaluation",
+            "evaluate",
+        ),
+        "experiment": (
+            "Experiment",
+            "Result",
+            "Results",
+        ),
+        "spec": (
+            "ExperimentSpec",
+            "json_schema",
+        ),
+        "user_code": ("referred",),
+    },
+)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, ranged
+from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
 from evaluand.core.files.yaml import Place
-from evaluand.data.adapters.base.adapter import Pipeline
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
-from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
 from evaluand.experiment.parse import read
@@ -28,10 +30,13 @@ from evaluand.run.task import Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_name
 from evaluand.tradeoff.evaluations import Trade
 
+FLIPS = 50
+"""How many examples of each pair of tasks to list as won and as lost."""
+
 
 @dataclass(frozen=True)
 class Result:
-    """What an experiment came to for one task."""
+    """The results of an experiment for one task."""
 
     task: str
     run: Run
@@ -40,10 +45,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Results:
-    """What an experiment came to."""
+    """The results of an experiment.
+
+    Attributes:
+        tasks: by task, in order.
+        aggregation: of the evaluations of all tasks.
+        comparison: of the tasks with each other; None where there is one task, or nothing that could be compared.
+    """
 
     tasks: Sequence[Result]
     aggregation: Aggregation
+    comparison: Comparison | None = None
 
 
 @dataclass
@@ -199,6 +211,7 @@ class Experiment:
         only: str | None = None,
         resume: tuple[str, str] | None = None,
         progress: Progress | None = None,
+        known_scores: Mapping[str, KnownScores] | None = None,
     ) -> Results:
         """Runs, grades and summarises; does only what is not stored yet.
 
@@ -211,6 +224,7 @@ class Experiment:
             only: the one task to run.
             resume: the (kind, id) of an open run or evaluation of that task that must be continued.
             progress: shows how far each step is.
+            known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
         """
         store = store or MemoryStore()
         runner = Runner(store, self.policy, progress=progress)
@@ -241,7 +255,10 @@ class Experiment:
                     origin=origin,
                     **anew,
                 )
-            evaluation = evaluator.evaluate(run, self.scorers, name=full, resume=graded, origin=origin, **anew)
+            known = (known_scores or {}).get(name)
+            evaluation = evaluator.evaluate(
+                run, self.scorers, name=full, resume=graded, origin=origin, judged=known, **anew
+            )
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
         whole = check_name(self.name) if len(results) == len(self.tasks) else None
@@ -254,7 +271,19 @@ class Experiment:
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
         )
-        return Results(results, aggregation)
+        return Results(results, aggregation, self._compare(evaluations, labels, whole))
+
+    def _compare(self, evaluations: Sequence[Evaluation], labels: Sequence[str], name: str | None) -> Comparison | None:
+        """Compares the tasks on the same examples; None where they share no scorer that returns numbers."""
+        if len(evaluations) < 2:
+            return None
+        try:
+            with warnings.catch_warnings(action="ignore", category=EvaluandWarning):  # the default metrics will do
+                return compare(
+                    *evaluations, labels=labels, flips=FLIPS, declared=self.measures, name=name, origin=self.origin
+                )
+        except (DataError, SpecError):
+            return None
 
 
 def _part(name: str) -> str:

@@ -22,7 +22,7 @@ class Sound:
     """What of an experiment file is sound; it may refer to the rest, whose faults have been noted.
 
     Attributes:
-        dataset: without its faulty keys; None where there is no path.
+        dataset: without its faulty keys; None where there is not a path.
         whole: whether the dataset has no faulty keys.
         metrics: by their place in the list.
         fairness: likewise.

@@ -14,7 +14,7 @@ from evaluand.aggregation.fairness import check_decided
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.yaml import Document, Place
 from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.adapter import Pipeline
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import PurePosixPath
 from typing import Any, Final, Literal
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.files.paths import is_inside, outside_message
 from evaluand.data.split import Split
 
 
@@ -322,7 +322,7 @@ class Problem:
         for name in ("predictions", "scores"):
             file = getattr(self.outputs, name)
             if file is not None and not is_inside(file):
-                yield Fault(f"outputs.{name}", outside(file), code="unsafe_path")
+                yield Fault(f"outputs.{name}", outside_message(file), code="unsafe_path")
 
 
 def inapplicable(sub_type: SubType, given: tuple[TaskType, ...]) -> str:
@@ -334,24 +334,6 @@ def inapplicable(sub_type: SubType, given: tuple[TaskType, ...]) -> str:
 def has_clusters(task_types: tuple[TaskType, ...]) -> bool:
     """Whether a number of clusters can be known beforehand in such a task."""
     return bool(_CLUSTERED.intersection(task_types))
-
-
-def is_inside(path: str) -> bool:
-    """Whether a path given by a document stays within its folder, on every system.
-
-    Example:
-        >>> [is_inside(path) for path in ("tables/a.csv", "../a.csv", "/etc/passwd", "media/", "")]
-        [True, False, False, True, False]
-    """
-    if not path or "\\" in path or "\0" in path or ":" in path.partition("/")[0]:
-        return False
-    pure = PurePosixPath(path)
-    return not pure.is_absolute() and ".." not in pure.parts
-
-
-def outside(path: str) -> str:
-    """In words that a path leaves its folder."""
-    return f"{path!r} is no path inside the folder; give one such as 'tables/learningData.csv'"
 
 
 def _dataset_faults(dataset: TargetDataset, where: str, task_types: tuple[TaskType, ...]) -> Iterator[Fault]:
@@ -390,7 +372,7 @@ def _division_faults(division: Division, where: str) -> Iterator[Fault]:
     for name in ("file", "script"):
         path = getattr(division, name)
         if path is not None and not is_inside(path):
-            yield Fault(f"{where}.{name}", outside(path), code="unsafe_path")
+            yield Fault(f"{where}.{name}", outside_message(path), code="unsafe_path")
 
 
 def _criterion_faults(criterion: Criterion, where: str) -> Iterator[Fault]:

@@ -1,10 +1,31 @@
 """Reports: what is stored, for people and for programs.
 
-`facts` says it as plain data, `terminal` makes tables of these. Three rules hold for every report:
+`facts` returns it as plain data; `terminal` and `html` lay it out. Three rules hold for every report:
 
-- No value stands without its counts: how many rows it comes from, how many failed, how many were abstained from.
-- What failed or was abstained from is told by reason, with its number and the first `_index_`.
-- Text that comes from data is made harmless (`text.safe`) and is never read as markup.
+- A value is shown with its counts: how many rows it comes from, how many failed and how many were abstained from.
+- Failed and abstained rows are listed by reason, each with its count and its first `_index_`.
+- Text from data is escaped (`text.safe`) and never read as markup.
 
-Nothing here imports NumPy or Arrow, so a list of thousands of artifacts costs only the catalog.
+Importing this package loads neither NumPy nor Arrow, so listing thousands of artifacts costs only the catalog.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.report.lineage import Lineage as Lineage
+    from evaluand.report.lineage import lineage_of_scores as lineage_of_scores
+    from evaluand.report.lineage import lineage_of_value as lineage_of_value
+    from evaluand.report.verification import verify as verify
+
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "lineage": ("Lineage", "lineage_of_scores", "lineage_of_value"),
+        "verification": ("verify",),
+    },
+)

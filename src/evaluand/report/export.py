@@ -1,15 +1,15 @@
-"""What is stored as one flat table: for pandas, spreadsheets and whatever else takes rows.
+"""Artifacts as flat tables: for pandas, spreadsheets and other programs that read rows.
 
-Each artifact gives a stream of Arrow batches with plain columns, so that memory stays bounded however much there is:
+Each artifact becomes a stream of Arrow batches with flat columns, so memory stays bounded:
 
     run           one row per call: `_index_`, id, replication, status, response, error, the example, usage
-    evaluation    one row per score: the key, status, value, the scorer's own columns, the example, the response
-    aggregation   one row per value; `by` lists what it is grouped by, nothing for the value over all rows
-    dataset       one row per example, under the columns' own names
+    evaluation    one row per score: the key, status, value, the scorer's columns, the example, the response
+    aggregation   one row per value; `by` lists the attributes it is grouped by, none for the value over all rows
+    dataset       one row per example, with the columns' names
 
-What the roles of a dataset name stands under `input`, `expected`, `attribute.NAME`, `weight`, `cluster` and
-`metadata.NAME`; where a role has several columns, under `input.NAME` and `expected.TARGET`. So no name of a user's can
-hide a column of ours.
+Columns with a role in the dataset are called `input`, `expected`, `attribute.NAME`, `weight`, `cluster` and
+`metadata.NAME`; if a role has several columns, `input.NAME` and `expected.TARGET`. So no name of a user can hide a
+column of evaluand.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ Artifact = Run | Evaluation | Aggregation | Dataset
 
 FORMATS = ("csv", "jsonl", "parquet")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the beginning of a formula, or for blank before one."""
+"""Characters with which spreadsheets begin a formula, or blanks before one."""
 
 _ROW_GROUP_ROWS = 32_768
 _ROW_GROUP_BYTES = 16 << 20
 
 
 def tables_of(artifact: Artifact) -> list[str]:
-    """The names of the tables that an artifact gives, the usual one first."""
+    """The names of the tables of an artifact, the default first."""
     if isinstance(artifact, Run):
         return ["responses", "spans", "examples"]
     if isinstance(artifact, Evaluation):
@@ -58,7 +58,7 @@ def tables_of(artifact: Artifact) -> list[str]:
 
 
 def statuses_of(artifact: Artifact, table: str) -> tuple[str, ...]:
-    """The statuses that the rows of one of `tables_of` can have; none where they have no status."""
+    """The statuses that rows of a table can have; empty if they have no status."""
     if isinstance(artifact, Run):
         return {"responses": rows.RESPONSE_STATUSES, "spans": STATUSES}.get(table, ())
     return rows.SCORE_STATUSES if isinstance(artifact, Evaluation) else ()
@@ -67,17 +67,16 @@ def statuses_of(artifact: Artifact, table: str) -> tuple[str, ...]:
 def flat(artifact: Artifact, table: str | None = None, *, status: str | None = None) -> pa.RecordBatchReader:
     """The rows of an artifact as a stream of flat batches.
 
-    `.read_all()` makes it an Arrow table, `.read_pandas()` a data frame. Values of any form (a response that is no
-    plain text, number or truth value in every row) are canonical JSON text in a column marked so, see
-    `rows.is_json`.
+    `.read_all()` makes it an Arrow table, `.read_pandas()` a data frame. A column whose values are not all text, all
+    numbers or all booleans holds canonical JSON text, marked in its field; see `store.tables.is_json`.
 
     Args:
         artifact: a sealed run, evaluation or aggregation, or a dataset.
-        table: one of `tables_of`; the first of them if not given. A scorer's name gives its rows alone.
+        table: one of `tables_of`; None takes the first. The name of a scorer selects its rows.
         status: only rows with this status.
 
     Raises:
-        SpecError: there is no such table or status, or the artifact is not whole yet.
+        SpecError: the artifact has no such table or status, or is not finished.
 
     Example:
         >>> from evaluand.run.runner import Runner
@@ -88,13 +87,13 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
     known = tables_of(artifact)
     table = known[0] if table is None else table
     if table not in known:
-        raise SpecError(f"there is no table {table!r} here{nearest(table, known)}; there are {', '.join(known)}")
+        raise SpecError(f"no table is called {table!r}{nearest(table, known)}; there are {', '.join(known)}")
     if not isinstance(artifact, Dataset) and "digest" not in artifact.manifest:
         raise SpecError(f"{artifact.manifest['kind'][:-1]} {artifact.id} is not finished; resume it first")
     if status is not None:
         _check_status(status, statuses_of(artifact, table), table)
-    batches = _batches(artifact, table)
-    first = next(batches)  # every table has one, be it empty
+    batches = _read_table(artifact, table)
+    first = next(batches)  # every table has at least one batch, possibly empty
     whole: Iterator[pa.RecordBatch] = chain([first], batches)
     if status is not None:
         whole = (batch.filter(pc.equal(batch.column("status"), status)) for batch in whole)
@@ -103,37 +102,39 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
 
 def _check_status(status: str, known: Sequence[str], table: str) -> None:
     if not known:
-        raise SpecError(f"the rows of {table} have no status to choose by")
+        raise SpecError(f"the rows of {table} have no status; leave out --status")
     if status not in known:
-        raise SpecError(f"no row of {table} is {status!r}{nearest(status, known)}; there are {', '.join(known)}")
+        raise SpecError(
+            f"rows of {table} have no status {status!r}{nearest(status, known)}; there are {', '.join(known)}"
+        )
 
 
 # Written forms
 
 
 def write_csv(batches: pa.RecordBatchReader, file: IO[bytes], *, raw: bool = False) -> int:
-    """Writes rows as CSV; texts are quoted, so that an empty one differs from none.
+    """Writes rows as CSV; texts are quoted, so an empty text differs from a missing one.
 
     Args:
-        raw: also leave texts as they are that a spreadsheet would take for a formula; else they get a leading `'`.
+        raw: do not put a `'` before texts that a spreadsheet would read as a formula.
 
     Returns:
         The number of rows.
     """
     written = 0
-    file.write((",".join(_cell(name, raw) for name in batches.schema.names) + "\n").encode())
+    file.write((",".join(_quote_cell(name, raw) for name in batches.schema.names) + "\n").encode())
     for batch in batches:
-        columns = [_cells(f, batch.column(i), raw) for i, f in enumerate(batch.schema)]
+        columns = [_format_column(f, batch.column(i), raw) for i, f in enumerate(batch.schema)]
         file.write("".join(",".join(row) + "\n" for row in zip(*columns, strict=True)).encode())
         written += batch.num_rows
     return written
 
 
 def write_jsonl(batches: pa.RecordBatchReader, file: IO[bytes]) -> int:
-    """Writes rows as JSON lines; what is JSON is written as such. Returns the number of rows."""
+    """Writes rows as JSON lines, with JSON columns as JSON. Returns the number of rows."""
     written, names = 0, batches.schema.names
     for batch in batches:
-        columns = [_values(f, batch.column(i)) for i, f in enumerate(batch.schema)]
+        columns = [_json_values(f, batch.column(i)) for i, f in enumerate(batch.schema)]
         for row in zip(*columns, strict=True):
             file.write(json_line(dict(zip(names, row, strict=True))) + b"\n")
         written += batch.num_rows
@@ -141,47 +142,47 @@ def write_jsonl(batches: pa.RecordBatchReader, file: IO[bytes]) -> int:
 
 
 def json_line(row: Any) -> bytes:
-    """A row as JSON on one line: bytes as base64, and as `ids.encode` writes it what JSON has no word for."""
+    """A row as JSON on one line: bytes as base64, other values without a JSON form as `identity.encode` writes them."""
     try:
-        return orjson.dumps(row, default=_plain)
-    except TypeError:  # a whole number beyond 64 bits, or objects deeper in one another than orjson goes
+        return orjson.dumps(row, default=_encode_other)
+    except TypeError:  # an integer beyond 64 bits, or nesting too deep for orjson
         return json.dumps(row, separators=(",", ":"), default=lambda value: orjson.loads(json_line(value))).encode()
 
 
 def write_parquet(batches: pa.RecordBatchReader, file: IO[bytes]) -> int:
-    """Writes rows as Parquet, in which every type and value is kept. Returns the number of rows."""
+    """Writes rows as Parquet, which preserves all types and values. Returns the number of rows."""
     import pyarrow.parquet as pq
 
     written = size = 0
-    held: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     with pq.ParquetWriter(file, batches.schema, compression="zstd") as writer:
         for batch in batches:
-            held.append(batch)
+            pending.append(batch)
             written, size = written + batch.num_rows, size + batch.nbytes
-            if sum(b.num_rows for b in held) >= _ROW_GROUP_ROWS or size >= _ROW_GROUP_BYTES:
-                writer.write_table(pa.Table.from_batches(held))
-                held, size = [], 0
-        if held:
-            writer.write_table(pa.Table.from_batches(held))
+            if sum(b.num_rows for b in pending) >= _ROW_GROUP_ROWS or size >= _ROW_GROUP_BYTES:
+                writer.write_table(pa.Table.from_batches(pending))
+                pending, size = [], 0
+        if pending:
+            writer.write_table(pa.Table.from_batches(pending))
     return written
 
 
-def _cells(field: pa.Field, column: pa.Array, raw: bool) -> list[str]:
+def _format_column(field: pa.Field, column: pa.Array, raw: bool) -> list[str]:
     values = column.to_pylist()
     if rows.is_json(field):  # a JSON text that begins with a minus is a number
-        return ["" if value is None else _cell(value, raw=True) for value in values]
+        return ["" if value is None else _quote_cell(value, raw=True) for value in values]
     if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-        return ["" if value is None else _cell(value, raw) for value in values]
-    return ["" if value is None else _written(value) for value in values]
+        return ["" if value is None else _quote_cell(value, raw) for value in values]
+    return ["" if value is None else _format_cell(value) for value in values]
 
 
-def _cell(text: str, raw: bool) -> str:
+def _quote_cell(text: str, raw: bool) -> str:
     if not raw and text.startswith(FORMULA):
         text = "'" + text
     return '"' + text.replace('"', '""') + '"'
 
 
-def _written(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -189,17 +190,17 @@ def _written(value: Any) -> str:
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, bytes):
-        return _cell(base64.b64encode(value).decode(), raw=True)
-    return _cell(ids.encode(value).decode(), raw=True)
+        return _quote_cell(base64.b64encode(value).decode(), raw=True)
+    return _quote_cell(ids.encode(value).decode(), raw=True)
 
 
-def _values(field: pa.Field, column: pa.Array) -> list[Any]:
+def _json_values(field: pa.Field, column: pa.Array) -> list[Any]:
     values = column.to_pylist()
     return [v if v is None else Fragment(v) for v in values] if rows.is_json(field) else values
 
 
-def _plain(value: Any) -> Any:
-    """What JSON has no word for."""
+def _encode_other(value: Any) -> Any:
+    """The JSON of a value that orjson cannot write."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else Fragment(ids.encode(value))
 
 
@@ -209,14 +210,14 @@ def _plain(value: Any) -> Any:
 _Columns = dict[str, tuple[pa.Field, Any]]
 
 
-def _batches(artifact: Artifact, table: str) -> Iterator[pa.RecordBatch]:
+def _read_table(artifact: Artifact, table: str) -> Iterator[pa.RecordBatch]:
     if isinstance(artifact, Aggregation):
-        return iter([_summarised(artifact, artifact.table() if table == "metrics" else artifact.curves())])
+        return iter([_read_values(artifact, artifact.table() if table == "metrics" else artifact.curves())])
     if isinstance(artifact, Evaluation):
-        return _scores(artifact, artifact.scorers if table == "tidy" else [table])
+        return _read_scores(artifact, artifact.scorers if table == "tidy" else [table])
     if isinstance(artifact, Dataset) or table == "examples":
-        return _native(artifact if isinstance(artifact, Dataset) else artifact.dataset)
-    return _responses(artifact) if table == "responses" else _spans(artifact)
+        return _read_dataset(artifact if isinstance(artifact, Dataset) else artifact.dataset)
+    return _read_responses(artifact) if table == "responses" else _read_spans(artifact)
 
 
 def _batch(columns: _Columns) -> pa.RecordBatch:
@@ -225,47 +226,47 @@ def _batch(columns: _Columns) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _native(dataset: Dataset) -> Iterator[pa.RecordBatch]:
+def _read_dataset(dataset: Dataset) -> Iterator[pa.RecordBatch]:
     names = [name for name in dataset.schema.names if name != DIGEST]
-    yield _nothing(dataset, names)
+    yield _empty_batch(dataset, names)
     yield from dataset.columns(names)
 
 
-def _responses(run: Run) -> Iterator[pa.RecordBatch]:
+def _read_responses(run: Run) -> Iterator[pa.RecordBatch]:
     examples, answers = _Examples(run.dataset), _Answers(run)
     for batch in run.batches():
         found: _Columns = {}
         key = batch.column(INDEX)
-        _keep(found, batch, INDEX)
-        found["id"] = examples.at(key).ids()
-        _keep(found, batch, "replication", "fold", "status")
+        _copy_columns(found, batch, INDEX)
+        found["id"] = examples.move_to(key).ids()
+        _copy_columns(found, batch, "replication", "fold", "status")
         found["response"] = answers.first(batch)
         if answers.several:
             found["responses"] = answers.all(batch)
-        _keep(found, batch, "n_responses")
+        _copy_columns(found, batch, "n_responses")
         for field, column in zip(rows.ERROR, batch.column("error").flatten(), strict=True):
             found[f"error_{field.name}"] = field, column
         found |= examples.columns()
-        _keep(found, batch, "attempts", "started")
+        _copy_columns(found, batch, "attempts", "started")
         found["duration"] = _seconds(batch.column("duration"))
         for field, column in zip(rows.RESPONSES.field("usage").type, batch.column("usage").flatten(), strict=True):
             found[field.name] = field, column
         yield _batch(found)
 
 
-def _spans(run: Run) -> Iterator[pa.RecordBatch]:
+def _read_spans(run: Run) -> Iterator[pa.RecordBatch]:
     examples = _Examples(run.dataset)
     for batch in chain([pa.RecordBatch.from_pylist([], rows.SPANS)], run.spans()):
         found: _Columns = {}
-        _keep(found, batch, INDEX)
-        found["id"] = examples.at(batch.column(INDEX)).ids()
-        _keep(found, batch, *(name for name in rows.SPANS.names if name != INDEX))
+        _copy_columns(found, batch, INDEX)
+        found["id"] = examples.move_to(batch.column(INDEX)).ids()
+        _copy_columns(found, batch, *(name for name in rows.SPANS.names if name != INDEX))
         for name in ("start", "duration"):
             found[name] = _seconds(batch.column(name))
         yield _batch(found)
 
 
-def _scores(evaluation: Evaluation, scorers: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _read_scores(evaluation: Evaluation, scorers: Sequence[str]) -> Iterator[pa.RecordBatch]:
     run = Run(evaluation.store, evaluation.manifest["provenance"]["run"])
     shared = set(rows.scores_schema({}).names)
     answers, own = _Answers(run), _own_fields(evaluation, scorers, shared)
@@ -274,22 +275,22 @@ def _scores(evaluation: Evaluation, scorers: Sequence[str]) -> Iterator[pa.Recor
         replications = int(run.manifest["spec"]["replications"])
         for batch in evaluation.batches(scorer):
             found: _Columns = {"run": _constant(run.name or run.id, batch)}
-            key = examples.at(batch.column(INDEX))
-            _keep(found, batch, INDEX)
+            key = examples.move_to(batch.column(INDEX))
+            _copy_columns(found, batch, INDEX)
             found["id"] = key.ids()
-            _keep(found, batch, "replication", "fold", "_response_index_", "target")
+            _copy_columns(found, batch, "replication", "fold", "_response_index_", "target")
             found["scorer"] = _constant(scorer, batch)
-            _keep(found, batch, "status", "value", "label", "data", "reason", "explanation")
+            _copy_columns(found, batch, "status", "value", "label", "data", "reason", "explanation")
             for name, field in own.items():
-                found[name if name not in _TAKEN else f"score.{name}"] = field, _as(field, batch, name)
+                found[name if name not in _RESERVED else f"score.{name}"] = field, _convert(field, batch, name)
             found |= examples.columns()
             calls = key.positions * replications + batch.column("replication").to_numpy()
             texts = responses.take(calls).column("responses").combine_chunks()
-            found["response"] = answers.chosen(texts, batch.column("_response_index_"))
+            found["response"] = answers.answers_numbered(texts, batch.column("_response_index_"))
             yield _batch(found)
 
 
-def _summarised(aggregation: Aggregation, table: pa.Table) -> pa.RecordBatch:
+def _read_values(aggregation: Aggregation, table: pa.Table) -> pa.RecordBatch:
     (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     evaluations = aggregation.manifest["provenance"]["evaluations"]
     names = [_name(aggregation, id) for id in evaluations]
@@ -301,22 +302,22 @@ def _summarised(aggregation: Aggregation, table: pa.Table) -> pa.RecordBatch:
         "task": (text, pa.array([names[n] for n in number], pa.string())),
         "evaluation": (text, pa.array([evaluations[n] for n in number], pa.string())),
     }
-    _keep(found, batch, "scorer", "metric", "target")
+    _copy_columns(found, batch, "scorer", "metric", "target")
     found["by"] = rows.json_field("by"), pa.array([ids.encode(list(by)).decode() for by in groups], pa.string())
     for name in attributes:
         found[f"attribute.{name}"] = text, pa.array([by.get(name) for by in groups], pa.string())
-    _keep(found, batch, *(n for n in batch.schema.names if n not in found and n != "evaluation"))
+    _copy_columns(found, batch, *(n for n in batch.schema.names if n not in found and n != "evaluation"))
     return _batch(found)
 
 
 def _name(aggregation: Aggregation, evaluation: str) -> str:
     try:
         return str(aggregation.store.manifest("evaluations", evaluation)["name"] or evaluation)
-    except EngineError:  # an aggregation stands without what it was made from
+    except EngineError:  # the evaluation is not in this store
         return evaluation
 
 
-def _keep(found: _Columns, batch: pa.RecordBatch, *names: str) -> None:
+def _copy_columns(found: _Columns, batch: pa.RecordBatch, *names: str) -> None:
     for name in names:
         found[name] = batch.schema.field(name), batch.column(name)
 
@@ -329,7 +330,7 @@ def _seconds(column: pa.Array) -> tuple[pa.Field, pa.Array]:
     return pa.field("", pa.float64()), pc.divide(column.cast(pa.int64()).cast(pa.float64()), 1e6)
 
 
-_TAKEN = frozenset(("run", "id", "scorer", "input", "expected", "weight", "cluster", "response"))
+_RESERVED = frozenset(("run", "id", "scorer", "input", "expected", "weight", "cluster", "response"))
 
 
 def _own_fields(evaluation: Evaluation, scorers: Sequence[str], shared: set[str]) -> dict[str, pa.Field]:
@@ -344,7 +345,7 @@ def _own_fields(evaluation: Evaluation, scorers: Sequence[str], shared: set[str]
     return found
 
 
-def _as(field: pa.Field, batch: pa.RecordBatch, name: str) -> pa.Array:
+def _convert(field: pa.Field, batch: pa.RecordBatch, name: str) -> pa.Array:
     if name not in batch.schema.names:
         return pa.nulls(batch.num_rows, field.type)
     column = batch.column(name)
@@ -354,7 +355,7 @@ def _as(field: pa.Field, batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 class _Aligned:
-    """The rows of one table that another refers to by ascending numbers: a single pass over both."""
+    """The rows of a table that another refers to by ascending numbers, read in a single pass over both."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self._batches = iter(batches)
@@ -368,7 +369,7 @@ class _Aligned:
         while self._end <= high:
             batch = next(self._batches, None)
             if batch is None:
-                raise EngineError(f"row {high} is missing in the store; `evaluand verify` tells what is damaged")
+                raise EngineError(f"row {high} is missing in the store; run `evaluand verify` to see the damage")
             self._held.append(batch)
             self._end += batch.num_rows
             self._forget(low)
@@ -381,16 +382,16 @@ class _Aligned:
 
 
 class _Examples:
-    """What the examples of some rows hold, under the names of their roles."""
+    """The examples of some rows, as columns named by their roles."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset, self._names = dataset, dict(_role_columns(dataset))
         self._indices = np.frombuffer(dataset.indices, np.int64) if len(dataset) else np.empty(0, np.int64)
         wanted = dict.fromkeys(name for name in (INDEX, dataset.roles.id, *self._names.values()) if name)
-        self._aligned = _Aligned(chain([_nothing(dataset, list(wanted))], dataset.columns(list(wanted))))
+        self._aligned = _Aligned(chain([_empty_batch(dataset, list(wanted))], dataset.columns(list(wanted))))
 
-    def at(self, indices: pa.Array) -> _Examples:
-        """This, standing at the examples of these `_index_`es."""
+    def move_to(self, indices: pa.Array) -> _Examples:
+        """Moves to the examples with these `_index_` values."""
         self.positions = np.searchsorted(self._indices, indices.to_numpy())
         self._table = self._aligned.take(self.positions)
         return self
@@ -406,47 +407,51 @@ class _Examples:
         return {n: (self._table.schema.field(c), self._table.column(c)) for n, c in self._names.items()}
 
 
-def _nothing(dataset: Dataset, names: Sequence[str]) -> pa.RecordBatch:
+def _empty_batch(dataset: Dataset, names: Sequence[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], pa.schema([dataset.schema.field(name) for name in names]))
 
 
 def _role_columns(dataset: Dataset) -> Iterator[tuple[str, str]]:
     """(name in the flat table, column of the dataset)."""
     roles = dataset.roles
-    yield from _parted("input", roles.input)
-    yield from _parted("expected", roles.expected)
+    yield from _column_names("input", roles.input)
+    yield from _column_names("expected", roles.expected)
     yield from ((f"attribute.{name}", name) for name in roles.attributes)
     yield from ((role, name) for role, name in (("weight", roles.weight), ("cluster", roles.cluster)) if name)
     yield from ((f"metadata.{name}", name) for name in roles.metadata)
 
 
-def _parted(role: str, given: str | Sequence[str] | Mapping[str, str] | None) -> Iterator[tuple[str, str]]:
-    if isinstance(given, str):
-        yield role, given
-    elif isinstance(given, Mapping):
-        yield from ((f"{role}.{target}", column) for target, column in given.items())
+def _column_names(role: str, source: str | Sequence[str] | Mapping[str, str] | None) -> Iterator[tuple[str, str]]:
+    if isinstance(source, str):
+        yield role, source
+    elif isinstance(source, Mapping):
+        yield from ((f"{role}.{target}", column) for target, column in source.items())
     else:
-        yield from ((f"{role}.{name}", name) for name in given or ())
+        yield from ((f"{role}.{name}", name) for name in source or ())
 
 
 class _Answers:
-    """The answers of a run in the narrowest type that holds each exactly; `several` where a call gave several."""
+    """The answers of a run in the narrowest type that represents each exactly.
+
+    Attributes:
+        several: whether any call returned several answers.
+    """
 
     def __init__(self, run: Run) -> None:
         self._items = run.items
         self.several, kinds = False, set[str]()
         for batch in run.batches(["n_responses", "responses"]):
             self.several |= bool(pc.any(pc.greater(batch.column(0), 1)).as_py())
-            kinds |= _kinds_of(batch.column(1).flatten().field(1))
+            kinds |= _find_kinds(batch.column(1).flatten().field(1))
         kind = kinds.pop() if len(kinds) == 1 and not self._items else "json" if kinds or self._items else "text"
         self._type = _TYPES.get(kind)
 
     def first(self, batch: pa.RecordBatch) -> tuple[pa.Field, pa.Array]:
         some = pc.greater(batch.column("n_responses"), 0).to_pylist()
-        return self.chosen(batch.column("responses"), pa.array([0 if s else None for s in some], pa.int64()))
+        return self.answers_numbered(batch.column("responses"), pa.array([0 if s else None for s in some], pa.int64()))
 
-    def chosen(self, responses: pa.Array, numbers: pa.Array) -> tuple[pa.Field, pa.Array]:
-        """Of each row's answers the one with that number; none where there is no number."""
+    def answers_numbered(self, responses: pa.Array, numbers: pa.Array) -> tuple[pa.Field, pa.Array]:
+        """The answer of each row with the given number; None for a null number."""
         texts = [
             None if n is None else self._text([i["value"] for i in items or () if i["_response_index_"] == n])
             for items, n in zip(responses.to_pylist(), numbers.to_pylist(), strict=True)
@@ -472,8 +477,8 @@ class _Answers:
 _TYPES = {"text": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 
 
-def _kinds_of(texts: pa.Array) -> set[str]:
-    """What canonical JSON texts hold, by how they begin."""
+def _find_kinds(texts: pa.Array) -> set[str]:
+    """The kinds of some canonical JSON texts, from their first characters."""
     found = set(map(_BEGINS.get, pc.unique(pc.utf8_slice_codeunits(texts, 0, 1)).to_pylist()))
     if "number" in found:
         found.remove("number")

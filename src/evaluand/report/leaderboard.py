@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 from evaluand.report.html.charts import Axis, Dot, strip
 from evaluand.report.html.markup import clean, name, table, th
 from evaluand.report.terminal.cells import CELL, count_text, plain_table

@@ -1,4 +1,4 @@
-"""Numbers, times and foreign text on their way to people's eyes."""
+"""Numbers, times and foreign text, formatted for people."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from evaluand.core.text.wording import pluralize
 from evaluand.metrics.base.signature import told_apart
 
 SHORT_ID = 12
@@ -17,7 +18,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def safe(text: object, limit: int = 0) -> str:
-    r"""Text that can do nothing to a terminal: control, invisible and direction characters are written as escapes.
+    r"""Text that cannot control a terminal: control, invisible and direction characters become escapes.
 
     Args:
         text: anything; its `str` is taken.
@@ -36,7 +37,7 @@ def safe(text: object, limit: int = 0) -> str:
 
 
 def numbers(*values: float | None) -> list[str]:
-    """Numbers that belong together, with the same number of decimals; `–` for none.
+    """Formats related numbers with the same number of decimals; `–` for None.
 
     Example:
         >>> numbers(0.8125, 0.79, None), numbers(3.0, 12.0), numbers(1234.5678)
@@ -47,7 +48,7 @@ def numbers(*values: float | None) -> list[str]:
 
 
 def number_format(values: Iterable[float | None]) -> str:
-    """The format in which some numbers are shown: enough decimals for the largest of them, none if all are whole."""
+    """The format of some numbers: enough decimals for the largest of them, none if all are integers."""
     known = [float(v) for v in values if v is not None]
     size = max(map(abs, known), default=0.0)
     if all(v.is_integer() for v in known) and size < _HUGE:
@@ -59,7 +60,7 @@ def number_format(values: Iterable[float | None]) -> str:
 
 
 def bounds_text(worst: str, best: str) -> str:
-    """The values there could be with every row; an end that no row is known to have, `–`, is told in a word.
+    """The bounds of a value if no row were missing; an unknown end, `–`, becomes a word.
 
     Example:
         >>> bounds_text("0.75", "1.00"), bounds_text("–", "0.083")
@@ -69,7 +70,7 @@ def bounds_text(worst: str, best: str) -> str:
 
 
 def group_name(by: Mapping[str, str | None]) -> str:
-    """The group of a value; one without a value is written so that no value looks like it.
+    """The name of a group; a missing value is written so that no value looks like it.
 
     Example:
         >>> group_name({"topic": "sums", "language": None}), group_name({"language": "none"})
@@ -81,8 +82,8 @@ def group_name(by: Mapping[str, str | None]) -> str:
     )
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names of groups, which may have commas, as one text; of many the first."""
+def join_names(names: Sequence[str]) -> str:
+    """Joins names of groups, which may contain commas; of many names the first 20."""
     more = [f"and {len(names) - _LISTED:,} more"] if len(names) > _LISTED else []
     return "; ".join([*names[:_LISTED], *more])
 
@@ -90,14 +91,14 @@ def listed(names: Sequence[str]) -> str:
 _LISTED: Final = 20
 
 
-def labelled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows that have a metric's signature, each with the `label` by which tables call its metric."""
+def add_labels(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with a metric's signature, each with the `label` of its metric in tables."""
     labels = metric_labels(rows)
     return [{**row, "label": labels[row["scorer"], row["signature"]]} for row in rows]
 
 
 def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    """(scorer, signature) → the metric's label, with the parameters that tell it from others of its kind.
+    """(scorer, signature) → the metric's label, with the parameters that distinguish it from others of its kind.
 
     Example:
         >>> signatures = ["f_beta v1", "f_beta v1 label=A", "f_beta v1 average=macro"]
@@ -111,28 +112,29 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
     words = {(scorer, s): own for (scorer, _), group in alike.items() for s, own in told_apart(group).items()}
     labels = {}
     for (scorer, signature), kind in keys.items():
-        apart = ", ".join(f"{name}={word}" if name else word for name, word in words[scorer, signature].items())
-        metric = safe(kind, LABEL) + (f"({safe(apart, LABEL)})" if apart else "")
+        own = ", ".join(f"{name}={word}" if name else word for name, word in words[scorer, signature].items())
+        metric = safe(kind, LABEL) + (f"({safe(own, LABEL)})" if own else "")
         labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
     return labels
 
 
 def defaulted_text(provenance: Mapping[str, Any] | None) -> str:
-    """How many rows of the dataset a view's default took the place of, with the first reasons; empty if none."""
-    told = (provenance or {}).get("defaulted")
-    if not told:
+    """How many rows a view's default replaced, with the first reasons; empty if none."""
+    defaulted = (provenance or {}).get("defaulted")
+    if not defaulted:
         return ""
-    reasons = [f"{times:,} × {why}" for why, times in list(told["reasons"].items())[:_REASONS]]
-    more = ["…"] if len(told["reasons"]) > _REASONS else []
-    return f"the view's default in the place of {told['rows']:,} of {told['of']:,} rows: " + "; ".join(reasons + more)
+    reasons = [f"{times:,} × {why}" for why, times in list(defaulted["reasons"].items())[:_REASONS]]
+    more = ["…"] if len(defaulted["reasons"]) > _REASONS else []
+    replaced = f"the view's default in place of {defaulted['rows']:,} of {defaulted['of']:,} rows: "
+    return replaced + "; ".join(reasons + more)
 
 
 def clusters_text(rows: Iterable[Mapping[str, Any]]) -> str:
-    """What intervals rest on where rows are not independent of each other; nothing where they are.
+    """The clusters behind intervals where rows are not independent; empty where they are.
 
     Args:
-        rows: with `clusters`, how many there are or None, and `clustered_by`, the column that tells them; without one
-            they are examples with all their rows.
+        rows: with `clusters`, their number or None, and `clustered_by`, the column that defines them; None means that
+            each example with its rows is a cluster.
 
     Example:
         >>> clusters_text([{"clusters": 12, "clustered_by": "page"}, {"clusters": 9, "clustered_by": "page"}])
@@ -144,12 +146,12 @@ def clusters_text(rows: Iterable[Mapping[str, Any]]) -> str:
     for row in rows:
         if row.get("clusters") is not None:
             counts.setdefault(row["clustered_by"], []).append(row["clusters"])
-    told = []
+    parts = []
     for column, found in counts.items():
         number = " to ".join(f"{n:,}" for n in dict.fromkeys((min(found), max(found))))
-        what = f"{'example' if column is None else 'cluster'}{'s'[: max(found) != 1]}"
-        told.append(f"{number} {what}" if column is None else f"{number} {what} ({safe(column, LABEL)})")
-    return " and ".join(told)
+        noun = pluralize(max(found), "example" if column is None else "cluster")
+        parts.append(f"{number} {noun}" if column is None else f"{number} {noun} ({safe(column, LABEL)})")
+    return " and ".join(parts)
 
 
 def minute(time: str | None) -> str:
@@ -162,18 +164,18 @@ def minute(time: str | None) -> str:
     return safe((time or "")[:16].replace("T", " "))
 
 
-def took(manifest: Mapping[str, Any]) -> str:
-    """When an artifact was begun, and after what time it was whole."""
+def format_creation(manifest: Mapping[str, Any]) -> str:
+    """When an artifact was begun, and how long it took to complete."""
     begun = f"{minute(manifest.get('created'))} UTC"
     try:
         time = dt.datetime.fromisoformat(manifest["sealed"]) - dt.datetime.fromisoformat(manifest["created"])
     except (KeyError, ValueError):
         return begun
-    return f"{begun}, whole after {seconds(time.total_seconds())}"
+    return f"{begun}, complete after {seconds(time.total_seconds())}"
 
 
 def seconds(time: float | None) -> str:
-    """Some seconds in the unit that suits them.
+    """A duration in a suitable unit.
 
     Example:
         >>> seconds(0.0042), seconds(9.6), seconds(75), seconds(7384), seconds(None)

@@ -1,4 +1,4 @@
-"""Verification: whether an artifact still is what it says, from its bytes to its id."""
+"""Verification: whether an artifact is intact, from its bytes to its id."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from evaluand.store.store import FORMAT, Manifest, Store, with_seal
 
 
 def verify(store: Store, kind: str, id: str) -> list[Fault]:
-    """What is wrong with an artifact; nothing if it is whole.
+    """The faults of an artifact; empty if it is intact.
 
-    Checks that the files hold the bytes that were written, that nothing in the manifest was changed, that the id stands
-    for the spec, that digest and counts are those of the rows, and that what it was made from is there. An open
-    artifact has only its id to check.
+    Checks that the files hold the bytes that were written, that the manifest is unchanged, that the id is that of the
+    spec, that digest and counts are those of the rows, and that the artifacts it was made from are in the store. Of an
+    open artifact only the id is checked.
 
     Raises:
-        NotFound: there is no such artifact.
+        NotFound: the store has no such artifact.
 
     Example:
         >>> from evaluand.store.store import MemoryStore
@@ -42,7 +42,7 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
     if not store.is_sealed(kind, id):
         return faults
     if manifest != with_seal(manifest):
-        faults.append(Fault(where, "the manifest was changed: its seal is not that of what stands in it"))
+        faults.append(Fault(where, "the manifest was changed: its seal does not match its content"))
     damage = store.damage(kind, id)
     if damage:
         return faults + damage
@@ -59,7 +59,7 @@ def _identity(manifest: Manifest, kind: str, id: str, where: str) -> Iterator[Fa
         yield Fault(where, f"its format is {manifest.get('format')!r}; this version reads format {FORMAT}")
     spec, attempt = manifest.get("spec", {}), manifest.get("attempt", 0)
     if (manifest.get("kind"), manifest.get("id")) != (kind, id) or identity.artifact_id(kind, spec, attempt) != id:
-        yield Fault(where, "the manifest was changed: its spec is not what the id stands for")
+        yield Fault(where, "the manifest was changed: its spec does not match the id")
 
 
 def _content(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
@@ -92,8 +92,8 @@ def _evaluation(store: Store, id: str) -> tuple[str, object]:
         state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
         tally = counts.setdefault(scorer, {})
         for batch in evaluation.batches(scorer):
-            told = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"}
-            for status, *row in zip(told["status"], *told.values(), strict=True):
+            columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"}
+            for status, *row in zip(columns["status"], *columns.values(), strict=True):
                 state.update(score_digest(row))
                 tally[status] = tally.get(status, 0) + 1
         digests.append(state.digest())
@@ -101,9 +101,9 @@ def _evaluation(store: Store, id: str) -> tuple[str, object]:
 
 
 def _aggregation(store: Store, id: str) -> tuple[str, object]:
-    held = Aggregation(store, id).tables()
-    batches = [batch for table in held.values() for batch in table.combine_chunks().to_batches()]
-    counts = {name: table.num_rows for name, table in held.items()}
+    tables = Aggregation(store, id).tables()
+    batches = [batch for table in tables.values() for batch in table.combine_chunks().to_batches()]
+    counts = {name: table.num_rows for name, table in tables.items()}
     return (table_digest(*batches) if batches else "no rows"), counts
 
 

@@ -42,7 +42,7 @@ class Call:
         """What the task is asked; its input may be changed without any other call seeing it."""
         example = self.example
         own = deepcopy(example.input) if isinstance(example.input, list | dict) else example.input
-        limits = (policy.timeout, policy.pace)
+        limits = (policy.timeout, policy.rate_limit)
         return Request(own, span, example.index, example.id, self.replication, self.digest, seed, *limits)
 
 

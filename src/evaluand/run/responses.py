@@ -23,7 +23,7 @@ import pyarrow as pa
 from orjson import Fragment
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Skipped, message_of, with_article
+from evaluand.core.errors import DataError, Skipped, storable_message, with_article
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.engine.engine import Outcome
 from evaluand.run.task import Candidates
@@ -127,7 +127,7 @@ def _error(error: BaseException) -> list[Any]:
     except Exception:
         code = None
     known = isinstance(code, str | int) and not isinstance(code, bool)
-    return [type(error).__name__, message_of(error), message_of(code) if known else None, place_of(error)]
+    return [type(error).__name__, storable_message(error), storable_message(code) if known else None, place_of(error)]
 
 
 def place_of(error: BaseException) -> str | None:

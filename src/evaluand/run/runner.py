@@ -316,5 +316,7 @@ def _defaulted(dataset: Dataset) -> dict[str, Any]:
 def _policy(policy: Policy) -> dict[str, Any]:
     told = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
     return (
-        told | ({"rate": str(policy.pace)} if policy.pace else {}) | ({"processes": True} if policy.processes else {})
+        told
+        | ({"rate": str(policy.rate_limit)} if policy.rate_limit else {})
+        | ({"processes": True} if policy.processes else {})
     )

@@ -1,1 +1,37 @@
-"""Kinds of store."""
+"""Where artifacts are stored: the protocol, the Arrow schemas of the tables, the journal of open work, and two stores.
+
+store      the protocol `Store`, its kinds, and `MemoryStore`
+directory  `DirectoryStore`: plain open files in a folder
+tables     the schemas of all tables, their key and their statuses
+parquet    reads and writes a table as Parquet
+journal    finished units of open work, and the leases on the others
+log        the append-only files of the journal
+catalog    an index of the manifests, for listing
+garbage    what may be deleted
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.store.directory import DirectoryStore as DirectoryStore
+    from evaluand.store.store import Draft as Draft
+    from evaluand.store.store import MemoryStore as MemoryStore
+    from evaluand.store.store import Ref as Ref
+    from evaluand.store.store import Store as Store
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "directory": ("DirectoryStore",),
+        "store": (
+            "Draft",
+            "MemoryStore",
+            "Ref",
+            "Store",
+        ),
+    },
+)

@@ -22,19 +22,18 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.core.errors import SpecError
+from evaluand.store.statuses import ABSTAINED as ABSTAINED
+from evaluand.store.statuses import COMPLETED as COMPLETED
+from evaluand.store.statuses import FAILED as FAILED
+from evaluand.store.statuses import RESPONSE_STATUSES as RESPONSE_STATUSES
+from evaluand.store.statuses import SCORE_STATUSES as SCORE_STATUSES
+from evaluand.store.statuses import SCORED as SCORED
+from evaluand.store.statuses import SKIPPED as SKIPPED
 from evaluand.store.store import Draft
 
 INDEX: Final = "_index_"
 RESPONSE_INDEX: Final = "_response_index_"
 DIGEST: Final = "_digest_"
-
-COMPLETED: Final = "completed"
-SCORED: Final = "scored"
-FAILED: Final = "failed"
-ABSTAINED: Final = "abstained"
-SKIPPED: Final = "skipped"
-RESPONSE_STATUSES: Final = (COMPLETED, FAILED, SKIPPED)
-SCORE_STATUSES: Final = (SCORED, FAILED, ABSTAINED, SKIPPED)
 
 BATCH_ROWS: Final = 4096
 BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts fill no memory

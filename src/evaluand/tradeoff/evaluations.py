@@ -30,10 +30,10 @@ from evaluand.aggregation.aggregator import (
     shards,
 )
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
-from evaluand.comparison import find_evaluations
-from evaluand.comparison.comparing import declared_of, labels_of
+from evaluand.comparison.comparing import short_labels
+from evaluand.comparison.find import declared_measures, find_evaluations
 from evaluand.core import registry
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, doubts
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, collect_warnings
 from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
@@ -149,7 +149,7 @@ class Trade:
             if task not in evaluations:
                 raise SpecError(f"the task {task!r} was not run; there are: {', '.join(evaluations)}")
         chosen = {name: evaluations[name] for name in self.tasks or evaluations}
-        with doubts() as told:
+        with collect_warnings() as told:
             points = self._points(chosen, declared)
         return replace(points, notes=tuple(told))
 
@@ -195,7 +195,7 @@ def variants(store: Store, names: Sequence[str]) -> dict[str, Evaluation]:
     origins = [(each.manifest["provenance"] or {}).get("origin") or {} for each in found]
     tasks = [str(origin["task"]) for origin in origins if "task" in origin]
     if len(set(tasks)) < len(found):
-        tasks = labels_of([each.name for each in found], [each.id for each in found])
+        tasks = short_labels([each.name for each in found], [each.id for each in found])
     return dict(zip(tasks, found, strict=True))
 
 
@@ -249,7 +249,7 @@ def of_evaluations(
         SpecError: there is no such scorer, metric or attribute, or it is not known what values a metric can have.
     """
     made = list(evaluations.values())
-    known = declared_of(made) if declared is None else declared
+    known = declared_measures(made) if declared is None else declared
     shared = [each for each in made[0].scorers if all(each in one.scorers for one in made)]
     asked = [
         _asked(text, shared, known, scorer, label, lambda kind, mine: _by_values(kind, mine, made, label))
@@ -358,7 +358,7 @@ def _weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, declare
     """Whether rows count by the weights there are: as in the metrics of the same scores; yes where there are none."""
     made = list(evaluations.values())
     chosen = scorer or next(each for each in made[0].scorers if set(made[0].columns(each)) >= _CONFIDENT)
-    measures = declared_of(made) if declared is None else declared
+    measures = declared_measures(made) if declared is None else declared
     told = {bool(getattr(one.metric, "weighted", False)) for one in measures if one.scorer == chosen}
     if len(told) > 1:
         what = f"some metrics of {chosen!r} are declared weighted and some not"
@@ -583,7 +583,7 @@ def _by_default(kind: str, label: Label | None, range: tuple[float, float] | Non
     fields = {one.name for one in dataclasses.fields(registry.find("metrics", kind))}
     given = {"label": label, "range": range}
     known = {name: value for name, value in given.items() if value is not None and name in fields}
-    return registry.by_default("metrics", kind, **known)  # type: ignore[no-any-return]
+    return registry.make_default("metrics", kind, **known)  # type: ignore[no-any-return]
 
 
 def _by_values(kind: str, scorer: str, evaluations: Sequence[Evaluation], label: Label | None) -> Metric:

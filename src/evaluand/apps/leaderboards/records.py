@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.apps.recording.stored import KIND, Lanes, Recording
-from evaluand.comparison.comparing import declared_of
-from evaluand.comparison.pairing import halves
+from evaluand.comparison.find import declared_measures
+from evaluand.comparison.pairing import digest_halves
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.evaluation.evaluator import Evaluation
@@ -115,7 +115,7 @@ def read_run(run: Run, evaluations: Sequence[Evaluation]) -> RecordColumns:
     columns = RecordColumns(
         app=str(task["name"] if recorded else name or run.manifest["provenance"].get("task") or f"run {run.id[:12]}"),
         version=None if version is None else str(version),
-        digest=halves(table["digest"].combine_chunks()),
+        digest=digest_halves(table["digest"].combine_chunks()),
         status=_status_codes(table["status"], RESPONSE_STATUSES),
         seconds=table["duration"].cast(pa.int64()).cast(pa.float64()).fill_null(math.nan).to_numpy() / 1e6,
         tokens=np.stack([_float_field(usage, name) for name in ("input_tokens", "output_tokens")]),
@@ -200,7 +200,7 @@ def _find_directions(evaluation: Evaluation) -> dict[str, str | None]:
     recording = origin.get("recording") or find_recording(evaluation)
     if recording is not None and (directions := _recorded_directions(evaluation.store, recording)):
         return directions
-    return {measure.scorer: measure.metric.direction for measure in reversed(declared_of([evaluation]))}
+    return {measure.scorer: measure.metric.direction for measure in reversed(declared_measures([evaluation]))}
 
 
 def _recorded_directions(store: Store, recording: str) -> dict[str, str | None]:
@@ -245,7 +245,7 @@ def _read_records(lane: WorkLog, app: Mapping[str, Any]) -> tuple[RecordColumns,
     columns = RecordColumns(
         app=str(app.get("name") or "app"),
         version=None if app.get("version") is None else str(app["version"]),
-        digest=halves(pa.array(digests, pa.binary(16)))[order],
+        digest=digest_halves(pa.array(digests, pa.binary(16)))[order],
         status=np.array(status)[order],
         seconds=np.array(seconds)[order],
         tokens=np.stack([used["input_tokens"], used["output_tokens"]])[:, order],

@@ -16,7 +16,7 @@ import numpy as np
 
 from evaluand.apps.leaderboards.records import STATUSES, FeedbackScores
 from evaluand.apps.leaderboards.versions import Version, common_direction, common_range
-from evaluand.comparison.ranking import letters
+from evaluand.comparison.ranking import assign_letters
 from evaluand.comparison.significance import holm, mcnemar, sign_flip
 from evaluand.core import registry
 from evaluand.metrics.base.metric import VALUE, Metric
@@ -56,7 +56,7 @@ class FeedbackBoard:
         known: dict[str, Any] = {} if ends is None else {"range": ends}
         binary = ends in (None, (0.0, 1.0)) and all(((value == 0) | (value == 1)).all() for value in scored)
         kind = {"name": "accuracy"} if binary else {"name": "mean", "direction": direction} | known
-        metric: Metric = registry.by_default("metrics", confidence=confidence, **kind)
+        metric: Metric = registry.make_default("metrics", confidence=confidence, **kind)
         values = [_compute_mean(metric, value) for value in scored]
         sign = 1 if direction == "lower" else -1
         order = sorted(range(len(judged)), key=lambda i: math.inf if math.isnan(values[i][0]) else sign * values[i][0])
@@ -113,7 +113,7 @@ class FeedbackBoard:
             if pair["p_holm"] is not None and pair["p_holm"] <= level + 1e-12
         ]
         compared = own or len(self.versions) < 2
-        groups = letters(range(len(self.versions)), different) if compared else {}
+        groups = assign_letters(range(len(self.versions)), different) if compared else {}
         for i, (version, (mean, low, high, reason)) in enumerate(zip(self.versions, self.values, strict=True)):
             status = version.scores[self.name].status
             counts = {f"n_{word}": int((status == code).sum()) for code, word in enumerate(STATUSES)}

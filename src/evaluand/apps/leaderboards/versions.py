@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.apps.leaderboards.records import USAGE, FeedbackScores, RecordColumns
-from evaluand.comparison.pairing import matched, occurrences
+from evaluand.comparison.pairing import count_earlier, number_rows
 from evaluand.store.tables import COMPLETED, RESPONSE_STATUSES
 
 
@@ -126,8 +126,8 @@ def group_versions(sources: Sequence[RecordColumns]) -> list[Version]:
     if not groups:
         return []
     groups.sort(key=lambda parts: natural_order(version_label(vars(parts[0]))))
-    inputs = matched([np.concatenate([source.digest for source in parts]) for parts in groups])
-    asked = matched([np.column_stack([each, occurrences(each[:, None])]) for each in inputs])
+    inputs = number_rows([np.concatenate([source.digest for source in parts]) for parts in groups])
+    asked = number_rows([np.column_stack([each, count_earlier(each[:, None])]) for each in inputs])
     return [Version(*each) for each in zip(groups, inputs, asked, strict=True)]
 
 

@@ -80,8 +80,8 @@ class Judge:
             attempts += 1
             value: Any = None
             error: BaseException | None = None
-            if self._policy.pace:
-                self._policy.pace.wait(threading.Event())
+            if self._policy.rate_limit:
+                self._policy.rate_limit.wait(threading.Event())
             clock = time.perf_counter()
             try:
                 value = within(limit, partial(self.ask, copy(unit))) if self._in_time else self.ask(unit)
@@ -94,7 +94,7 @@ class Judge:
             unit.attempts = attempts
             if time.perf_counter() - clock > limit:
                 value, error = None, too_long(self._policy)
-            if error is None or not self._policy.tries_again(error, attempts):
+            if error is None or not self._policy.retries_after(error, attempts):
                 break
             time.sleep(self._policy.pause(attempts, error))
         self.write(unit, Outcome(value, error, attempts, 0, 0), at_once=True)

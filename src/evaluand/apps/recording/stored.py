@@ -23,7 +23,7 @@ from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
 from evaluand.engine.engine import Engine, LocalEngine, Policy
 from evaluand.engine.keyed_work import Artifact, Progress
-from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.evaluator import Evaluation, Evaluator, RowKey
 from evaluand.evaluation.grading import Traced, Unit, record_of
 from evaluand.evaluation.scorer import Scorer
 from evaluand.run.responses import response_of, seal
@@ -94,7 +94,7 @@ def parse_record(line: bytes) -> Unit:
     record = orjson.loads(line)
     input, name, tags, metadata = record[-1]
     response = response_of(record)
-    metadata_columns = {} if tags is None else {"tags": ids.restored(tags)}
+    metadata_columns = {} if tags is None else {"tags": ids.restore(tags)}
     slot = response.index
     return Unit(
         slot,
@@ -102,9 +102,9 @@ def parse_record(line: bytes) -> Unit:
             slot,
             slot,
             str(slot) if name is None else name,
-            ids.restored(input),
+            ids.restore(input),
             None,
-            ids.restored(metadata),
+            ids.restore(metadata),
             None,
             None,
             metadata_columns,
@@ -336,11 +336,11 @@ def _find_changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str
 _CHANGED: Final = ("it has changed since its recording was opened",)
 
 
-def _read_scores(id: str, lane: WorkLog) -> Iterator[tuple[int, list[Any]]]:
+def _read_scores(id: str, lane: WorkLog) -> Iterator[tuple[RowKey, list[Any]]]:
     """The scores in a lane; only errors of reading it are reported as damage of the journal."""
     with journalled(KIND, id):
         for slot, _, scores in lane.records():
-            yield slot, scores
+            yield (slot, 0), scores
 
 
 def _build_dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
@@ -352,8 +352,8 @@ def _build_dataset(recording: str, records: WorkLog, name: str | None) -> Datase
     tagged = any(tags is not None for *_, tags, _ in facts)
     rows = []
     for (slot, input, _, tags, metadata), id in zip(facts, names, strict=True):
-        row = {INDEX: slot, "input": ids.restored(input)} | dict.fromkeys(attributes)
-        row |= ids.restored(metadata) | ({"tags": ids.restored(tags)} if tagged else {})
+        row = {INDEX: slot, "input": ids.restore(input)} | dict.fromkeys(attributes)
+        row |= ids.restore(metadata) | ({"tags": ids.restore(tags)} if tagged else {})
         rows.append(row | ({"id": id} if id is not None else {}))
     roles: dict[str, Any] = {"input": "input", "attributes": attributes, "metadata": ["tags"] if tagged else []}
     return Dataset.from_rows(rows, name=name, **roles)

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from typing import IO
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes its name, or the place of another, once it is whole; a device or pipe is written to."""
+def replaced(path: Path, *, parents: bool = False) -> Iterator[IO[bytes]]:
+    """Opens a temporary file that takes the place of `path` when it was written without an error.
+
+    A device or pipe is written to directly.
+
+    Args:
+        path: the file to write.
+        parents: whether to make the folders that are missing.
+    """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         with path.open("wb") as file:
             yield file
         return
     place = Path(os.path.realpath(path))
+    if parents:
+        place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_name(f".{place.name[:100]}-{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -26,7 +35,7 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
         os.replace(temporary, place)
     except OSError as error:
         if error.filename == str(temporary):
-            error.filename = str(path)  # the name that was given
+            error.filename = str(path)  # the name that the caller knows
         raise
     finally:
         temporary.unlink(missing_ok=True)

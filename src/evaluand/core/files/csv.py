@@ -10,11 +10,17 @@ import csv
 import io
 import json
 import mmap
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.files.atomic import replaced
 
 
 def mapped(path: Path) -> mmap.mmap | bytes:
@@ -75,11 +81,11 @@ def records_in(text: mmap.mmap | bytes, delimiter: str) -> Iterator[tuple[int, i
         yield first, start, len(text)
 
 
-def header_of(text: str, where: str, delimiter: str, *, sure: bool, fixed: bool = False) -> list[str]:
+def header_of(text: str, where: str, delimiter: str, *, declared: bool, fixed: bool = False) -> list[str]:
     """The names of the columns.
 
     Args:
-        sure: the delimiter was given, so that a single column is one even if it looks like several.
+        declared: whether the delimiter was given, so that a single column is one even if it looks like several.
         fixed: nobody can give another.
     """
     try:
@@ -87,7 +93,7 @@ def header_of(text: str, where: str, delimiter: str, *, sure: bool, fixed: bool 
     except csv.Error as error:
         raise DataError(Fault(where, f"the header cannot be read: {error}", code="bad_quoting")) from None
     other = next((other for other in ",;\t|" if other != delimiter and other in header[0]), None) if header else None
-    if len(header) == 1 and other and not sure:
+    if len(header) == 1 and other and not declared:
         one, other = json.dumps(delimiter), json.dumps(other)
         told = f"set delimiter: {other} (or {one}, if it names one column)"
         told = f"the header has no {one} but {other}; {f'save the file with {one}' if fixed else told}"
@@ -98,3 +104,14 @@ def header_of(text: str, where: str, delimiter: str, *, sure: bool, fixed: bool 
         code = "twice_column" if twice else "unexpected_column"
         raise DataError(Fault(where, f"{what}; give each column a name of its own", code=code))
     return header
+
+
+def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Writes a table as CSV, with quotes only if a text needs them; missing folders are made."""
+    texts = [column for column in table.columns if pa.types.is_string(column.type)]
+    quoted = any(pc.any(pc.match_substring_regex(text, r'^$|[",\r\n]')).as_py() for text in texts)
+    quoted_header = any(character in name for name in table.column_names for character in ',"\r\n')
+    styles = {True: "needed", False: "none"}
+    with replaced(Path(path), parents=True) as file:
+        options = arrow_csv.WriteOptions(quoting_style=styles[quoted], quoting_header=styles[quoted_header])
+        arrow_csv.write_csv(table, file, options)

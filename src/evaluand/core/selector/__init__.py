@@ -1,18 +1,18 @@
 """Selectors: a path into JSON-like data, such as `choices[0].message.content` or `$.choices[?@.score > 0.5].text`.
 
-One engine, two ways to write: names parted by dots, or JSONPath (RFC 9535) when the text begins with `$`. A text is
-compiled once into steps that walk the data; nothing is executed from it. Only data are walked: mappings by key,
-sequences by place, never attributes, unless a selector that was made in Python says so.
+One engine, two notations: names separated by dots, or JSONPath (RFC 9535) if the text begins with `$`. A text is
+compiled once into steps that walk the data; nothing is executed from it. A selector reads only data: mappings by key,
+sequences by index, never attributes, unless a selector made in Python allows them.
 
-There are two walks. `get` and `find` read what data happen to hold: every name is a key, and `find` leaves out what is
-not there, as the RFC has it. `select` and what is built on it (`sole`, `exists`, `existing`, `set`) want all of the
-path to be there and tell what is not; and a name goes through lists, so that `retriever.search.rets` are the `rets` of
-all calls in the list `retriever.search`. `require` also wants some element of a list to have the name.
+There are two walks. `get` and `find` read what the data contain: every name is a key, and `find` leaves out what is
+missing, as the RFC says. `select` and the methods built on it (`sole`, `exists`, `existing`, `set`) require the full
+path and report what is missing; a name also goes through lists, so that `retriever.search.rets` are the `rets` of all
+calls in the list `retriever.search`. `require` also demands that some element of a list has the name.
 
-    selector/steps.py      what each step of a path leads to
-    selector/walking.py    the walk on which all must be there, and changes
+    selector/steps.py      what each step of a path selects
+    selector/walking.py    the walk that requires the full path, and changes
     selector/parsing.py    from text to steps
-    selector/filters.py    the tests within `[?…]`
+    selector/filters.py    the tests in `[?…]`
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.registry import nearest
-from evaluand.core.selector.parsing import is_jsonpath, parsed
+from evaluand.core.selector.parsing import is_jsonpath, parse
 from evaluand.core.selector.steps import (
     Collect,
     Descend,
@@ -44,18 +44,19 @@ __all__ = ["Member", "Selector", "is_jsonpath"]
 
 @dataclass(frozen=True, eq=False)
 class Selector:
-    """A path to one value or, with `*`, `..`, slices, several places or a filter, to any number.
+    """A path to one value or, with `*`, `..`, slices, several indices or a filter, to any number of values.
 
-    Two selectors are equal when their canonical texts are, and `Selector(str(selector))` is the selector again.
+    Two selectors are equal if their canonical texts are; `Selector(str(selector))` equals the selector.
 
     Args:
-        text: names parted by dots, in quotes where they are no words (`a.'b.c'`); in brackets places, slices and quoted
-            keys (`a[0]['b']`); `.collect()` makes one list of all so far. With `$` at the beginning it is JSONPath.
-        objects: whether `select` also walks Python objects: names are attributes too (none with a leading `__`), and
-            texts have places. Never set it for a text that somebody else has written.
+        text: names separated by dots, in quotes if they are not words (`a.'b.c'`); in brackets indices, slices and
+            quoted keys (`a[0]['b']`); `.collect()` makes one list of all values so far. With a leading `$` it is
+            JSONPath.
+        objects: whether `select` also reads Python objects: names are attributes too (none with a leading `__`), and
+            texts have indices. Never set it for a text from an untrusted source.
 
     Raises:
-        SpecError: the text is no path; says where it stops being one.
+        SpecError: the text is not a path; the message says where the fault is.
 
     Example:
         >>> Selector("a.b[1]").get({"a": {"b": [10, 20]}})
@@ -74,10 +75,10 @@ class Selector:
 
     @classmethod
     def of(cls, *steps: Step, objects: bool = False) -> Selector:
-        """The selector of these steps: a `Member` or key, a place, or a step of `evaluand.core.selector.steps`.
+        """The selector of these steps: a `Member` or key, an index, or a step of `evaluand.core.selector.steps`.
 
         Raises:
-            SpecError: one is no step, or cannot stand where it does.
+            SpecError: a value is not a step, or not allowed at its position.
 
         Example:
             >>> Selector.of(Member("app"), "my key", -1)
@@ -85,19 +86,19 @@ class Selector:
         """
         for step in steps:
             if isinstance(step, bool) or not isinstance(step, Step):
-                raise SpecError(f"{step!r} is no step of a path; give names and keys as text, places as whole numbers")
+                raise SpecError(f"{step!r} is not a step; give names and keys as text, indices as whole numbers")
         return cls(written(steps), objects)
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The keys, places and other steps, from the outside in."""
+        """The keys, indices and other steps, from the outside in."""
         if not self.text:
-            raise SpecError("an empty path selects nothing; write $ for the whole")
-        return parsed(self.text)
+            raise SpecError("an empty path selects nothing; write $ to select everything")
+        return parse(self.text)
 
     @property
     def singular(self) -> bool:
-        """Whether the path has only names, keys and places, so that `get` and `find` lead to no more than one value."""
+        """Whether the path has only names, keys and indices, so that `get` and `find` give at most one value."""
         return self._plain is not None
 
     def __str__(self) -> str:
@@ -112,16 +113,16 @@ class Selector:
         return hash(self._canonical)
 
     def is_prefix_of(self, other: Selector) -> bool:
-        """Whether the other path begins as this one, or is the same."""
+        """Whether the other path begins with this one, or equals it."""
         return written(other.steps[: len(self.steps)]) == str(self)
 
-    # What data happen to hold
+    # What the data contain
 
     def get(self, value: Any) -> Any:
-        """The one value at the path, in which a name is a key.
+        """The one value at the path, where every name is a key.
 
         Raises:
-            DataError: there is none, which says how far the path goes and what is there instead, or more than one.
+            DataError: there is no value, or more than one; says how far the path leads and what is there instead.
         """
         if self._plain is None:
             return self._only(self.find(value))
@@ -131,11 +132,11 @@ class Selector:
                 there = there[step] if type(there) is kind else one_step(there, step)
             except LookupError:
                 so_far = "$" + "".join(map(printed, self.steps[:depth]))
-                raise DataError(f"{self.text}: {so_far} {_lacking(step, there)}") from None
+                raise DataError(f"{self.text}: {so_far} {_describe_missing(step, there)}") from None
         return there
 
     def find(self, value: Any) -> list[Any]:
-        """All values at the path, in which names are keys, in the order of the data; none where it leads nowhere."""
+        """All values at the path, where every name is a key, in the order of the data; empty if nothing matches."""
         if self._plain is None:
             found = [value]
             for step in self._finders:
@@ -148,17 +149,17 @@ class Selector:
                 return []
         return [value]
 
-    # What is demanded of them
+    # What the path requires
 
     def select(self, value: Any) -> list[Any]:
-        """All values at the path, in the order of the data, where all of it is there.
+        """All values at the path, in the order of the data; the full path must exist.
 
-        A name is a key of a mapping. Of a list it is the members of that name that elements have, those of lists within
-        it too; but a list of one is as good as that one, and a list of none has no members. So a name may lead to
-        nothing in a list of several, as slices, `*` and filters may.
+        A name is a key of a mapping. In a list it selects the members of that name of all elements, also of nested
+        lists; a list of one counts as its element, and an empty list has no members. In a list of several, a name may
+        select nothing, as slices, `*` and filters may.
 
         Raises:
-            DataError: a step leads nowhere; says which, and what is there instead.
+            DataError: a step selects nothing; says which one, and what is there instead.
 
         Example:
             >>> Selector("calls.rets[:]").select({"calls": [{"rets": ["a", "b"]}, {"rets": ["c"]}]})
@@ -167,16 +168,16 @@ class Selector:
             Traceback (most recent call last):
             evaluand.DataError: calls[0].args.q: calls[0].args has no 'q' (did you mean 'query'?)
         """
-        return self._told(value, self._demands)
+        return self._select_or_raise(value, self._demands)
 
     def require(self, value: Any) -> list[Any]:
-        """As `select`, for those to whom a wrong name is another thing than nothing being there.
+        """As `select`, but tells a wrong name from empty data.
 
-        A name that no element of a list has leads nowhere, though it be a list of several; of an empty list it is the
-        members of none.
+        A name that no element of a list has is an error, also in a list of several; in an empty list it selects
+        nothing.
 
         Raises:
-            DataError: a step leads nowhere; says which, and what is there instead.
+            DataError: a step selects nothing; says which one, and what is there instead.
 
         Example:
             >>> Selector("calls.text").require({"calls": []})
@@ -185,18 +186,18 @@ class Selector:
             Traceback (most recent call last):
             evaluand.DataError: calls.txt: calls is a list of 2 without 'txt' (did you mean 'text'?)
         """
-        return self._told(value, self._requirements)
+        return self._select_or_raise(value, self._requirements)
 
     def sole(self, value: Any) -> Any:
         """The one value that `select` finds.
 
         Raises:
-            DataError: a step leads nowhere, or there is not exactly one value.
+            DataError: a step selects nothing, or there is not exactly one value.
         """
         return self._only(self.select(value))
 
     def exists(self, value: Any) -> bool:
-        """Whether every step leads somewhere; a slice of an empty list does, though there is nothing to select."""
+        """Whether the full path exists; a slice of an empty list does, though it selects nothing."""
         try:
             self._selected(value, self._demands)
         except _Nowhere:
@@ -204,7 +205,7 @@ class Selector:
         return True
 
     def existing(self, value: Any) -> Selector:
-        """The longest beginning of the path that exists.
+        """The longest prefix of the path that exists.
 
         Example:
             >>> str(Selector("a.b[9].c").existing({"a": {"b": [1]}}))
@@ -217,14 +218,14 @@ class Selector:
         return self
 
     def set(self, value: Any, new: Any) -> Any:
-        """A copy of the value with something new at each place of the path; what is missing on the way is made.
+        """A copy of the value with `new` at each place of the path; creates what is missing on the way.
 
-        What is copied is what lies on the way; mappings become dicts there, sequences lists. Missing places of a list
-        are filled up with None, and None is as good as nothing.
+        Copies only what lies on the way; mappings become dicts there, sequences lists. Missing elements of a list
+        become None, and None counts as missing.
 
         Raises:
-            DataError: what is there is nothing that the path could go through.
-            SpecError: the path has no places, with `..` or `.collect()`.
+            DataError: the path cannot go through a value on the way.
+            SpecError: the path contains `..` or `.collect()`, which name no places.
 
         Example:
             >>> Selector("a.b[1]").set({"a": {"c": 1}}, 5)
@@ -235,31 +236,32 @@ class Selector:
         return self.change(value, lambda _: new)
 
     def change(self, value: Any, change: Callable[[Any], Any]) -> Any:
-        """As `set`, with what a function makes of what stands in each place, or of None."""
+        """As `set`, with a function of the present value (or None) at each place."""
         if any(isinstance(step, Collect | Descend) for step in self.steps):
             raise SpecError(f"{self.text}: nothing can be set at a path with .. or .collect(), which names no places")
 
-        def below(depth: int, there: Any) -> Any:
+        def change_below(depth: int, there: Any) -> Any:
             if depth == len(self.steps):
                 return change(there)
             step = self.steps[depth]
             try:
-                return changed(step, there, lambda child: below(depth + 1, child), value, self.objects)
+                return changed(step, there, lambda child: change_below(depth + 1, child), value, self.objects)
             except LookupError as error:
-                raise DataError(f"{self.text}: {self._prefix(depth)} {_lacking(step, there, self.objects)}") from error
+                missing = _describe_missing(step, there, self.objects)
+                raise DataError(f"{self.text}: {self._prefix(depth)} {missing}") from error
 
-        return below(0, value)
+        return change_below(0, value)
 
-    # How it is done
+    # Implementation
 
-    def _told(self, value: Any, demands: _Demands) -> list[Any]:
+    def _select_or_raise(self, value: Any, demands: _Demands) -> list[Any]:
         try:
             return self._selected(value, demands)
         except _Nowhere as nowhere:
-            raise DataError(self._refusal(nowhere)) from nowhere.__cause__
+            raise DataError(self._missing_message(nowhere)) from nowhere.__cause__
 
     def _selected(self, value: Any, demands: _Demands) -> list[Any]:
-        """Follows one value as long as there is one, which costs a fraction of following a list."""
+        """Follows a single value while there is only one, which costs a fraction of following a list."""
         one, many = value, None
         for depth, kind, key, lead in demands:
             try:
@@ -300,7 +302,7 @@ class Selector:
 
     @cached_property
     def _plain(self) -> tuple[tuple[Any, Any], ...] | None:
-        """Each step with the type that it is most often taken in, where all are keys and places."""
+        """Each step with the type of container it usually reads; None unless all steps are keys and indices."""
         if not all(isinstance(step, str | int) for step in self.steps):
             return None
         return tuple((key, kind) for _, kind, key, _ in self._demands)
@@ -308,17 +310,17 @@ class Selector:
     @cached_property
     def _demands(self) -> _Demands:
         """What `select` demands."""
-        return self._demanded(strict=False)
+        return self._compile(strict=False)
 
     @cached_property
     def _requirements(self) -> _Demands:
         """What `require` demands."""
-        return self._demanded(strict=True)
+        return self._compile(strict=True)
 
-    def _demanded(self, *, strict: bool) -> _Demands:
-        """Of each step its number, the type that it is most often taken in, the key or place, and what it leads to.
+    def _compile(self, *, strict: bool) -> _Demands:
+        """Of each step: its number, the type of container it usually reads, the key or index, and a function.
 
-        What stands behind `..` is wanted of everything there is, and so of nothing in particular.
+        A step after `..` is tried on every value, so no single value has to match it.
         """
         demands = []
         for depth, step in enumerate(self.steps):
@@ -337,11 +339,13 @@ class Selector:
     def _prefix(self, depth: int) -> str:
         return written(self.steps[:depth])
 
-    def _refusal(self, nowhere: _Nowhere) -> str:
+    def _missing_message(self, nowhere: _Nowhere) -> str:
         step, values = self.steps[nowhere.depth], nowhere.values
         place = next(place for place, there in enumerate(values) if not _leads(nowhere.lead, there))
         which = f", value {place + 1} of {len(values)}," if len(values) > 1 else ""
-        return f"{self.text}: {self._prefix(nowhere.depth)}{which} {_lacking(step, values[place], self.objects)}"
+        return (
+            f"{self.text}: {self._prefix(nowhere.depth)}{which} {_describe_missing(step, values[place], self.objects)}"
+        )
 
 
 _Demands = tuple[tuple[int, Any, Any, Lead | None], ...]
@@ -353,15 +357,15 @@ def _lenient(step: Step) -> Lead:
 
 
 class _Nowhere(Exception):
-    """A step leads nowhere from one of these values."""
+    """A step selects nothing from one of these values."""
 
     def __init__(self, depth: int, lead: Lead | None, values: Sequence[Any]) -> None:
         super().__init__()
         self.depth, self.lead, self.values = depth, lead, values
 
 
-def _lacking(step: Step, there: Any, objects: bool = False) -> str:
-    """What is at a place where a step leads nowhere."""
+def _describe_missing(step: Step, there: Any, objects: bool = False) -> str:
+    """Describes the value from which a step selects nothing."""
     if isinstance(step, Union):
         step = next((part for part in step.parts if not _leads(leading(part, objects), there)), step.parts[0])
     if isinstance(step, Member):
@@ -377,8 +381,8 @@ def _lacking(step: Step, there: Any, objects: bool = False) -> str:
 
 
 def _names(there: Any, objects: bool) -> list[str]:
-    held = there if isinstance(there, Mapping) else getattr(there, "__dict__", ()) if objects else ()
-    return [name for name in held if isinstance(name, str)]
+    names = there if isinstance(there, Mapping) else getattr(there, "__dict__", ()) if objects else ()
+    return [name for name in names if isinstance(name, str)]
 
 
 def _leads(lead: Lead | None, there: Any) -> bool:

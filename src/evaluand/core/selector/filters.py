@@ -1,4 +1,4 @@
-"""The tests within `[?…]` (RFC 9535, sections 2.3.5 and 2.4): comparisons of paths, literals and functions."""
+"""The tests in `[?…]` (RFC 9535, sections 2.3.5 and 2.4): comparisons of paths, literals and functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 from evaluand.core.selector.steps import Step, finder, is_list
 
 Test = Callable[[Any, Any], bool]
-"""Whether a child passes, given the child and the root of the data."""
+"""(child, root of the data) → whether the child passes."""
 
 _NOTHING: Final = object()
 _ORDERS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -112,28 +112,28 @@ def _value(found: Sequence[Any]) -> Any:
     return found[0] if len(found) == 1 else _NOTHING
 
 
-def _match(text: Any, wanted: Any) -> bool:
-    expression = _expression(text, wanted)
+def _match(text: Any, expected: Any) -> bool:
+    expression = _expression(text, expected)
     return expression is not None and expression.fullmatch(text) is not None
 
 
-def _search(text: Any, wanted: Any) -> bool:
-    expression = _expression(text, wanted)
+def _search(text: Any, expected: Any) -> bool:
+    expression = _expression(text, expected)
     return expression is not None and expression.search(text) is not None
 
 
-def _expression(text: Any, wanted: Any) -> re.Pattern[str] | None:
-    if not (isinstance(text, str) and isinstance(wanted, str)):
+def _expression(text: Any, expected: Any) -> re.Pattern[str] | None:
+    if not (isinstance(text, str) and isinstance(expected, str)):
         return None
     try:
-        return pattern(wanted)
+        return pattern(expected)
     except (re.error, RecursionError, OverflowError):
         return None
 
 
 @lru_cache(maxsize=256)
 def pattern(text: str) -> re.Pattern[str]:
-    """A pattern as Python has it, in which a dot stands for no line break (RFC 9485)."""
+    """The Python pattern of a text, in which a dot matches no line break (RFC 9485)."""
     return re.compile(_DOT.sub(lambda found: found[1] or "[^\\n\\r]", text))
 
 
@@ -145,10 +145,10 @@ class Function:
     """A function of RFC 9535.
 
     Attributes:
-        apply: what it computes, of as many values as it has operands.
-        operands: how many it takes.
-        reads_all: whether it is given all values at its paths, as a list each.
-        is_test: whether it is true or false by itself.
+        apply: the computation, with one argument per operand.
+        operands: the number of operands.
+        reads_all: whether each argument is the list of all values at a path.
+        is_test: whether the result is true or false.
     """
 
     apply: Callable[..., Any]

@@ -3,14 +3,14 @@
     path       ['$'] step…
     step       .key  .*  ..key  ..*  [part, …]  ..[part, …]  .collect()
     part       'key'  "key"  place  start:stop:step  *  ?test
-               (a quoted key may also follow the dots, and in a path that begins with `$` a name stand in brackets, as
-               some write them)
+               (a quoted key may also follow the dots; in a path that begins with `$`, a name may be in brackets, as
+               some write it)
     test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $, literals, length(…), count(…) and
                value(…); or a path, match(…, pattern), search(…, pattern)
 
 In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less),
-and blanks may stand before a step. Without `$` a key is anything up to the next dot or bracket, and a `Member` where it
-stands at the beginning or behind one dot.
+and blanks are allowed before a step. Without `$` a key is anything up to the next dot or bracket, and a `Member` at the
+beginning or after one dot.
 """
 
 from __future__ import annotations
@@ -52,47 +52,47 @@ _CALL: Final = re.compile(r"([a-z]\w*)\(")
 _OPERATOR: Final = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _DEEPEST: Final = 50
-_MOST_DIGITS: Final = 400  # of a number: what a float can have before its point, and less than what Python refuses
+_MOST_DIGITS: Final = 400  # of a number: what a float can have before its point, less than the limit of Python
 
 _HINTS: Final = (
     (re.compile(r"[|,]"), "for several keys write $['a','b']; paths are not joined"),
-    (re.compile(r"\.?`"), "functions between ` are not known; what is computed is written as $compute, `this` as $"),
-    (re.compile(r"\.\s*\["), "no dot stands before a bracket: $.a[0]"),
-    (re.compile(r"\.\s"), "no blank stands after a dot"),
-    (re.compile(r"\[[(/\\]|\s*~|\s+where\b"), "it is no part of RFC 9535; " + HINT),
+    (re.compile(r"\.?`"), "functions between ` are not supported; write a computed value as $compute, and `this` as $"),
+    (re.compile(r"\.\s*\["), "remove the dot before the bracket: $.a[0]"),
+    (re.compile(r"\.\s"), "remove the blank after the dot"),
+    (re.compile(r"\[[(/\\]|\s*~|\s+where\b"), "this is not part of RFC 9535; " + HINT),
 )
-"""How other libraries write what begins so, and how it is written here."""
+"""What other libraries write with this beginning, and how to write it here."""
 
 _FILTER_HINT: Final = "a filter is a test of values, in which a key of each is written with @: [?@.score > 0.5]"
 
 
 def is_jsonpath(text: str) -> bool:
-    """Whether a text begins as a JSONPath does, and not as a key with a `$` in it."""
+    """Whether a text is a JSONPath, and not a key that contains a `$`."""
     return _ROOT.match(text) is not None
 
 
-def parsed(text: str) -> tuple[Step, ...]:
+def parse(text: str) -> tuple[Step, ...]:
     """The steps of a path.
 
     Raises:
-        SpecError: the text is no path; says where it stops being one.
+        SpecError: the text is not a path; the message says where the fault is.
     """
     if is_jsonpath(text):
         return _Reader(text, 1).all_steps(NAME, first_bare=False)
     return _Reader(text, 0).all_steps(_LOOSE_NAME, first_bare=True)
 
 
-def parsed_of_words(text: str) -> tuple[Step, ...]:
-    """The steps of a path without `$` in which what is no word stands in quotes; none of an empty text.
+def parse_words(text: str) -> tuple[Step, ...]:
+    """The steps of a path without `$`, in which everything but words is in quotes; empty for an empty text.
 
     Raises:
-        SpecError: as `parsed`.
+        SpecError: as `parse`.
     """
     return _Reader(text, 0).all_steps(WORD, first_bare=True)
 
 
 class _Reader:
-    """Reads on from a place in the text."""
+    """Reads the text from a position on."""
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
@@ -101,7 +101,7 @@ class _Reader:
     def fault(self, place: int | None = None, hint: str = "") -> SpecError:
         rest = self.text[self.place if place is None else place :]
         hint = hint or (_FILTER_HINT if self._filters or rest.startswith("[?") else _hint(rest))
-        return SpecError(f"{self.text!r} is no path at {rest!r}; {hint}")
+        return SpecError(f"{self.text!r} is not a path at {rest!r}; {hint}")
 
     def all_steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
         steps = self.steps(name, first_bare=first_bare)
@@ -137,7 +137,7 @@ class _Reader:
         if self._take("*"):
             return Every()
         if self.place > start and (quoted := self._match(_QUOTED)):
-            return key(self._unescaped(quoted, start))
+            return key(self._unescape(quoted, start))
         raise self.fault(start)
 
     def _bracket(self, name: re.Pattern[str]) -> Step:
@@ -151,11 +151,11 @@ class _Reader:
 
     def _part(self, name: re.Pattern[str], start: int) -> str | int | Every | Slice | Filter:
         if found := self._match(_QUOTED):
-            return self._unescaped(found, start)
+            return self._unescape(found, start)
         if found := self._match(_PLACE):
-            return self._whole(found[1], start)
+            return self._to_int(found[1], start)
         if found := self._match(_SLICE):
-            first, last, step = (self._whole(part, start) if part else None for part in found.groups())
+            first, last, step = (self._to_int(part, start) if part else None for part in found.groups())
             if step == 0:
                 raise self.fault(start)
             return Slice(first, last, step)
@@ -168,19 +168,19 @@ class _Reader:
         if self._take("?"):
             begin = self.place
             self._filters += 1
-            test = self._either()
+            test = self._parse_or()
             self._filters -= 1
             return Filter(self.text[begin : self.place].strip(), test)
         raise self.fault(start)
 
-    def _whole(self, digits: str, start: int) -> int:
+    def _to_int(self, digits: str, start: int) -> int:
         if len(digits) > _MOST_DIGITS:
             raise self.fault(start)
         return int(digits)
 
-    def _unescaped(self, found: re.Match[str], start: int) -> str:
+    def _unescape(self, found: re.Match[str], start: int) -> str:
         one, two = found["one"], found["two"]
-        inner = two if one is None else re.sub(r'\\(.)|"', _requoted, one, flags=re.DOTALL)
+        inner = two if one is None else re.sub(r'\\(.)|"', _requote, one, flags=re.DOTALL)
         try:
             return str(json.loads(f'"{inner}"', strict=False))
         except ValueError:
@@ -188,47 +188,47 @@ class _Reader:
 
     # The tests of filters
 
-    def _either(self) -> Test:
+    def _parse_or(self) -> Test:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self.fault()
-        tests = [self._both()]
+        tests = [self._parse_and()]
         while self._take("||"):
-            tests.append(self._both())
+            tests.append(self._parse_and())
         self._depth -= 1
         return tests[0] if len(tests) == 1 else any_of(tests)
 
-    def _both(self) -> Test:
-        tests = [self._single()]
+    def _parse_and(self) -> Test:
+        tests = [self._parse_unary()]
         while self._take("&&"):
-            tests.append(self._single())
+            tests.append(self._parse_unary())
         return tests[0] if len(tests) == 1 else all_of(tests)
 
-    def _single(self) -> Test:
+    def _parse_unary(self) -> Test:
         self._spaces()
         start = self.place
         if self._take("!"):
             self._depth += 1
             if self._depth > _DEEPEST:
                 raise self.fault()
-            test = negated(self._single())
+            test = negated(self._parse_unary())
             self._depth -= 1
         elif self._take("("):
-            test = self._either()
+            test = self._parse_or()
             if not self._take(")"):
                 raise self.fault(start)
         else:
-            test = self._simple(start)
+            test = self._parse_comparison(start)
         self._spaces()
         return test
 
-    def _simple(self, start: int) -> Test:
+    def _parse_comparison(self, start: int) -> Test:
         left = self._operand()
         if found := self._match(_OPERATOR):
             right = self._operand()
             for each in (left, right):
                 if isinstance(each, Call) and each.is_test:
-                    raise self.fault(start, f"{each.name}(…) is true or false by itself; compare it with nothing")
+                    raise self.fault(start, f"{each.name}(…) is true or false; do not compare it")
             return compared(left, found[1], right)
         if isinstance(left, Operand):
             if left.path is None:
@@ -247,7 +247,7 @@ class _Reader:
             self.place += 1
             return Operand(path=self.steps(NAME, first_bare=False), here=here)
         if found := self._match(_QUOTED):
-            return Operand(literal=self._unescaped(found, found.start()))
+            return Operand(literal=self._unescape(found, found.start()))
         if found := self._match(_NUMBER):
             if len(found[0]) > _MOST_DIGITS:
                 raise self.fault(found.start())
@@ -259,7 +259,7 @@ class _Reader:
     def _call(self, name: str, start: int) -> Call:
         if name not in FUNCTIONS:
             known = ", ".join(FUNCTIONS)
-            raise self.fault(start, f"no function is called {name!r}{nearest(name, FUNCTIONS)}; there are {known}")
+            raise self.fault(start, f"no function is called {name!r}{nearest(name, FUNCTIONS)}; known: {known}")
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self.fault()
@@ -271,14 +271,14 @@ class _Reader:
         function = FUNCTIONS[name]
         fit = not function.reads_all or all(isinstance(each, Operand) and each.path is not None for each in operands)
         if len(operands) != function.operands or not fit or not self._take(")"):
-            wanted = "a path" if function.reads_all else "a text and a pattern" if function.is_test else "a value"
-            raise self.fault(start, f"{name} takes {wanted}")
+            expected = "a path" if function.reads_all else "a text and a pattern" if function.is_test else "a value"
+            raise self.fault(start, f"{name} takes {expected}")
         last = operands[-1]
         if function.is_test and isinstance(last, Operand) and isinstance(last.literal, str):
             try:
                 pattern(last.literal)
             except (re.error, RecursionError, OverflowError) as error:
-                raise self.fault(start, f"{last.literal!r} is no pattern of Python: {error}") from None
+                raise self.fault(start, f"{last.literal!r} is not a Python pattern: {error}") from None
         self._depth -= 1
         return Call(name, tuple(operands))
 
@@ -305,6 +305,6 @@ def _hint(rest: str) -> str:
     return next((hint for pattern, hint in _HINTS if pattern.match(rest)), HINT)
 
 
-def _requoted(found: re.Match[str]) -> Any:
-    """What stands between single quotes, as it stands between double ones."""
+def _requote(found: re.Match[str]) -> Any:
+    """The content of single quotes, escaped for double quotes."""
     return {'"': '\\"', "\\'": "'"}.get(found[0], found[0])

@@ -1,4 +1,4 @@
-"""The steps of a path: what each leads to from the values before it."""
+"""The steps of a path: what each one selects from the values before it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ WORD: Final = re.compile(r"\w+")
 
 
 class Member(str):
-    """A name: a key, which `Selector.select` also follows through lists and, where it may, into Python objects.
+    """A name: a key that `Selector.select` also follows through lists and, if allowed, into Python objects.
 
-    In a path without `$` a name stands at the beginning or behind a dot; what stands in brackets is a key and no more.
+    In a path without `$`, what is at the beginning or after a dot is a name; what is in brackets is only a key.
     """
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Filter:
-    """`[?…]`: the children that fulfil a test."""
+    """`[?…]`: the children that pass a test."""
 
     text: str
     test: Callable[[Any, Any], bool]
@@ -68,7 +68,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Union:
-    """`[a, b]`: what each of several parts leads to, one part after the other."""
+    """`[a, b]`: what each of several parts selects, one part after another."""
 
     parts: tuple[str | int | Every | Slice | Filter, ...]
 
@@ -81,7 +81,7 @@ class Union:
 
 @dataclass(frozen=True)
 class Descend:
-    """`..`: the values themselves and everything within them, parents before children."""
+    """`..`: the values themselves and everything inside them, parents before children."""
 
     def find(self, values: Sequence[Any], root: Any) -> list[Any]:
         found = []
@@ -95,7 +95,7 @@ class Descend:
 
 @dataclass(frozen=True)
 class Collect:
-    """`.collect()`: all that was found so far, as one list."""
+    """`.collect()`: all values so far, as one list."""
 
     def find(self, values: Sequence[Any], root: Any) -> list[Any]:
         return [list(values)]
@@ -105,7 +105,7 @@ Step = str | int | Every | Slice | Filter | Union | Descend | Collect
 
 
 def finder(step: Step) -> Callable[[Sequence[Any], Any], list[Any]]:
-    """What finds all that a step leads to from several values, given the root; nothing where that is nowhere."""
+    """The function (values, root) → everything that a step selects; empty if nothing matches."""
     return (Union((step,)) if isinstance(step, str | int) else step).find
 
 
@@ -116,10 +116,10 @@ def children(value: Any) -> Sequence[Any]:
 
 
 def one_step(value: Any, step: Any) -> Any:
-    """The value under a key, or at a place.
+    """The value under a key or at an index.
 
     Raises:
-        LookupError: there is none.
+        LookupError: there is no such value.
     """
     if isinstance(value, Mapping) if isinstance(step, str) else is_list(value):
         return value[step]
@@ -131,7 +131,7 @@ def is_list(value: Any, texts: bool = False) -> bool:
 
 
 def written(steps: Sequence[Step], *, bare: bool | None = None) -> str:
-    """Steps as a path in its canonical form, which has no `$` (is bare) where one of them is a name.
+    """The canonical text of steps; without `$` (bare) if one of them is a name.
 
     Example:
         >>> written(("a b", 0, Slice(1, None, None))), written((Member("a"), "b", Member("c.d")))
@@ -154,7 +154,7 @@ def written(steps: Sequence[Step], *, bare: bool | None = None) -> str:
 
 
 def keyed(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Steps in which names behind `..`, which goes through lists by itself, are keys."""
+    """The steps, with keys in place of names after `..`, which goes through lists by itself."""
     before = (None, *steps)
     return tuple(
         str(step) if isinstance(step, Member) and isinstance(last, Descend) else step
@@ -163,7 +163,7 @@ def keyed(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def printed(step: Step) -> str:
-    """A step as it stands in a path that begins with `$`, where every name is a key."""
+    """The text of a step in a path that begins with `$`, where every name is a key."""
     if isinstance(step, Descend):
         return ".."
     if isinstance(step, Collect):

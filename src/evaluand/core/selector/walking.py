@@ -1,4 +1,4 @@
-"""Walks on which what a step asks for must be there, and changes of what they lead to."""
+"""The walk that requires the full path, and changes of the values that a path selects."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from typing import Any, Final
 from evaluand.core.selector.steps import Collect, Descend, Every, Filter, Member, Slice, Step, Union, is_list
 
 Lead = Callable[[Any, Any], list[Any]]
-"""What is led to from a value, given the root of the data; raises LookupError where that is nowhere."""
+"""(value, root of the data) → what a step selects; raises LookupError if nothing matches."""
 
 Change = Callable[[Any], Any]
-"""What is to stand in a place, given what stands there, or None."""
+"""The present value at a place, or None → the new value."""
 
 _NOTHING: Final = object()
 _MOST_MADE: Final = 1_000_000
-"""How many places of a list are made to reach one."""
+"""The most elements that are added to a list to reach an index."""
 
 
 def leading(step: Step, objects: bool, strict: bool = False) -> Lead:
-    """What a step leads to; of Python objects also attributes, and of texts characters, where `objects` says so.
+    """The function that follows a step; with `objects`, also to attributes of Python objects and characters of texts.
 
-    Where it is strict, a name leads to the members of a list that is empty, and nowhere from one of several without
-    such a member; else it is the other way round.
+    With `strict`, a name selects nothing from an empty list and is an error in a list of several that have no such
+    member; without it, the reverse.
 
-    What most values are made of is looked for first and by its type alone, many times as fast as asking whether
-    they are mappings or sequences.
+    The usual types are tested first and by `type(…) is`, many times as fast as asking for mappings or sequences.
     """
     if isinstance(step, Member):
         return _to_member(str(step), objects, strict)
@@ -52,7 +51,7 @@ def _to_member(name: str, objects: bool, strict: bool) -> Lead:
 
 
 def _member(name: str, value: Any, objects: bool, strict: bool) -> list[Any]:
-    """A list of one is that one; of several, those without such a member are left out; see `leading` for the rest."""
+    """The members of a name: a list of one counts as its element; elements without the member are left out."""
     value = alone(value)
     if isinstance(value, Mapping):
         return [value[name]]
@@ -67,7 +66,7 @@ def _member(name: str, value: Any, objects: bool, strict: bool) -> list[Any]:
 
 
 def _elements(values: Sequence[Any]) -> Iterator[Any]:
-    """The elements of a list and of the lists within it."""
+    """The elements of a list and of the lists inside it."""
     waiting = list(reversed(values))
     while waiting:
         each = waiting.pop()
@@ -84,7 +83,7 @@ def _of_one(name: str, value: Any, objects: bool) -> Any:
 
 
 def alone(value: Any) -> Any:
-    """What a list of one holds, and all else as it is."""
+    """The element of a list of one, also nested; any other value unchanged."""
     while is_list(value) and len(value) == 1:
         value = value[0]
     return value
@@ -124,10 +123,10 @@ def _attribute(name: str, value: Any, objects: bool) -> Any:
 
 
 def changed(step: Step, value: Any, change: Change, root: Any, objects: bool) -> Any:
-    """A copy of a value in which there is something else where a step leads to; what is missing is made.
+    """A copy of a value, changed where a step leads to; creates what is missing.
 
     Raises:
-        LookupError: the value is nothing of which the step could lead on.
+        LookupError: the step cannot go through this value.
     """
     if isinstance(step, Member) and is_list(value):
         return _with_members(step, value, change, root, objects)
@@ -156,7 +155,7 @@ def changed(step: Step, value: Any, change: Change, root: Any, objects: bool) ->
 
 
 def _with_members(name: Member, values: Sequence[Any], change: Change, root: Any, objects: bool) -> list[Any]:
-    """Elements that can have no members stay as they are, but not all of them."""
+    """Changes the elements that can have members; at least one must be able to."""
     items, able = [], False
     for each in values:
         try:

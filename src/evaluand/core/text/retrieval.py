@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -25,6 +26,7 @@ from evaluand.core.errors import SpecError
 
 _WORD = re.compile(r"\w+")
 _EMBEDDED_AT_ONCE: Final = 4096
+_loading = Lock()
 
 
 class Passage(NamedTuple):
@@ -234,11 +236,18 @@ def _tokenizer() -> Any:
     return made
 
 
-@cache
 def _model() -> Any:
-    handlers = logging.root.handlers[:]
+    with _loading:  # of two threads that load it at once, one would see the root logger as the other's import set it up
+        return _load_model()
+
+
+@cache
+def _load_model() -> Any:
+    root = logging.root
+    handlers, level = root.handlers[:], root.level
     import wordllama  # on use: half a second, and an extra
 
-    logging.root.handlers[:] = handlers  # importing it adds one that prints what everyone logs
+    root.handlers[:] = handlers  # importing it makes the root logger print what every library logs
+    root.setLevel(level)
     folder = Path(str(wordllama.__file__)).parent  # which holds its weights; without it they would be downloaded
     return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

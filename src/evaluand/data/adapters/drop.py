@@ -1,19 +1,20 @@
-"""Without some fields."""
+"""Rows without some of their fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evaluand.data.adapters.base.adapter import Adapter, Row
-from evaluand.data.adapters.base.options import field_names, options
+from evaluand.data.adapters.base.adapter import Adapter
+from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.options import read_field_names, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Drop(Adapter):
-    """Leaves out the `fields` named; that one is not there is no fault.
+    """Removes the `fields` named; a field that a row lacks is ignored.
 
     Example:
         >>> Drop({"fields": ["label"]}).adapt({"text": "hello", "label": 1})
@@ -24,12 +25,12 @@ class Drop(Adapter):
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
-        given = options(self.kind, configuration, required=("fields",))
-        self._fields = frozenset(field_names(self.kind, "fields", given["fields"]))
+        options = read_options(self.kind, configuration, required=("fields",))
+        self._fields = frozenset(read_field_names(self.kind, "fields", options["fields"]))
 
     def adapt(self, row: Row) -> list[Row]:
         return [{name: value for name, value in row.items() if name not in self._fields}]
 
-    def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        kept = [name for name in batch.schema.names if name not in self._fields]
-        return batch.select(kept) if kept else None  # a batch without columns forgets how many rows it has
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        names = [name for name in batch.schema.names if name not in self._fields]
+        return batch.select(names) if names else None  # a batch without columns loses its number of rows

@@ -1,4 +1,4 @@
-"""From rows to multipart uploads."""
+"""Rows as multipart uploads."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluand.core.errors import DataError, kind_of
-from evaluand.data.adapters.base.adapter import UPLOAD, Adapter, Row
+from evaluand.data.adapters.base.adapter import UPLOAD, Adapter
+from evaluand.data.adapters.base.apply import Row
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError, WrongType
-from evaluand.data.adapters.base.options import options
-from evaluand.data.adapters.base.template import Made, compiled, selector
+from evaluand.data.adapters.base.options import read_options
+from evaluand.data.adapters.base.template import Compute, compile_template, read_path
 
 
 class FileUpload(Adapter):
-    """Makes of each row a file to be sent as `multipart/form-data`; must be the last adapter of an input pipeline.
+    """Turns each row into a file sent as `multipart/form-data`; must be the last adapter of an input pipeline.
 
-    `field` is the path of the file's contents, and `encoding` how they stand there: `base64` (unless given; bytes
-    are taken too), `binary`, `utf-8`, or `json`, which writes the value as a JSON document. `name` is that of the
-    part (`file`), `filename` and `contentType` are the file's, `formFields` are parts beside it. The last three are
-    templates, as in `TransformJSON`. Other fields of the row are dropped.
+    `field` is the path of the file's content. `encoding` is the form of that value: `base64` (default; bytes are
+    accepted too), `binary`, `utf-8`, or `json`, which writes any value as a JSON document. `name` is the name of the
+    part (default `file`). `filename`, `contentType` and `formFields`, further parts of the form, are templates as in
+    `TransformJSON`. Other fields of the row are dropped.
 
     Example:
         >>> (row,) = FileUpload({"field": "$.data", "filename": "a.txt"}).adapt({"data": "aGVsbG8="})
@@ -35,36 +36,36 @@ class FileUpload(Adapter):
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
         known = ("encoding", "name", "filename", "contentType", "formFields")
-        given = options(self.kind, self.configuration, required=("field",), optional=known)
-        self._field = selector(given["field"], f"{self.kind}: field")
-        self._encoding = given.get("encoding", "base64")
+        options = read_options(self.kind, self.configuration, required=("field",), optional=known)
+        self._field = read_path(options["field"], f"{self.kind}: field")
+        self._encoding = options.get("encoding", "base64")
         if self._encoding not in _ENCODINGS:
             raise AdapterSpecError(
                 f"{self.kind}: no encoding is called {self._encoding!r}; use one of {', '.join(_ENCODINGS)}"
             )
-        self._name = given.get("name", "file")
+        self._name = options.get("name", "file")
         if not isinstance(self._name, str):
-            raise AdapterSpecError(f"{self.kind}: name is {self._name!r}; give a text")
-        self._filename = self._template(given, "filename", "file")
-        self._type = self._template(given, "contentType", "application/octet-stream")
-        if not isinstance(given.get("formFields", {}), Mapping):
-            raise AdapterSpecError(f"{self.kind}: formFields is {given['formFields']!r}; give an object: name: value")
-        self._fields = self._template(given, "formFields", {})
+            raise AdapterSpecError(f"{self.kind}: name is {self._name!r}; give text")
+        self._filename = self._template(options, "filename", "file")
+        self._type = self._template(options, "contentType", "application/octet-stream")
+        if not isinstance(options.get("formFields", {}), Mapping):
+            raise AdapterSpecError(f"{self.kind}: formFields is {options['formFields']!r}; give an object: name: value")
+        self._fields = self._template(options, "formFields", {})
 
     def adapt(self, row: Row) -> list[Row]:
         upload = {
             "name": self._name,
-            "filename": _text("filename", self._filename(row)),
-            "contentType": _header("contentType", self._type(row)),
-            "content": self._content(row),
-            "formFields": _form(self._fields(row)),
+            "filename": _check_text("filename", self._filename(row)),
+            "contentType": _check_header("contentType", self._type(row)),
+            "content": self._read_content(row),
+            "formFields": _format_fields(self._fields(row)),
         }
         return [{UPLOAD: upload}]
 
-    def _template(self, given: Mapping[str, Any], key: str, default: Any) -> Made:
-        return compiled(given.get(key, default), self.kind, key)
+    def _template(self, options: Mapping[str, Any], key: str, default: Any) -> Compute:
+        return compile_template(options.get(key, default), self.kind, key)
 
-    def _content(self, row: Row) -> bytes:
+    def _read_content(self, row: Row) -> bytes:
         try:
             value = self._field.get(row)
         except DataError as error:
@@ -81,45 +82,43 @@ class FileUpload(Adapter):
         if isinstance(value, str) and self._encoding == "utf-8":
             return value.encode()
         if isinstance(value, str) and self._encoding == "base64":
-            return _decoded(value)
-        wanted = {"base64": "base64 text or bytes", "binary": "bytes", "utf-8": "text"}[self._encoding]
-        hint = "; encoding: base64 takes both" if self._encoding == "binary" and isinstance(value, str) else ""
-        raise AdapterError(f"field: is {kind_of(value)}, not {wanted}{hint}")
+            return _decode_base64(value)
+        expected = {"base64": "base64 text or bytes", "binary": "bytes", "utf-8": "text"}[self._encoding]
+        hint = "; encoding base64 accepts both" if self._encoding == "binary" and isinstance(value, str) else ""
+        raise AdapterError(f"field: is {kind_of(value)}, not {expected}{hint}")
 
 
 _ENCODINGS = ("base64", "binary", "utf-8", "json")
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise AdapterError(f"field: is no base64 text: {error}") from None
+        raise AdapterError(f"field: is not base64 text: {error}") from None
 
 
-def _text(key: str, value: Any) -> str:
+def _check_text(key: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise AdapterError(f"{key}: is {kind_of(value)}, not a text")
+        raise AdapterError(f"{key}: is {kind_of(value)}, not text")
     return value
 
 
-def _header(key: str, value: Any) -> str:
-    if not (_text(key, value).isascii() and value.isprintable()):
-        raise AdapterError(f"{key}: is {value!r}, which cannot stand in a header; give printable ASCII")
+def _check_header(key: str, value: Any) -> str:
+    if not (_check_text(key, value).isascii() and value.isprintable()):
+        raise AdapterError(f"{key}: {value!r} is not allowed in a header; give printable ASCII")
     return str(value)
 
 
-def _form(fields: Any) -> dict[str, str]:
+def _format_fields(fields: Any) -> dict[str, str]:
     if not isinstance(fields, dict):
         raise AdapterError(f"formFields: is {kind_of(fields)}, not an object")
-    return {name: _form_value(name, value) for name, value in fields.items()}
+    return {name: _format_value(name, value) for name, value in fields.items()}
 
 
-def _form_value(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise AdapterError(
-        f"formFields: {name}: is {kind_of(value)}; a part of a form is a text, a number or a truth value"
-    )
+    raise AdapterError(f"formFields: {name}: is {kind_of(value)}; give text, a number, true or false")

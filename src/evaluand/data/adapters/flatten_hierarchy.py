@@ -1,4 +1,4 @@
-"""From nested objects to fields."""
+"""Nested objects as fields."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.adapter import Adapter, Row
-from evaluand.data.adapters.base.columns import flattened
+from evaluand.data.adapters.base.adapter import Adapter
+from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.columns import flatten
 from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError
-from evaluand.data.adapters.base.options import field_names, options
+from evaluand.data.adapters.base.options import read_field_names, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class FlattenHierarchy(Adapter):
-    """Makes a field of each leaf of nested objects; lists, scalars and empty objects are leaves.
+    """Returns a field for each leaf of nested objects; lists, scalars and empty objects are leaves.
 
-    `fields` names the fields to flatten, all unless given; `depth` is how many levels are taken away, all unless
-    given; `addPrefix` (true unless given) calls the new fields by their path, `a.b.c`, else by their last name. Two
-    leaves of one name are refused.
+    `fields` names the fields to flatten (default: all), `depth` is the number of levels to remove (default: all), and
+    `addPrefix` names the new fields by their path, `a.b.c` (default), or by its last name. Two leaves with the same
+    name are an error.
 
     Example:
         >>> FlattenHierarchy().adapt({"a": {"b": {"c": 1}, "d": [2]}, "e": 3})
@@ -31,13 +32,13 @@ class FlattenHierarchy(Adapter):
 
     def __init__(self, configuration: Mapping[str, Any] | None = None) -> None:
         super().__init__(configuration)
-        given = options(
+        options = read_options(
             self.kind, {} if configuration is None else configuration, optional=("fields", "depth", "addPrefix")
         )
-        fields = given.get("fields")
-        self._fields = field_names(self.kind, "fields", () if fields is None else fields)
-        self._depth = self._checked_depth(given.get("depth"))
-        self._prefix = given.get("addPrefix", True)
+        fields = options.get("fields")
+        self._fields = read_field_names(self.kind, "fields", () if fields is None else fields)
+        self._depth = self._read_depth(options.get("depth"))
+        self._prefix = options.get("addPrefix", True)
         if not isinstance(self._prefix, bool):
             raise AdapterSpecError(f"{self.kind}: addPrefix is {self._prefix!r}; give true or false")
 
@@ -45,43 +46,41 @@ class FlattenHierarchy(Adapter):
         for name in self._fields:
             if name not in row:
                 raise AbsentField(f"there is no field {name!r}{nearest(name, row)}")
-        made: Row = {}
+        new_row: Row = {}
         fields, depth = self._fields or row, self._depth
         for name, value in row.items():
             if type(value) is dict and value and depth and name in fields:
-                _flatten(value, f"{name}." if self._prefix else "", depth, made)
-            elif name in made:
-                raise _twice(name)
+                _add_leaves(value, f"{name}." if self._prefix else "", depth, new_row)
+            elif name in new_row:
+                raise _repeated_name(name)
             else:
-                made[name] = value
-        return [made]
+                new_row[name] = value
+        return [new_row]
 
-    def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         if not set(self._fields) <= set(batch.schema.names):
             return None
-        return flattened(batch, self._fields or batch.schema.names, self._depth, self._prefix)
+        return flatten(batch, self._fields or batch.schema.names, self._depth, self._prefix)
 
-    def _checked_depth(self, depth: Any) -> int:
+    def _read_depth(self, depth: Any) -> int:
         if depth is None:
             return -1
         if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
-            raise AdapterSpecError(
-                f"{self.kind}: depth is {depth!r}; give a whole number of at least 0, or null for all"
-            )
+            raise AdapterSpecError(f"{self.kind}: depth is {depth!r}; give an integer of at least 0, or null for all")
         return depth
 
 
-def _flatten(value: Row, before: str, depth: int, made: Row) -> None:
-    """Adds the leaves of an object; `before` is what their names begin with, `depth` counts down to 0."""
+def _add_leaves(value: Row, prefix: str, depth: int, new_row: Row) -> None:
+    """Add the leaves of an object to a row under prefixed names; `depth` counts down to 0."""
     for name, child in value.items():
-        full = before + name
+        full = prefix + name
         if type(child) is dict and child and depth != 1:
-            _flatten(child, full + "." if before else "", depth - 1, made)
-        elif full in made:
-            raise _twice(full)
+            _add_leaves(child, full + "." if prefix else "", depth - 1, new_row)
+        elif full in new_row:
+            raise _repeated_name(full)
         else:
-            made[full] = child
+            new_row[full] = child
 
 
-def _twice(name: str) -> AdapterError:
-    return AdapterError(f"two fields would be called {name!r}; use addPrefix, or rename one before")
+def _repeated_name(name: str) -> AdapterError:
+    return AdapterError(f"two fields would be called {name!r}; use addPrefix, or rename one first")

@@ -1,20 +1,22 @@
-"""An adapter on the elements of lists."""
+"""Adapters applied to the elements of lists."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from evaluand.data.adapters.base.adapter import Adapter, Row, nested
-from evaluand.data.adapters.base.collections import collection
+from evaluand.data.adapters.base.adapter import Adapter
+from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.collections import read_collection
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
-from evaluand.data.adapters.base.options import field_names, options
+from evaluand.data.adapters.base.options import read_field_names, read_options
+from evaluand.data.adapters.base.pipeline import create_inner_pipeline
 
 
 class Map(Adapter):
     """Applies an `adapter`, or a list of them, to the elements of each of the `collections`, lists of objects.
 
-    The lists become longer or shorter as the adapter makes more or fewer of an element.
+    A list grows or shrinks where the adapter returns several or no objects for an element.
 
     Example:
         >>> adapter = {"kind": "Rename", "configuration": {"x": "y"}}
@@ -26,27 +28,27 @@ class Map(Adapter):
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
-        given = options(self.kind, configuration, required=("collections", "adapter"))
-        self._collections = field_names(self.kind, "collections", given["collections"])
-        self._pipeline = nested(self.kind, given["adapter"])
+        options = read_options(self.kind, configuration, required=("collections", "adapter"))
+        self._collections = read_field_names(self.kind, "collections", options["collections"])
+        self._pipeline = create_inner_pipeline(self.kind, options["adapter"])
         if self._pipeline.last:
             raise AdapterSpecError(
-                f"{self.kind}: FileUpload makes requests; it cannot be applied to elements of a list"
+                f"{self.kind}: FileUpload prepares requests; it cannot be applied to the elements of a list"
             )
 
     def adapt(self, row: Row) -> list[Row]:
-        made = dict(row)
+        new_row = dict(row)
         for name in self._collections:
-            made[name] = self._mapped(name, collection(row, name))
-        return [made]
+            new_row[name] = self._adapt_elements(name, read_collection(row, name))
+        return [new_row]
 
-    def _mapped(self, name: str, elements: Any) -> list[Row]:
-        made: list[Row] = []
+    def _adapt_elements(self, name: str, elements: Any) -> list[Row]:
+        new: list[Row] = []
         place = 0
         try:
-            for place, element in enumerate(elements):  # noqa: B007 - the message tells which
-                made += self._pipeline.through(element)
+            for place, element in enumerate(elements):  # noqa: B007 - the message names the place
+                new += self._pipeline.apply(element)
         except AdapterError as error:
             error.add_place(f"{name}[{place}]")
             raise
-        return made
+        return new

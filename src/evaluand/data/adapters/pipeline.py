@@ -1,35 +1,38 @@
-"""Several adapters in the place of one."""
+"""A pipeline used as a single adapter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from evaluand.data.adapters.base.adapter import Adapter, Row, nested
+from evaluand.data.adapters.base.adapter import Adapter
+from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.pipeline import create_inner_pipeline
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Nested(Adapter):
-    """Applies a list of adapters one after the other, where a single one is asked for.
+class NestedPipeline(Adapter):
+    """Applies a list of adapters in order where a single adapter is expected, as in `Map`.
 
     Example:
         >>> rename = {"kind": "Rename", "configuration": {"text": "prompt"}}
-        >>> Nested([rename, {"kind": "Select", "configuration": {"fields": ["prompt"]}}]).adapt({"text": "hi", "n": 1})
+        >>> select = {"kind": "Select", "configuration": {"fields": ["prompt"]}}
+        >>> NestedPipeline([rename, select]).adapt({"text": "hi", "n": 1})
         [{'prompt': 'hi'}]
     """
 
     kind = "Pipeline"
-    of_objects = False
+    objects_only = False
 
     def __init__(self, configuration: Any) -> None:
         super().__init__(configuration)
-        self._pipeline = nested(self.kind, self.configuration)
+        self._pipeline = create_inner_pipeline(self.kind, self.configuration)
         self.last = self._pipeline.last
 
     def adapt(self, row: Row) -> Sequence[Row]:
-        return self._pipeline.through(row)
+        return self._pipeline.apply(row)
 
-    def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        return self._pipeline.columns(batch)
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        return self._pipeline.adapt_batch(batch)

@@ -1,4 +1,4 @@
-"""Other names for fields."""
+"""Fields under other names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.adapter import Adapter, Row
+from evaluand.data.adapters.base.adapter import Adapter
+from evaluand.data.adapters.base.apply import Row
 from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Rename(Adapter):
-    """Gives fields other names, all at once, so that two can change theirs: `{old: new}`.
+    """Renames fields, all at once, so that two can swap names: `{old: new}`.
 
     Example:
         >>> Rename({"text": "prompt"}).adapt({"text": "hello", "n": 2})
@@ -26,41 +27,41 @@ class Rename(Adapter):
 
     def __init__(self, configuration: Mapping[str, str]) -> None:
         super().__init__(configuration)
-        self._names = self._checked()
+        self._names = self._read_names()
 
     def adapt(self, row: Row) -> list[Row]:
-        names, made = self._names, {}
+        names, new_row = self._names, {}
         for name, value in row.items():
-            made[names[name] if name in names else name] = value  # noqa: SIM401 - half the time of `get`
-        if len(made) != len(row):
-            raise self._fault(row)
+            new_row[names[name] if name in names else name] = value  # noqa: SIM401 - half the time of `get`
+        if len(new_row) != len(row):
+            raise self._find_fault(row)
         for old in names:
             if old not in row:
-                raise self._fault(row)
-        return [made]
+                raise self._find_fault(row)
+        return [new_row]
 
-    def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         old = batch.schema.names
         new = [self._names.get(name, name) for name in old]
         return batch.rename_columns(new) if len(set(new)) == len(old) and self._names.keys() <= set(old) else None
 
-    def _checked(self) -> dict[str, str]:
+    def _read_names(self) -> dict[str, str]:
         names = self.configuration
         if names is None:
             raise WrongArguments(f"{self.kind}: the configuration is missing; give an object: old name: new name")
         if not isinstance(names, Mapping) or not all(isinstance(n, str) for pair in names.items() for n in pair):
             raise AdapterSpecError(f"{self.kind}: the configuration is {names!r}; give an object: old name: new name")
-        twice = [name for name, times in Counter(names.values()).items() if times > 1]
-        if twice:
-            raise AdapterSpecError(f"{self.kind}: several fields are to be called {', '.join(map(repr, twice))}")
+        repeated = [name for name, times in Counter(names.values()).items() if times > 1]
+        if repeated:
+            raise AdapterSpecError(f"{self.kind}: several fields would be called {', '.join(map(repr, repeated))}")
         return dict(names)
 
-    def _fault(self, fields: Row) -> AdapterError:
+    def _find_fault(self, fields: Row) -> AdapterError:
         for old, new in self._names.items():
             if old not in fields:
                 return AbsentField(f"there is no field {old!r}{nearest(old, fields)}")
             if new in fields and new not in self._names:
                 return AdapterError(
-                    f"{old!r} cannot be called {new!r}: there is a field of that name; rename or drop that too"
+                    f"{old!r} cannot be renamed to {new!r}: the row has a field of that name; rename or drop that too"
                 )
         raise AssertionError(self._names, list(fields))

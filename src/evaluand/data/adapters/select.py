@@ -1,4 +1,4 @@
-"""Some fields only."""
+"""Rows with some of their fields only."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.adapter import Adapter, Row
+from evaluand.data.adapters.base.adapter import Adapter
+from evaluand.data.adapters.base.apply import Row
 from evaluand.data.adapters.base.faults import AbsentField
-from evaluand.data.adapters.base.options import field_names, options
+from evaluand.data.adapters.base.options import read_field_names, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Select(Adapter):
-    """Keeps the `fields` named, in their order, and drops the others.
+    """Keeps only the `fields` named, in that order.
 
     Example:
         >>> Select({"fields": ["text"]}).adapt({"text": "hello", "label": 1})
@@ -26,8 +27,8 @@ class Select(Adapter):
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
-        given = options(self.kind, configuration, required=("fields",))
-        self._fields = field_names(self.kind, "fields", given["fields"])
+        options = read_options(self.kind, configuration, required=("fields",))
+        self._fields = read_field_names(self.kind, "fields", options["fields"])
 
     def adapt(self, row: Row) -> list[Row]:
         try:
@@ -36,7 +37,7 @@ class Select(Adapter):
             (name,) = error.args
             raise AbsentField(f"there is no field {name!r}{nearest(name, row)}") from None
 
-    def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         if not self._fields or not set(self._fields) <= set(batch.schema.names):
-            return None  # a batch without columns forgets how many rows it has
+            return None  # a batch without columns loses its number of rows
         return batch.select(list(self._fields))

@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any, Final
 
 from evaluand.core.errors import DataError, EvaluandError
-from evaluand.core.identity import encode, restored
-from evaluand.core.json_like import jsonlike, whole_text
+from evaluand.core.identity import encode, restore
+from evaluand.core.json_like import escape_surrogates, to_json_like
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN
 from evaluand.evaluation.scorer import CallReader
@@ -80,7 +80,7 @@ def read_calls(
         >>> read_calls(spec, [{"ret": 0.5}, {"ret": 1.0}], lambda: None)[1]["args"]
         {'text': {'selected': 'a value of rets[:]'}}
     """
-    calls = restored(stored)
+    calls = restore(stored)
     selected: list[dict[str, Any]] | None = None
     complete = []
     for number, call in enumerate(calls):
@@ -118,7 +118,7 @@ def _is_one_row(calls: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _to_storable(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {whole_text(str(name)): _to_data(value) for name, value in values.items()}
+    return {escape_surrogates(str(name)): _to_data(value) for name, value in values.items()}
 
 
 def _to_data(value: Any) -> Any:
@@ -127,7 +127,7 @@ def _to_data(value: Any) -> Any:
     try:
         encode(value)
     except DataError:
-        return jsonlike(value)
+        return to_json_like(value)
     return value
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from evaluand.core.errors import DataError, Skipped, TaskError, message_of
-from evaluand.core.json_like import whole_text
+from evaluand.core.errors import DataError, Skipped, TaskError, storable_message
+from evaluand.core.json_like import escape_surrogates
 from evaluand.evaluation.scorer import described
 
 
@@ -88,7 +88,9 @@ class Calls:
         if number is not None:
             return number
         if isinstance(returned, Mapping) and returned:
-            return {whole_text(str(key)): self._to_float(value, f"under {key!r}") for key, value in returned.items()}
+            return {
+                escape_surrogates(str(key)): self._to_float(value, f"under {key!r}") for key, value in returned.items()
+            }
         if isinstance(returned, list) and returned:
             return [self._to_float(value, f"at place {place}") for place, value in enumerate(returned)]
         what = "an empty list or object" if isinstance(returned, list | Mapping) else described(returned)
@@ -122,7 +124,7 @@ def to_number(value: Any) -> float | None:
 
 def error_line(error: Exception) -> str:
     """An error in one line, as it is stored."""
-    return f"{type(error).__name__}: {message_of(error)}"
+    return f"{type(error).__name__}: {storable_message(error)}"
 
 
 def only_reason(calls: Sequence[Mapping[str, Any]]) -> str | None:

@@ -246,6 +246,8 @@ def _found(reference: Any, modules: Collection[str]) -> Any:
     module, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if not module or not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         raise SpecError(f"{reference!r} names no code; write it as module:name")
+    module = present_module(module)
+    reference = f"{module}:{name}"
     if not _is_own(reference, module) or module == "__main__":
         raise SpecError(f"{reference} may not be imported: only modules of your own are")
     if not _may_be_imported(reference, module, modules):
@@ -275,3 +277,20 @@ def _is_within(module: str, packages: Collection[str]) -> bool:
 
 
 _OURS: Final = ("evaluand.evaluation.feedback", "evaluand.evaluation.providers", "evaluand.interop.trulens")
+
+_MOVED: Final = {
+    "evaluand.feedback": "evaluand.evaluation.feedback",
+    "evaluand.providers": "evaluand.evaluation.providers",
+}
+"""Old → present packages of evaluand's own code; definitions stored by versions before 0.1.0 name the old ones."""
+
+
+def present_module(module: str) -> str:
+    """Maps a module that a stored definition names to its present name.
+
+    Example:
+        >>> present_module("evaluand.providers.local"), present_module("my_judges")
+        ('evaluand.evaluation.providers.local', 'my_judges')
+    """
+    old = next((old for old in _MOVED if _is_within(module, (old,))), None)
+    return module if old is None else _MOVED[old] + module.removeprefix(old)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.core.errors import DataError, SpecError, kind_of
-from evaluand.core.registry import by_default, find
+from evaluand.core.registry import find, make_default
 from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted
 
 
@@ -127,7 +127,7 @@ def _shown(expected: Any) -> str:
 
 @cache
 def _scorer(name: str) -> Any:
-    return by_default("scorers", name, **_PARAMETERS.get(name, {}))
+    return make_default("scorers", name, **_PARAMETERS.get(name, {}))
 
 
 _PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {

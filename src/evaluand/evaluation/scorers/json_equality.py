@@ -122,7 +122,7 @@ class JsonEquality(Scorer):
     def _path(self, entry: str) -> _Path:
         path = _path_of(entry)
         if not path or not isinstance(path[-1], str):
-            need = f'{entry!r} is no path to a key; write it like $.meta.time, $.items[*].id or $["a b"]'
+            need = f'{entry!r} is not a path to a key; write it like $.meta.time, $.items[*].id or $["a b"]'
             raise wrong_parameter(self, "ignore", need)
         return path
 

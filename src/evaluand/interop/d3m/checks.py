@@ -10,25 +10,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError
+from evaluand.core.files.json import Findings
+from evaluand.core.files.paths import relative_name, require_within
 from evaluand.core.registry import nearest
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
     LEARNING,
-    SHOWN,
     Column,
     DatasetDocument,
     Resource,
     gathered_positions,
     read_table,
 )
-from evaluand.interop.d3m.paths import DATASET, held, shown
+from evaluand.interop.d3m.paths import DATASET
 from evaluand.interop.d3m.problem import SPLITS_FILE
-from evaluand.interop.d3m.reading import Findings
-from evaluand.interop.d3m.splits import Keys, examine_splits
+from evaluand.interop.d3m.splits import examine_splits
+from evaluand.problem.files import MOST_SHOWN
 from evaluand.problem.problem import Problem, TargetDataset
+from evaluand.problem.truth import RowKeys
 
 
-def learning(document: DatasetDocument, targets: TargetDataset) -> Resource | None:
+def learning_resource(document: DatasetDocument, targets: TargetDataset) -> Resource | None:
     """The table to learn from: the one that the targets name, else the one that is called so."""
     named = {target.resource for target in targets.targets}
     if len(named) == 1:
@@ -42,7 +44,7 @@ def fitting_table(
     number: int, wanted: TargetDataset, dataset: DatasetDocument, document: Path, root: Path, findings: Findings
 ) -> pa.Table | None:
     """The learning table of a dataset; what the problem says of it is held against the dataset's document."""
-    place = f"{shown(document, root)}: inputs.data[{number}]"
+    place = f"{relative_name(document, root)}: inputs.data[{number}]"
     for i, target in enumerate(wanted.targets):
         _check_place(target, f"{place}.targets[{i}]", dataset, findings)
     for i, column in enumerate(wanted.privileged):
@@ -50,8 +52,8 @@ def fitting_table(
     if wanted.horizon is not None:
         _check_place(wanted.horizon.place, f"{place}.forecastingHorizon", dataset, findings)
     assert dataset.folder is not None
-    name = shown(dataset.folder / DATASET, root)
-    resource = learning(dataset, wanted)
+    name = relative_name(dataset.folder / DATASET, root)
+    resource = learning_resource(dataset, wanted)
     if resource is None:
         findings.fault(f"{name}: dataResources", "no_learning_table", f"no table is called {LEARNING}")
         return None
@@ -97,14 +99,14 @@ def _check_index(resource: Resource, table: pa.Table, where: Any, findings: Find
     for column in resource.index:
         values = table.column(column.name)
         empty = np.flatnonzero(values.is_null().to_numpy())
-        for row in empty[:SHOWN].tolist():
+        for row in empty[:MOST_SHOWN].tolist():
             findings.fault(where(row), "empty_index", f"{column.name} is empty")
     first = resource.index[0]
     if "multiIndex" in first.roles:
         return
     codes = gathered_positions(table.column(first.name)).to_numpy()
     _, seen, back = np.unique(codes, return_index=True, return_inverse=True)
-    for row in np.flatnonzero(seen[back] != np.arange(len(codes)))[:SHOWN].tolist():
+    for row in np.flatnonzero(seen[back] != np.arange(len(codes)))[:MOST_SHOWN].tolist():
         value, before = table.column(first.name)[row], where(int(seen[back[row]]))
         findings.fault(where(row), "twice", f"{first.name} {value} is there twice (first at {before})")
 
@@ -126,7 +128,7 @@ def _check_media(
         bad = {name: code for name in names if (code := _media_fault(dataset, column, name, folder))}
         values = table.column(column.name).cast(pa.string())
         lost = np.flatnonzero(pc.is_in(values, pa.array([*bad], pa.string())).to_numpy())
-        for row in lost[:SHOWN].tolist():
+        for row in lost[:MOST_SHOWN].tolist():
             name = values[row].as_py()
             told = "leads out of its folder" if bad[name] == "unsafe_path" else f"is not in {media.path}"
             findings.fault(where(row), bad[name], f"{column.name}: {name!r} {told}")
@@ -152,10 +154,10 @@ def fitting_splits(
     division = problem.division
     if division is None:
         return None
-    place = f"{shown(document, root)}: inputs.dataSplits"
+    place = f"{relative_name(document, root)}: inputs.dataSplits"
     path = document.parent / (division.file or SPLITS_FILE)
     try:
-        held(path, document.parent)
+        require_within(path, document.parent)
     except DataError:
         findings.fault(f"{place}.splitsFile", "unsafe_path", f"{division.file!r} leads out of the folder")
         return None
@@ -166,7 +168,7 @@ def fitting_splits(
         return None
     if table is None or dataset is None:
         return None
-    resource = learning(dataset, problem.datasets[problem.main])
+    resource = learning_resource(dataset, problem.datasets[problem.main])
     assert resource is not None
     folds = examine_splits(path, keys_of(resource, table), findings)
     if folds is None:
@@ -202,9 +204,9 @@ def _check_division(folds: Folds, problem: Problem, place: str, findings: Findin
             findings.note(f"{place}.testSize", "other_split", told)
 
 
-def keys_of(resource: Resource, table: pa.Table) -> Keys:
+def keys_of(resource: Resource, table: pa.Table) -> RowKeys:
     gathers = resource.gathers
     columns = {c.name: table.column(c.name).combine_chunks() for c in resource.index}
     columns = {n: v.chunk(0) if isinstance(v, pa.ChunkedArray) else v for n, v in columns.items()}
     by = gathered_positions(table.column(gathers.name)).to_numpy() if gathers else np.arange(len(table))
-    return Keys(columns, by, repeated="multiIndex" in resource.index[0].roles)
+    return RowKeys(columns, by, repeated="multiIndex" in resource.index[0].roles)

@@ -15,19 +15,18 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.cells import typed, written_as_real
+from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
-from evaluand.interop.d3m.names import COLUMN_TYPES
-from evaluand.interop.d3m.reading import Findings, Node, dump, load, replacing, version_of
+from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
+from evaluand.problem.files import MOST_SHOWN
 from evaluand.problem.problem import TargetDataset
 
 LEARNING: Final = "learningData"
-SHOWN: Final = 100
 
 _RESOURCE_TYPES: Final = (
     "image",
@@ -212,13 +211,13 @@ def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, 
     """
     findings = Findings()
     path = Path(document)
-    root = Node.root(load(path), findings, str(path))
+    root = Node.root(read_json(path), findings, str(path))
     about = root.node("about", required=True)
     told = _about(about) if about else {"id": ""}
     nodes = [*root.nodes("dataResources", required=True)]
     resources = tuple(_resource(node) for node in nodes)
     root.ignore("qualities")
-    root.done()
+    root.refuse_unknown_keys()
     _check_references(nodes, resources)
     return DatasetDocument(**told, resources=resources, folder=path.parent), findings
 
@@ -238,17 +237,17 @@ _ABOUT: Final = (
 
 
 def _about(about: Node) -> dict[str, Any]:
-    version_of(about, "datasetSchemaVersion", "3.1.1")
+    read_version(about, "datasetSchemaVersion", "3.1.1")
     name = about.text("datasetName", empty=True)
     made = {
         "id": about.text("datasetID", required=True) or "",
         "name": None if name in ("NULL", "") else name,
         "version": about.text("datasetVersion") or "1.0",
-        "redacted": about.truth("redacted", False),
+        "redacted": about.boolean("redacted", False),
         "about": {key: about.text(key, empty=True) for key in _ABOUT if about.has(key)},
     }
     about.ignore("humanSubjectsResearch", *_ABOUT)
-    about.done()
+    about.refuse_unknown_keys()
     return made
 
 
@@ -261,16 +260,16 @@ def _resource(node: Node) -> Resource:
         node.fault("columns", "not_applicable", f"are of tables; this is of the type {kind}")
     made = Resource(
         id=node.text("resID", required=True) or "",
-        path=node.path("resPath", required=True) or "",
+        path=node.file_path("resPath", required=True) or "",
         type=kind,
         formats=_formats(node),
-        collection=node.truth("isCollection", False),
+        collection=node.boolean("isCollection", False),
         columns=tuple(_column(column) for column in columns),
     )
     count = node.integer("columnsCount", least=0)
     if count is not None and columns and count < len(columns):
         node.fault("columnsCount", "out_of_range", f"is {count}, and {len(columns)} columns are described")
-    node.done()
+    node.refuse_unknown_keys()
     for key, values in (("colIndex", [c.index for c in made.columns]), ("colName", [c.name for c in made.columns])):
         for i, value in enumerate(values):
             if value in values[:i]:
@@ -306,20 +305,20 @@ def _column(node: Node) -> Column:
     made = Column(
         index=node.integer("colIndex", required=True, least=0) or 0,
         name=node.text("colName", required=True) or "",
-        type=node.word("colType", [*COLUMN_TYPES], required=True) or "unknown",
+        type=node.choice("colType", [*COLUMN_TYPES], required=True) or "unknown",
         roles=tuple(roles),
         refers_to=_reference(target) if target else None,
         description=node.text("colDescription", empty=True),
     )
     node.ignore("timeGranularity")
-    node.done()
+    node.refuse_unknown_keys()
     return made
 
 
 def _reference(node: Node) -> Reference | None:
     resource = node.text("resID", required=True)
     value: Any = node.raw("resObject")
-    node.done()
+    node.refuse_unknown_keys()
     if isinstance(value, dict):
         value = value.get("columnName", value.get("columnIndex"))
     elif isinstance(value, str) and value not in _OBJECTS:
@@ -403,10 +402,12 @@ def _values(texts: pa.Array, column: Column, source: DataSource, findings: Findi
     kind = COLUMN_TYPES[column.type]
     rows: list[tuple[int, str]] = []
     values = typed(texts, kind, lambda row, message: rows.append((row, message)))
-    for row, message in rows[:SHOWN]:
+    for row, message in rows[:MOST_SHOWN]:
         findings.fault(source.where(row), "bad_value", f"{column.name}: {message}")
-    if len(rows) > SHOWN:
-        findings.fault(source.name, "bad_value", f"{column.name}: {len(rows) - SHOWN:,} more cells are of no such type")
+    if len(rows) > MOST_SHOWN:
+        findings.fault(
+            source.name, "bad_value", f"{column.name}: {len(rows) - MOST_SHOWN:,} more cells are of no such type"
+        )
     if kind == "integer" and (found := written_as_real(texts)):
         findings.note(source.name, "real_for_integer", f"{column.name}: {found:,} whole numbers are written as 1.0")
     if kind == "time" and pa.types.is_string(values.type):
@@ -542,7 +543,7 @@ def dataset_document(document: DatasetDocument, version: str = "4.1.1") -> dict[
 
 def write_dataset(document: DatasetDocument, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
     """Writes a datasetDoc.json, without the files it describes."""
-    dump(dataset_document(document, version), path)
+    write_json(dataset_document(document, version), path, parents=True)
 
 
 def _written_resource(resource: Resource, old: bool) -> dict[str, Any]:
@@ -569,16 +570,6 @@ def _written_column(column: Column) -> dict[str, Any]:
         by = {"columnIndex": found} if isinstance(found, int) else {"columnName": found}
         made["refersTo"] = {"resID": column.refers_to.resource, "resObject": found if found in _OBJECTS else by}
     return made
-
-
-def write_csv(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Writes a table as CSV, without quotes where no text needs them."""
-    texts = [column for column in table.columns if pa.types.is_string(column.type)]
-    quoted = any(pc.any(pc.match_substring_regex(text, r'^$|[",\r\n]')).as_py() for text in texts)
-    headed = any(character in name for name in table.column_names for character in ',"\r\n')
-    styles = {True: "needed", False: "none"}
-    with replacing(path) as draft:
-        csv.write_csv(table, draft, csv.WriteOptions(quoting_style=styles[quoted], quoting_header=styles[headed]))
 
 
 def described(schema: pa.Schema) -> Iterator[tuple[str, str]]:

@@ -17,11 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.files.json import Findings
+from evaluand.core.files.paths import relative_name, require_within
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
-from evaluand.interop.d3m.checks import fitting_splits, fitting_table, keys_of, learning
+from evaluand.interop.d3m.checks import fitting_splits, fitting_table, keys_of, learning_resource
 from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples, read_table
 from evaluand.interop.d3m.paths import (
     DATASET,
@@ -30,15 +32,12 @@ from evaluand.interop.d3m.paths import (
     below,
     beside,
     document_at,
-    held,
     leading_out,
     root_of,
-    shown,
 )
 from evaluand.interop.d3m.problem import examine_problem
-from evaluand.interop.d3m.reading import Findings
-from evaluand.interop.d3m.splits import Keys
 from evaluand.problem.problem import Problem, TargetDataset
+from evaluand.problem.truth import RowKeys
 from evaluand.store.store import check_name
 
 
@@ -74,17 +73,17 @@ class ProblemFolder:
     def solution(self) -> Path:
         """The folder of the solution: the one that is called so, or the root."""
         found = sorted(p for p in self.root.iterdir() if p.is_dir() and "_solution" in f"_{p.name.lower()}")
-        return held(found[0], self.root) if found else self.root
+        return require_within(found[0], self.root) if found else self.root
 
     @property
     def predictions_path(self) -> Path:
         """Where the problem says that predictions are to be."""
-        return held(self.solution / self.problem.outputs.predictions, self.root)
+        return require_within(self.solution / self.problem.outputs.predictions, self.root)
 
     @property
     def scores_path(self) -> Path:
         """Where the problem says that scores are to be."""
-        return held(self.solution / (self.problem.outputs.scores or "scores.csv"), self.root)
+        return require_within(self.solution / (self.problem.outputs.scores or "scores.csv"), self.root)
 
     def table(self, dataset: int | None = None) -> pa.Table:
         """The learning table of a dataset, with the types that its document declares."""
@@ -125,14 +124,14 @@ class ProblemFolder:
             raise SpecError(f"{self.document}: the problem has no file that divides its rows; make a Split")
         return self._folds
 
-    def keys(self, dataset: int | None = None) -> Keys:
+    def keys(self, dataset: int | None = None) -> RowKeys:
         """The index of a learning table, and which example each row belongs to."""
         return keys_of(self.resource(dataset), self.table(dataset))
 
     def resource(self, dataset: int | None = None) -> Resource:
         """What the document says of a learning table."""
         place = self._place(dataset)
-        found = learning(self.datasets[place], self.problem.datasets[place])
+        found = learning_resource(self.datasets[place], self.problem.datasets[place])
         assert found is not None  # else it would not have been opened
         return found
 
@@ -170,7 +169,7 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
     document = document_at(given, part)
     root = root_of(given, document)
     findings = Findings()
-    problem = named(findings, shown(document, root), *examine_problem(document))
+    problem = take_findings(findings, relative_name(document, root), *examine_problem(document))
     if problem is None:
         return None, findings
     having = [dataset.id for dataset in problem.datasets if dataset.targets]
@@ -178,7 +177,7 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
         told = (
             f"has targets of several ({', '.join(having)}); they cannot be scored: nothing says whose predictions are"
         )
-        findings.note(f"{shown(document, root)}: inputs.data", "several_datasets", told)
+        findings.note(f"{relative_name(document, root)}: inputs.data", "several_datasets", told)
     found = _datasets(problem, document, root, findings)
     tables: dict[int, pa.Table] = {}
     for i, (wanted, dataset) in enumerate(zip(problem.datasets, found, strict=True)):
@@ -203,7 +202,7 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
     return made, findings
 
 
-def named(findings: Findings, name: str, made: _Made, inner: Findings) -> _Made:
+def take_findings(findings: Findings, name: str, made: _Made, inner: Findings) -> _Made:
     """What a document says; its faults and notes get the name of the file."""
     for found, into in ((inner.faults, findings.faults), (inner.notes, findings.notes)):
         into += [replace(fault, where=f"{name}: {fault.where}" if fault.where else name) for fault in found]
@@ -219,7 +218,7 @@ def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) 
     known = {path: made for path, (made, _) in read.items() if made is not None and made.id}
     found: list[DatasetDocument | None] = []
     for i, wanted in enumerate(problem.datasets):
-        where = f"{shown(document, root)}: inputs.data[{i}].datasetID"
+        where = f"{relative_name(document, root)}: inputs.data[{i}].datasetID"
         fits = [path for path, made in known.items() if made.id in {wanted.id + part for part in ("", *PARTS)}]
         best = max(fits, key=lambda path: (_shared(path, document), known[path].id == wanted.id), default=None)
         if best is None:
@@ -229,10 +228,10 @@ def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) 
             continue
         if known[best].id != wanted.id:
             findings.note(where, "other_part", f"{wanted.id!r} is taken to be {known[best].id!r}, which is nearest")
-        found.append(named(findings, shown(best, root), *read[best]))
+        found.append(take_findings(findings, relative_name(best, root), *read[best]))
     if not known:
         for path, (_, inner) in read.items():
-            named(findings, shown(path, root), None, inner)
+            take_findings(findings, relative_name(path, root), None, inner)
     return found
 
 
@@ -246,7 +245,7 @@ def _examined(path: Path) -> tuple[DatasetDocument | None, Findings]:
 def _tell_lacking(id: str, where: str, known: list[str], root: Path, findings: Findings) -> None:
     outside = next(leading_out(root, DATASET), None)
     if outside is not None:
-        told = f"{shown(outside, root)} leads out of {root}; put there what it leads to"
+        told = f"{relative_name(outside, root)} leads out of {root}; put there what it leads to"
         return findings.fault(where, "unsafe_path", told)
     there = f"there are {', '.join(known)}" if known else f"there is no {DATASET} below {root}"
     return findings.fault(where, "no_such_dataset", f"no dataset is called {id!r}{nearest(id, known)}; {there}")

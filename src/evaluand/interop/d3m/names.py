@@ -7,6 +7,7 @@ from typing import Final
 
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.files.json import Node
 from evaluand.core.registry import nearest
 from evaluand.problem.problem import SubType, TaskType
 
@@ -165,11 +166,40 @@ def name_of(metric: str) -> str:
     raise DataError(Fault(metric, told, code="not_applicable"))
 
 
-def worded(text: str) -> str:
+def translate(text: str) -> str:
     """A text in which metrics are called as documents call them.
 
     Example:
-        >>> worded("take an average, such as f1_macro")
+        >>> translate("take an average, such as f1_macro")
         'take an average, such as f1Macro'
     """
     return _NAMES.sub(lambda found: WORDS[found[0]], text)
+
+
+def read_version(node: Node, key: str, default: str) -> Version:
+    """The schema version that a document states; an unknown one is read as the nearest version below it."""
+    text = node.text(key)
+    if text is None:
+        if not node.has(key):
+            node.note(key, "no_version", f"is missing; read as {default}")
+        return parse_version(default)
+    try:
+        version = parse_version(text)
+    except ValueError:
+        version = ()
+    if version[:1] not in ((3,), (4,)):
+        node.fault(key, "unknown_version", f"unknown version {text!r}; known versions: {', '.join(VERSIONS)}")
+        return parse_version(VERSIONS[-1] if version > parse_version(VERSIONS[-1]) else default)
+    if text not in VERSIONS:
+        node.note(key, "unknown_version", f"unknown version {text!r}; read by the rules of {version[0]}.x")
+    return version
+
+
+def parse_version(version: str) -> Version:
+    """The numbers of a version.
+
+    Example:
+        >>> parse_version("4.1.1") > parse_version("3.3")
+        True
+    """
+    return tuple(int(part) for part in version.split("."))

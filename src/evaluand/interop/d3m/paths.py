@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.files.paths import is_within, require_within
 
 PROBLEM: Final = "problemDoc.json"
 DATASET: Final = "datasetDoc.json"
@@ -40,7 +41,7 @@ def document_at(path: Path, part: str | None) -> Path:
     if len(nearest) == 1:
         return nearest[0]
     for outside in leading_out(path, PROBLEM) if not nearest else ():
-        held(outside, path)
+        require_within(outside, path)
     of = f" of the part {part}" if part else ""
     if not nearest:
         raise SpecError(f"{path}: there is no {PROBLEM}{of} in this folder or below it")
@@ -64,12 +65,12 @@ def root_of(path: Path, document: Path) -> Path:
 
 def below(folder: Path, name: str) -> Iterator[Path]:
     """The files of a name below a folder, not too deep, without those that a link has elsewhere."""
-    return (path for path in _below(folder, name) if _is_within(path, folder))
+    return (path for path in _below(folder, name) if is_within(path, folder))
 
 
 def leading_out(folder: Path, name: str) -> Iterator[Path]:
     """The files of a name that seem to be below a folder, and are elsewhere."""
-    return (path for path in _below(folder, name) if not _is_within(path, folder))
+    return (path for path in _below(folder, name) if not is_within(path, folder))
 
 
 def _below(folder: Path, name: str) -> Iterator[Path]:
@@ -80,7 +81,7 @@ def _below(folder: Path, name: str) -> Iterator[Path]:
         if name in files:
             yield place / name
         for linked in (place / f / name for f in folders if (place / f).is_symlink()):  # which are not walked into
-            if linked.is_file() and not _is_within(linked, folder):
+            if linked.is_file() and not is_within(linked, folder):
                 yield linked
 
 
@@ -92,27 +93,7 @@ def beside(document: Path, root: Path, name: str) -> Path | None:
     """
     for place in (document.parent, *document.parent.parents):
         if (place / name).is_file():
-            return held(place / name, root)
+            return require_within(place / name, root)
         if place == root:
             return None
     return None
-
-
-def held(path: Path, root: Path) -> Path:
-    """A path, if it is within a folder whatever links it has.
-
-    Raises:
-        DataError: it is not.
-    """
-    if not _is_within(path, root):
-        raise DataError(Fault(str(path), f"leads out of {root}; put there what it leads to", code="unsafe_path"))
-    return path
-
-
-def _is_within(path: Path, root: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
-
-
-def shown(path: Path, root: Path) -> str:
-    """A path as messages have it: from the root on."""
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 
 from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
+from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.interop.d3m.names import (
     KEYWORDS,
     METHODS,
@@ -25,10 +26,11 @@ from evaluand.interop.d3m.names import (
     SUB_TYPES,
     TASK_TYPES,
     Version,
+    parse_version,
+    read_version,
     takes_k,
     takes_label,
 )
-from evaluand.interop.d3m.reading import Findings, Node, dump, load, parsed, version_of
 from evaluand.problem.problem import (
     ColumnPlace,
     Criterion,
@@ -83,12 +85,12 @@ def examine_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> tup
         DataError: the file is missing or no JSON.
     """
     findings = Findings()
-    value = document if isinstance(document, Mapping) else load(Path(document))
+    value = document if isinstance(document, Mapping) else read_json(Path(document))
     root = Node.root(value, findings, "" if isinstance(document, Mapping) else str(document))
     about, inputs = root.node("about", required=True), root.node("inputs", required=True)
     outputs = root.node("expectedOutputs", required=True)
-    root.done()
-    version = version_of(about, "problemSchemaVersion", "3.1.1") if about else (3, 1, 1)
+    root.refuse_unknown_keys()
+    version = read_version(about, "problemSchemaVersion", "3.1.1") if about else (3, 1, 1)
     told = _about(about, version) if about else {}
     types = told.get("task_types", ())
     inside = _inputs(inputs, version, types) if inputs else {}
@@ -110,19 +112,21 @@ def _about(about: Node, version: Version) -> dict[str, Any]:
         **(_keywords(about, version) if version >= (4,) else _types(about)),
     }
     about.ignore("digest")
-    about.done()
+    about.refuse_unknown_keys()
     return made
 
 
 def _types(about: Node) -> dict[str, Any]:
     """The task type and sub-type of versions 3.x."""
-    about.other(["taskKeywords"], "belongs to schema 4; schema 3 has taskType and taskSubType")
-    word = about.word("taskType", [*TASK_TYPES], required=True)
+    about.ignore_with_note(
+        ["taskKeywords"], "other_version", "belongs to schema 4; schema 3 has taskType and taskSubType"
+    )
+    word = about.choice("taskType", [*TASK_TYPES], required=True)
     if word in ONLY_4:
         about.note("taskType", "other_version", f"{word!r} belongs to schema 4")
     if about.value.get("taskSubType") == "":
         about.note("taskSubType", "empty", "is empty; taken as not there")
-    sub = about.word("taskSubType", [*SUB_TYPES])
+    sub = about.choice("taskSubType", [*SUB_TYPES])
     types = (TASK_TYPES[word],) if word else ()
     if sub and types:
         _check_applies(about, "taskSubType", SUB_TYPES[sub], types)
@@ -131,8 +135,10 @@ def _types(about: Node) -> dict[str, Any]:
 
 def _keywords(about: Node, version: Version) -> dict[str, Any]:
     """The keywords of versions 4.x, parted into types, sub-types and the rest."""
-    about.other(["taskType", "taskSubType"], "belongs to schema 3 and is not read; schema 4 has taskKeywords")
-    placed = about.words("taskKeywords", [*TASK_TYPES, *SUB_TYPES, *KEYWORDS], required=True)
+    about.ignore_with_note(
+        ["taskType", "taskSubType"], "other_version", "belongs to schema 3 and is not read; schema 4 has taskKeywords"
+    )
+    placed = about.choices("taskKeywords", [*TASK_TYPES, *SUB_TYPES, *KEYWORDS], required=True)
     words = [*placed.values()]
     types = tuple(dict.fromkeys(TASK_TYPES[word] for word in words if word in TASK_TYPES))
     for i, word in placed.items():
@@ -159,7 +165,7 @@ def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict
     splits = inputs.node("dataSplits")
     division = _division(splits) if splits else None
     criteria = tuple(_criterion(node, version) for node in inputs.nodes("performanceMetrics", required=True))
-    inputs.done()
+    inputs.refuse_unknown_keys()
     for i, criterion in enumerate(criteria):
         if criterion is not None and criterion in criteria[:i]:
             inputs.note(f"performanceMetrics[{i}]", "twice", "is the same metric as one before")
@@ -186,20 +192,20 @@ def _dataset(node: Node, types: tuple[TaskType, ...]) -> TargetDataset:
         if clusters is not None and types and not has_clusters(types):
             one.fault("numClusters", "not_applicable", "is for clustering and community detection")
         targets.append(Target(index=index or 0, clusters=clusters, **_place(one)))
-        one.done()
+        one.refuse_unknown_keys()
     privileged = []
     for one in node.nodes("privilegedData"):
         one.integer("privilegedDataIndex", required=True, least=0)
         privileged.append(ColumnPlace(**_place(one)))
-        one.done()
+        one.refuse_unknown_keys()
     ahead = node.node("forecastingHorizon")
     horizon = None
     if ahead:
         place = ColumnPlace(**_place(ahead))
         steps = ahead.number("horizonValue", required=True, least=0, most=float("inf"))
         horizon = Horizon(place=place, steps=steps or 0.0)
-        ahead.done()
-    node.done()
+        ahead.refuse_unknown_keys()
+    node.refuse_unknown_keys()
     return TargetDataset(id=id, targets=tuple(targets), privileged=tuple(privileged), horizon=horizon)
 
 
@@ -212,7 +218,7 @@ def _place(node: Node) -> dict[str, Any]:
 
 
 def _division(node: Node) -> Division:
-    word = node.word("method", [*METHODS]) or "holdOut"
+    word = node.choice("method", [*METHODS]) or "holdOut"
     folding = word == "kFold"
     test = node.number("testSize", least=0, most=1)
     folds = node.integer("numFolds", least=0)
@@ -228,14 +234,14 @@ def _division(node: Node) -> Division:
         method="folds" if folding else "hold_out",
         test=None if folding else test,
         folds=folds if folding else None,
-        stratified=node.truth("stratified", True),
+        stratified=node.boolean("stratified", True),
         repeats=repeats or 1,
         seed=node.integer("randomSeed"),
-        file=node.path("splitsFile") or SPLITS_FILE,
-        script=node.path("splitScript"),
+        file=node.file_path("splitsFile") or SPLITS_FILE,
+        script=node.file_path("splitScript"),
         views=tuple(_views(node)),
     )
-    node.done()
+    node.refuse_unknown_keys()
     return made
 
 
@@ -249,12 +255,12 @@ def _views(node: Node) -> Iterator[DatasetView]:
             yield DatasetView(
                 part=part, dataset=one.text("from", required=True) or "", id=one.text("to", required=True) or ""
             )
-            one.done()
-    maps.done()
+            one.refuse_unknown_keys()
+    maps.refuse_unknown_keys()
 
 
 def _criterion(node: Node, version: Version) -> Criterion | None:
-    word = node.word("metric", [*METRICS, "other"], required=True)
+    word = node.choice("metric", [*METRICS, "other"], required=True)
     if word is not None and word in (METRICS_ONLY_4 if version < (4,) else METRICS_ONLY_3):
         node.note("metric", "other_version", f"{word!r} belongs to schema {'4' if version < (4,) else '3'}")
     k, label = node.integer("K", least=1), node.text("posLabel", empty=True)
@@ -264,9 +270,9 @@ def _criterion(node: Node, version: Version) -> Criterion | None:
         node.fault("posLabel", "not_applicable", f"is for {', '.join(takes_label(version))}; the metric is {word}")
     if version >= (4,) and node.has("applicabilityToTarget"):
         node.note("applicabilityToTarget", "other_version", "belongs to schema 3; read all the same")
-    jointly = node.word("applicabilityToTarget", ["singleTarget", "allTargets"]) == "allTargets"
+    jointly = node.choice("applicabilityToTarget", ["singleTarget", "allTargets"]) == "allTargets"
     other = _specified(node, word)
-    node.done()
+    node.refuse_unknown_keys()
     name = other if word == "other" else METRICS[word] if word else None
     return None if name is None else Criterion(metric=name, k=k, positive=label, jointly=jointly)
 
@@ -289,9 +295,10 @@ def _specified(node: Node, word: str | None) -> str | None:
 
 def _outputs(node: Node) -> Outputs:
     outputs = Outputs(
-        predictions=node.path("predictionsFile") or "predictions.csv", scores=node.path("scoresFile") or "scores.csv"
+        predictions=node.file_path("predictionsFile") or "predictions.csv",
+        scores=node.file_path("scoresFile") or "scores.csv",
     )
-    node.done()
+    node.refuse_unknown_keys()
     return outputs
 
 
@@ -314,7 +321,7 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
     """
     if version not in WRITTEN:
         raise SpecError(f"problems are written as {', '.join(WRITTEN)}, not as {version!r}")
-    number = parsed(version)
+    number = parse_version(version)
     faults: list[Fault] = []
     doubts: list[Fault] = []
     for fault in _unsayable(problem, number):
@@ -341,7 +348,7 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
 
 def write_problem(problem: Problem, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
     """Writes a problemDoc.json; see `problem_document`."""
-    dump(problem_document(problem, version), path)
+    write_json(problem_document(problem, version), path, parents=True)
 
 
 def _unsayable(problem: Problem, version: Version) -> Iterator[Fault]:

@@ -11,16 +11,17 @@ import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError, TaskError
 from evaluand.core.files.cells import TYPES, typed
+from evaluand.core.files.csv import write_table
+from evaluand.core.files.paths import require_within
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
-from evaluand.interop.d3m.columns import BY_CLASS, Form, form_of, reads_of
-from evaluand.interop.d3m.dataset import write_csv
+from evaluand.experiment.scoring import Scores, score
+from evaluand.interop.d3m.columns import declared_layout
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
-from evaluand.interop.d3m.judge import scorable
-from evaluand.interop.d3m.paths import held
-from evaluand.interop.d3m.predictions import CONFIDENCE
-from evaluand.interop.d3m.scores import Layout, Scores, score
-from evaluand.interop.d3m.truth import tested
+from evaluand.interop.d3m.format import D3MFormat
+from evaluand.problem.files import CONFIDENCE
+from evaluand.problem.judge_parts import scoring_faults
+from evaluand.problem.layout import BY_CLASS, FileLayout, reads_of
 from evaluand.run.runner import Runner
 from evaluand.run.tasks.estimator import EstimatorTask
 from evaluand.store.store import MemoryStore, Store
@@ -32,7 +33,7 @@ def solve(
     estimator: Any,
     *,
     definition: str | None = None,
-    layout: Layout = "3.1.1",
+    layout: str = "3.1.1",
     seed: int = 0,
     force: bool = False,
     store: Store | None = None,
@@ -54,7 +55,7 @@ def solve(
 
     Raises:
         DataError: not even predictions that are all right could be scored.
-        SpecError: a file is there already, or estimator and problem do not fit together.
+        SpecError: a file exists already, or estimator and problem do not fit together.
         TaskError: the estimator failed.
 
     Example:
@@ -66,19 +67,19 @@ def solve(
     data, folds = folder.dataset(), folder.folds()
     parts = [(r, f) for r in range(len(folds.numbers)) for f in range(folds.count) if len(folds.test(r, f))]
     place = folder.predictions_path
-    files = {part: held(_file(place, part, len(parts)), folder.root) for part in parts}
+    files = {part: require_within(_file(place, part, len(parts)), folder.root) for part in parts}
     _check_new([*files.values(), folder.scores_path], force)
-    known, findings = tested(folder, None, None)
+    truth, findings = D3MFormat().read_truth(folder, None, None)
     findings.check()
-    assert known is not None
-    faults = [*scorable(known, definition)]
+    assert truth is not None  # else there are faults
+    faults = [*scoring_faults(truth, definition)]
     if faults:
         raise DataError(faults)
-    form = form_of(folder.problem, folder.resource())
+    columns = declared_layout(folder.problem, folder.resource())
     answers = _answers(data, folds, estimator, seed, store)
     for (repeat, fold), path in files.items():
         rows = folds.test(repeat, fold).tolist()
-        write_csv(_table(folder, form, rows, [answers[repeat, place] for place in rows]), path)
+        write_table(_table(folder, columns, rows, [answers[repeat, place] for place in rows]), path)
     scores = score(folder, [*files.values()], definition=definition)
     scores.write(folder.scores_path, layout, force=force)
     return scores
@@ -93,7 +94,7 @@ def _check_new(files: Sequence[Path], force: bool) -> None:
         raise SpecError(f"{files[-1]}: is named for predictions and for scores; name one file for each")
     there = [str(path) for path in files if path.exists()]
     if there and not force:
-        raise SpecError(f"{', '.join(there[:3])}: is there already; move it, or give force=True")
+        raise SpecError(f"{', '.join(there[:3])}: exists already; move it, or give force=True")
 
 
 def _answers(data: Dataset, folds: Folds, estimator: Any, seed: int, store: Store | None) -> dict[tuple[int, int], Any]:
@@ -110,19 +111,21 @@ def _answers(data: Dataset, folds: Folds, estimator: Any, seed: int, store: Stor
     return found
 
 
-def _table(folder: ProblemFolder, form: Form, tested: Sequence[int], answers: Sequence[Any]) -> pa.Table:
+def _table(folder: ProblemFolder, layout: FileLayout, tested: Sequence[int], answers: Sequence[Any]) -> pa.Table:
     """The rows of a file of predictions."""
-    targets = [*form.targets]
+    targets = [*layout.targets]
     given = [answer if len(targets) > 1 else {targets[0]: answer} for answer in answers]
     rows = pa.array(tested, pa.int64())
     index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
     if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
-        return _by_class(index, targets[0], form, [answer[targets[0]] for answer in given])
-    predicted = {name: _array([_prediction(answer[name]) for answer in given], form.targets[name]) for name in targets}
+        return _by_class(index, targets[0], layout, [answer[targets[0]] for answer in given])
+    predicted = {
+        name: _array([_prediction(answer[name]) for answer in given], layout.targets[name]) for name in targets
+    }
     return pa.table({**index, **predicted})
 
 
-def _by_class(index: Mapping[str, pa.Array], target: str, form: Form, answers: Sequence[Any]) -> pa.Table:
+def _by_class(index: Mapping[str, pa.Array], target: str, layout: FileLayout, answers: Sequence[Any]) -> pa.Table:
     """A row for each class of each example, with its probability."""
     if not all(isinstance(answer, Mapping) for answer in answers):
         raise SpecError(
@@ -131,8 +134,8 @@ def _by_class(index: Mapping[str, pa.Array], target: str, form: Form, answers: S
     chances = [answer["probabilities"] for answer in answers]
     rows = pa.array([place for place, each in enumerate(chances) for _ in each], pa.int64())
     labels = pa.array([label for each in chances for label in each], pa.string())
-    if form.targets[target] in TYPES:
-        labels = typed(labels, form.targets[target], _refuse)
+    if layout.targets[target] in TYPES:
+        labels = typed(labels, layout.targets[target], _refuse)
     sure = pa.array([chance for each in chances for chance in each.values()], pa.float64())
     return pa.table({**{name: values.take(rows) for name, values in index.items()}, target: labels, CONFIDENCE: sure})
 

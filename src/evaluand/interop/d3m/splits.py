@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +16,13 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.cells import typed
+from evaluand.core.files.csv import write_table
+from evaluand.core.files.json import Findings
 from evaluand.core.registry import nearest
 from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
-from evaluand.interop.d3m.dataset import SHOWN, write_csv
-from evaluand.interop.d3m.reading import Findings
+from evaluand.problem.files import MOST_SHOWN
+from evaluand.problem.truth import RowKeys
 
 TESTED: Final = "TEST"
 LEARNT: Final = "TRAIN"
@@ -29,27 +30,7 @@ _NUMBERED: Final = ("repeat", "fold")
 _MANY: Final = 1 << 16  # numbers below this cost little, and are told by what lacks before them
 
 
-@dataclass(frozen=True, eq=False)
-class Keys:
-    """The index of the learning table.
-
-    Attributes:
-        columns: the columns of the index, first of them the one that names rows.
-        positions: the number of the example that each row belongs to.
-        repeated: whether several rows may have the same first index.
-    """
-
-    columns: Mapping[str, pa.Array]
-    positions: np.ndarray[Any, np.dtype[np.int64]]
-    repeated: bool = False
-
-    @property
-    def count(self) -> int:
-        """How many examples there are."""
-        return int(self.positions.max(initial=-1)) + 1
-
-
-def read_splits(path: str | os.PathLike[str], keys: Keys) -> Folds:
+def read_splits(path: str | os.PathLike[str], keys: RowKeys) -> Folds:
     """The folds of the examples by a dataSplits.csv.
 
     Raises:
@@ -62,7 +43,7 @@ def read_splits(path: str | os.PathLike[str], keys: Keys) -> Folds:
     return folds
 
 
-def examine_splits(path: Path, keys: Keys, findings: Findings) -> Folds | None:
+def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | None:
     """The folds, as far as the file can be read; what is wrong with it is told."""
     try:
         source = open_texts(path)
@@ -119,7 +100,7 @@ def examine_splits(path: Path, keys: Keys, findings: Findings) -> Folds | None:
     return None if len(findings.faults) > before else made
 
 
-def write_splits(path: str | os.PathLike[str], folds: Folds, keys: Keys) -> None:
+def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> None:
     """Writes a dataSplits.csv: each row of the learning table in each fold of each repeat.
 
     Raises:
@@ -133,11 +114,11 @@ def write_splits(path: str | os.PathLike[str], folds: Folds, keys: Keys) -> None
     columns: dict[str, Any] = {name: values.take(taken) for name, values in keys.columns.items()}
     columns["type"] = pa.array(np.where(tested, TESTED, LEARNT))
     columns |= {"repeat": pa.array(repeats), "fold": pa.array(numbers)}
-    write_csv(pa.table(columns), path)
+    write_table(pa.table(columns), path)
 
 
 class _Told:
-    """Tells faults by their row, of each code the first `SHOWN`, and how many there are more."""
+    """Tells faults by their row, of each code the first `MOST_SHOWN`, and how many there are more."""
 
     def __init__(self, findings: Findings, where: Any, name: str) -> None:
         self._findings, self._where, self._name = findings, where, name
@@ -145,7 +126,7 @@ class _Told:
 
     def __call__(self, row: int, code: str, message: str) -> None:
         self._counts[code] = self._counts.get(code, 0) + 1
-        if self._counts[code] <= SHOWN:
+        if self._counts[code] <= MOST_SHOWN:
             self._findings.fault(self._where(int(row)), code, message)
 
     def whole(self, code: str, message: str) -> None:
@@ -157,8 +138,8 @@ class _Told:
 
     def done(self) -> None:
         for code, count in self._counts.items():
-            if count > SHOWN:
-                self.whole(code, f"{count - SHOWN:,} more rows of this kind")
+            if count > MOST_SHOWN:
+                self.whole(code, f"{count - MOST_SHOWN:,} more rows of this kind")
 
 
 def _texts(table: pa.Table, name: str) -> pa.Array:
@@ -178,7 +159,7 @@ def _numbers(texts: pa.Array, name: str, told: _Told) -> np.ndarray[Any, np.dtyp
     return np.asarray(values.fill_null(0), np.int64)
 
 
-def _rows_of(columns: Mapping[str, pa.Array], keys: Keys, told: _Told) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, told: _Told) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The first row of the learning table with the index of each row of the file; -1 where there is none."""
     name, values = next(iter(keys.columns.items()))
     kind = "integer" if pa.types.is_integer(values.type) else "text"
@@ -209,7 +190,7 @@ def _known(
     return row_of
 
 
-def _check_images(columns: Mapping[str, pa.Array], keys: Keys, row_of: Any, told: _Told) -> None:
+def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, told: _Told) -> None:
     """Further columns of the index say the same as the learning table."""
     if keys.repeated:
         return
@@ -233,7 +214,7 @@ def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, told: _Told) 
         told(rows[place], "twice", f"the same row stands twice in repeat {repeats[place]}, fold {folds[place]}")
 
 
-def _check_listed(keys: Keys, row_of: Any, told: _Told) -> None:
+def _check_listed(keys: RowKeys, row_of: Any, told: _Told) -> None:
     """Tells of examples that the file does not mention."""
     seen = np.zeros(keys.count, bool)
     seen[keys.positions[row_of]] = True

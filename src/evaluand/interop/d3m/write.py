@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import SpecError
+from evaluand.core.files.csv import write_table
+from evaluand.core.files.paths import require_within
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
@@ -22,14 +24,14 @@ from evaluand.interop.d3m.dataset import (
     DatasetDocument,
     Resource,
     described,
-    write_csv,
     write_dataset,
 )
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
-from evaluand.interop.d3m.paths import DATASET, PROBLEM, held
+from evaluand.interop.d3m.paths import DATASET, PROBLEM
 from evaluand.interop.d3m.problem import SPLITS_FILE, write_problem
-from evaluand.interop.d3m.splits import Keys, write_splits
+from evaluand.interop.d3m.splits import write_splits
 from evaluand.problem.problem import Problem
+from evaluand.problem.truth import RowKeys
 from evaluand.store import tables as rows
 from evaluand.store.tables import INDEX
 
@@ -58,13 +60,13 @@ def write_folder(
         overwrite: whether files of these names that are in the folder are replaced; others stay.
 
     Raises:
-        SpecError: the folder is there already, the problem has not one dataset, a target is no column, or the split's
+        SpecError: the folder exists already, the problem has not one dataset, a target is no column, or the split's
             file would be the problem's document.
         DataError: the version cannot say what the problem says, or a link in the folder leads out of it.
     """
     root = Path(path)
     if not overwrite and os.path.lexists(root) and not (root.is_dir() and not any(root.iterdir())):
-        raise SpecError(f"{root}: is there already; give a new folder, or overwrite=True")
+        raise SpecError(f"{root}: exists already; give a new folder, or overwrite=True")
     if len(problem.datasets) != 1:
         raise SpecError(f"a folder is written of a problem with one dataset, not {len(problem.datasets)}")
     splits = (problem.division.file if problem.division else None) or SPLITS_FILE
@@ -98,10 +100,10 @@ def _write(
         part.mkdir(parents=True)
     write_problem(placed, places["problem"] / PROBLEM, version)
     write_dataset(document, places["dataset"] / DATASET, version)
-    write_csv(table, places["dataset"] / resource.path)
+    write_table(table, places["dataset"] / resource.path)
     if folds is not None:
         repeated = len(table) > len(dataset)
-        keys = Keys({"d3mIndex": table.column("d3mIndex").combine_chunks()}, positions, repeated)
+        keys = RowKeys({"d3mIndex": table.column("d3mIndex").combine_chunks()}, positions, repeated)
         write_splits(places["problem"] / splits, folds, keys)
 
 
@@ -112,7 +114,7 @@ def _put(draft: Path, root: Path) -> None:
         return
     made = sorted(draft.rglob("*"))
     for path in made:  # all are looked at before any is replaced
-        place = held(root / path.relative_to(draft), root)
+        place = require_within(root / path.relative_to(draft), root)
         if place.exists() and place.is_dir() != path.is_dir():
             raise SpecError(f"{place}: is {'a folder' if place.is_dir() else 'a file'}; move it away")
     for path in made:

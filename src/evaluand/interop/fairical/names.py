@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.files.json import Findings, as_python, is_text, short_repr
 from evaluand.core.registry import nearest
 from evaluand.tradeoff import Objective
 from evaluand.tradeoff.arguments import listed
@@ -65,6 +66,53 @@ def objectives(names: str | Sequence[str]) -> tuple[Objective, ...]:
                 "everything is positive; add another such as acc"
             )
     return found
+
+
+def unique_names(names: Any, where: str, count: int | None, findings: Findings) -> list[str]:
+    """The names of models; equal ones are numbered, with a note.
+
+    Args:
+        names: a list of texts; `model-1` … if None.
+        where: the path of the names, for faults and notes.
+        count: how many models there are; None where only the names say so.
+        findings: where to collect faults and notes.
+    """
+    names = as_python(names)
+    if names is None:
+        return [f"model-{place + 1}" for place in range(count or 0)]
+    if not isinstance(names, list | tuple):
+        findings.fault(where, "wrong_type", f"must be a list of names, not {kind_of(names)}")
+        return []
+    for place, name in enumerate(names):
+        if not is_text(name):
+            findings.fault(f"{where}[{place}]", "wrong_type", f"{short_repr(name)} is not a name; write it as text")
+    if count is not None and len(names) != count:
+        findings.fault(where, "wrong_length", f"has {len(names)} names for {count} models")
+    return _number_repeated(names, where, findings) if all(map(is_text, names)) else [""] * len(names)
+
+
+def _number_repeated(names: Sequence[str], where: str, findings: Findings) -> list[str]:
+    taken = set(names)
+    renamed: dict[str, list[str]] = {}  # name → the new names of its second and later models
+    following: dict[str, int] = {}
+    unique: list[str] = []
+    for name in names:
+        if name not in following:
+            following[name] = 2
+            unique.append(name)
+            continue
+        while (free := f"{name}-{following[name]}") in taken:
+            following[name] += 1
+        taken.add(free)
+        renamed.setdefault(name, []).append(free)
+        unique.append(free)
+    for name, new in renamed.items():
+        if len(new) == 1:
+            message = f"the name {name!r} occurs twice; the second model is now {new[0]!r}"
+        else:
+            message = f"the name {name!r} occurs {len(new) + 1} times; the others are now {new[0]!r} to {new[-1]!r}"
+        findings.note(where, "twice", message)
+    return unique
 
 
 def _hint(head: str, rest: Sequence[str]) -> str:

@@ -9,25 +9,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaluand.core.errors import DataError, Fault, SpecError, kind_of
-from evaluand.core.registry import nearest
-from evaluand.interop.fairical.names import OF_SCORES, objectives
-from evaluand.interop.fairical.reading import (
-    SYSTEM,
+from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.files.json import (
+    Findings,
+    Node,
     Source,
     Target,
-    content,
-    doubt,
+    as_python,
     is_text,
-    load,
-    number,
-    numbers,
-    plain,
-    save,
-    shown,
-    unique_names,
+    short_repr,
+    to_number,
+    write_json,
 )
-from evaluand.interop.fairical.solutions import FROM, Solutions
+from evaluand.core.registry import nearest
+from evaluand.interop.fairical.names import OF_SCORES, objectives, unique_names
+from evaluand.interop.fairical.solutions import FROM, SYSTEM, Solutions, load, root_node
 from evaluand.tradeoff import Confidences, solve
 from evaluand.tradeoff.arguments import made
 from evaluand.tradeoff.confidences import Thresholds
@@ -65,30 +61,20 @@ class Scores:
     system: str = field(default=SYSTEM, compare=False)
 
     def __post_init__(self) -> None:
-        faults: list[Fault] = []
-        given: Any = plain(self.scores)
-        if not isinstance(given, list | tuple) or not given:
-            raise DataError(Fault("scores", f"must be a list with a list of scores for each model{_instead(given)}"))
-        given = [plain(each) for each in given]
+        findings = Findings()
+        scores = _scores(self.scores, findings)
         if not is_text(self.system):
-            faults.append(Fault("system", f"{shown(self.system)} is no name; write it as text"))
-        scores = [numbers(each, f"scores[{place}]", faults, 0.0, 1.0) for place, each in enumerate(given)]
-        for place, each in enumerate(given):
-            if isinstance(each, list | tuple) and not each:
-                faults.append(Fault(f"scores[{place}]", "is empty; give a score for each sample"))
-        n = len(scores[0])
-        for place, each in enumerate(scores[1:], start=1):
-            if len(each) != n:
-                faults.append(Fault(f"scores[{place}]", f"has {len(each)} scores and scores[0] has {n}"))
-        found = {
+            findings.fault("system", "wrong_type", f"{short_repr(self.system)} is not a name; write it as text")
+        count = len(scores[0])
+        fields = {
             "scores": scores,
-            "ground_truth": _truth(self.ground_truth, n, faults),
-            "attributes": _attributes(self.attributes, n, faults),
-            "identifiers": unique_names(_given(self.identifiers), "identifiers", len(scores), faults),
+            "ground_truth": _truth(self.ground_truth, count, findings),
+            "attributes": _attributes(self.attributes, count, findings),
+            "identifiers": unique_names(_or_none(self.identifiers), "identifiers", len(scores), findings),
         }
-        if faults:
-            raise DataError(faults)
-        for name, value in found.items():
+        findings.warn()
+        findings.check()
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -107,16 +93,19 @@ class Scores:
         Raises:
             DataError: a field is missing, or does not fit.
         """
-        fields = content(document, "the file")
+        findings = Findings()
+        fields = dict(root_node(document, findings).value)
         if TRUTH not in fields and "ground_truth" in fields:
-            doubt(f"ground_truth is read as {TRUTH}, as it is spelt in these files")
+            findings.note("ground_truth", "other_name", f"is read as {TRUTH}, the name in these files")
             fields[TRUTH] = fields.pop("ground_truth")
         for key in fields:
             if key not in _KEYS:
-                doubt(f"{key} is no field of a score file and is left out{nearest(key, _KEYS)}")
-        faults = [Fault(key, "is missing") for key in _KEYS[:3] if key not in fields]
-        if faults:
-            raise DataError(faults)
+                findings.note(key, "unknown_key", f"is not a field of a score file and is ignored{nearest(key, _KEYS)}")
+        for key in _KEYS[:3]:
+            if key not in fields:
+                findings.fault(key, "missing_key", "is missing")
+        findings.warn()
+        findings.check()
         return cls(fields["scores"], fields[TRUTH], fields["attributes"], fields.get("identifiers", []), system)
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +115,7 @@ class Scores:
 
     def save(self, dest: Target) -> None:
         """Writes a file, by its path or to open text."""
-        save(self.to_dict(), dest)
+        write_json(self.to_dict(), dest)
 
     @cached_property
     def confidences(self) -> Confidences:
@@ -210,55 +199,77 @@ def a_priori(
     )
 
 
-def _instead(given: Any) -> str:
-    return "" if isinstance(given, list | tuple) else f" and is {kind_of(given)}"
-
-
-def _given(names: Any) -> Any:
-    """None where there are no names; what is none of names is left to be told."""
+def _or_none(names: Any) -> Any:
+    """None instead of an empty list of names."""
     return None if names is None or (isinstance(names, list | tuple) and not names) else names
 
 
-def _truth(given: Any, n: int, faults: list[Fault]) -> list[int]:
-    given = plain(given)
-    if not isinstance(given, list | tuple):
-        faults.append(Fault(TRUTH, f"must be a list of 0 and 1 and is {kind_of(given)}"))
+def _scores(values: Any, findings: Findings) -> list[list[float]]:
+    """The scores of each model.
+
+    Raises:
+        DataError: there is no list of models at all.
+    """
+    values = as_python(values)
+    if not isinstance(values, list | tuple) or not values:
+        actual = "" if isinstance(values, list | tuple) else f", not {kind_of(values)}"
+        findings.fault("scores", "wrong_type", f"must be a list with a list of scores for each model{actual}")
+        findings.check()
+    models = Node([as_python(each) for each in values], "scores", findings)
+    scores = [models.numbers(place, least=0.0, most=1.0) for place in range(len(models.value))]
+    for place, each in enumerate(models.value):
+        if isinstance(each, list | tuple) and not each:
+            models.fault(place, "empty", "is empty; give a score for each sample")
+    for place, each in enumerate(scores[1:], start=1):
+        if len(each) != len(scores[0]):
+            models.fault(place, "wrong_length", f"has {len(each)} scores, but scores[0] has {len(scores[0])}")
+    return scores
+
+
+def _truth(values: Any, count: int, findings: Findings) -> list[int]:
+    values = as_python(values)
+    if not isinstance(values, list | tuple):
+        findings.fault(TRUTH, "wrong_type", f"must be a list of 0 and 1, not {kind_of(values)}")
         return []
-    found = [number(int(value) if isinstance(value, bool) else value) for value in map(plain, given)]
-    for place, each in enumerate(found):
-        if each not in (0.0, 1.0):
-            faults.append(Fault(f"{TRUTH}[{place}]", f"{shown(given[place])} is neither 0 nor 1"))
-    if len(given) != n:
-        faults.append(Fault(TRUTH, f"has {len(given)} labels and there are {n} scores of each model"))
-    return [int(each == 1.0) for each in found]
+    labels = [to_number(int(value) if isinstance(value, bool) else value) for value in map(as_python, values)]
+    for place, label in enumerate(labels):
+        if label not in (0.0, 1.0):
+            findings.fault(f"{TRUTH}[{place}]", "not_allowed", f"{short_repr(values[place])} is neither 0 nor 1")
+    if len(values) != count:
+        findings.fault(TRUTH, "wrong_length", f"has {len(values)} labels, but each model has {count} scores")
+    return [int(label == 1.0) for label in labels]
 
 
-def _attributes(given: Any, n: int, faults: list[Fault]) -> dict[str, list[int | str]]:
-    if not isinstance(given, Mapping):
-        faults.append(Fault("attributes", f"must be an object of lists and is {kind_of(given)}"))
+def _attributes(values: Any, count: int, findings: Findings) -> dict[str, list[int | str]]:
+    if not isinstance(values, Mapping):
+        findings.fault("attributes", "wrong_type", f"must be an object of lists, not {kind_of(values)}")
         return {}
-    found: dict[str, list[int | str]] = {}
-    for name, values in given.items():
-        where = f"attributes.{name}"
+    attributes: dict[str, list[int | str]] = {}
+    for name, column in values.items():
         if not is_text(name):
-            faults.append(Fault("attributes", f"{shown(name)} is no name; write it as text"))
-            continue
-        values = plain(values)
-        if not isinstance(values, list | tuple):
-            faults.append(Fault(where, f"must be a list of texts or integers and is {kind_of(values)}"))
-            continue
-        held = [plain(value) for value in values]
-        for place, value in enumerate(held):
-            if not is_text(value) and not (isinstance(value, int) and 0 <= value < _TOO_LARGE):
-                told = "neither text nor an integer of 0 or more"
-                faults.append(Fault(f"{where}[{place}]", f"{shown(value)} is {told}"))
-            elif isinstance(value, str) != isinstance(held[0], str):
-                told = f"{shown(value)} stands beside {shown(held[0])}; write all values as text or all as integers"
-                faults.append(Fault(f"{where}[{place}]", told))
-        if len(held) != n:
-            faults.append(Fault(where, f"has {len(held)} values and there are {n} scores of each model"))
-        found[name] = [int(value) if isinstance(value, bool) else value for value in held]
-    return found
+            findings.fault("attributes", "wrong_type", f"{short_repr(name)} is not a name; write it as text")
+        elif (items := _attribute(f"attributes.{name}", as_python(column), count, findings)) is not None:
+            attributes[name] = items
+    return attributes
+
+
+def _attribute(where: str, column: Any, count: int, findings: Findings) -> list[int | str] | None:
+    if not isinstance(column, list | tuple):
+        findings.fault(where, "wrong_type", f"must be a list of texts or integers, not {kind_of(column)}")
+        return None
+    values = [as_python(value) for value in column]
+    for place, value in enumerate(values):
+        if not is_text(value) and not (isinstance(value, int) and 0 <= value < _TOO_LARGE):
+            message = f"{short_repr(value)} is neither text nor an integer of 0 or more"
+            findings.fault(f"{where}[{place}]", "wrong_type", message)
+        elif isinstance(value, str) != isinstance(values[0], str):
+            message = (
+                f"{short_repr(value)} differs in type from {short_repr(values[0])}; use texts only or integers only"
+            )
+            findings.fault(f"{where}[{place}]", "wrong_type", message)
+    if len(values) != count:
+        findings.fault(where, "wrong_length", f"has {len(values)} values, but each model has {count} scores")
+    return [int(value) if isinstance(value, bool) else value for value in values]
 
 
 _TOO_LARGE: Final = 2**63

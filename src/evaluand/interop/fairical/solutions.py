@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+import os
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import IO, Any, Final, Literal
+from pathlib import Path
+from typing import IO, Any, Final, Literal, TypeVar
 
 import numpy as np
 
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
-from evaluand.core.registry import nearest
-from evaluand.interop.fairical.names import objectives
-from evaluand.interop.fairical.reading import (
-    SYSTEM,
+from evaluand.core.files.json import (
+    Findings,
+    Node,
     Source,
     Target,
-    as_text,
-    content,
-    doubt,
-    load,
-    numbers,
-    plain,
-    put,
-    save,
-    shown,
-    unique_names,
+    as_python,
+    error_in,
+    json_text,
+    read_json,
+    short_repr,
+    source_label,
+    write_json,
+    write_open,
 )
+from evaluand.core.registry import nearest
+from evaluand.interop.fairical.names import objectives, unique_names
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
 from evaluand.tradeoff.arguments import made
 from evaluand.tradeoff.front import non_dominated
 
+Read = TypeVar("Read")
+
+SYSTEM: Final = "system"
 NAMES: Final = "identifier-names"
 OF_MODELS: Final = "identifiers"
 THRESHOLDS: Final = "thresholds"
@@ -71,11 +75,11 @@ class Solutions:
     system: str = field(default=SYSTEM, compare=False)
 
     def __post_init__(self) -> None:
-        faults: list[Fault] = []
-        points = _points(self.points, faults)
-        metadata = _metadata(self.metadata, points, faults)
-        if faults:
-            raise DataError(faults)
+        findings = Findings()
+        points = _points(self.points, findings)
+        metadata = _metadata(self.metadata, points, findings)
+        findings.warn()
+        findings.check()
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "metadata", metadata)
 
@@ -95,13 +99,17 @@ class Solutions:
         Raises:
             DataError: a field is missing, or does not fit.
         """
-        document = content(document, "the file")
+        findings, keys = Findings(), ("points", "metadata")
+        document = root_node(document, findings).value
         for key in document:
-            if key not in ("points", "metadata"):
-                doubt(f"{key} is no field of a solution file and is left out{nearest(key, ('points', 'metadata'))}")
-        faults = [Fault(key, "is missing") for key in ("points", "metadata") if key not in document]
-        if faults:
-            raise DataError(faults)
+            if key not in keys:
+                message = f"is not a field of a solution file and is ignored{nearest(key, keys)}"
+                findings.note(key, "unknown_key", message)
+        for key in keys:
+            if key not in document:
+                findings.fault(key, "missing_key", "is missing")
+        findings.warn()
+        findings.check()
         return cls(document["points"], document["metadata"], system)
 
     @classmethod
@@ -180,11 +188,11 @@ class Solutions:
 
     def save(self, dest: Target) -> None:
         """Writes a file, by its path or to open text; infinite thresholds are the text "Infinity"."""
-        save(self.to_dict(), dest)
+        write_json(self.to_dict(), dest)
 
     def write(self, file: IO[bytes]) -> None:
         """Writes to an open file."""
-        put(as_text(self.to_dict()).encode(), file, "bytes")
+        write_open(json_text(self.to_dict()).encode(), file, "bytes")
 
     def __getitem__(self, key: str) -> list[float]:
         return self.points[key]
@@ -318,100 +326,132 @@ class Solutions:
         return Solutions({name: [each[place] for place in places] for name, each in self.items()}, told, self.system)
 
 
-def _points(given: Any, faults: list[Fault]) -> dict[str, list[float]]:
-    if not isinstance(given, Mapping) or not given:
-        faults.append(Fault("points", "must be an object with a list of values for each metric"))
-        return {}
-    found = {str(name): numbers(values, f"points.{name}", faults, 0.0, 1.0) for name, values in given.items()}
+def load(source: Source, build: Callable[[dict[str, Any], str], Read]) -> Read:
+    """Reads a file and builds from its object and from the name of its system, which is the file's name.
+
+    Raises:
+        DataError: there is no such file, or its content does not fit.
+        SpecError: `source` is neither a path nor an open file.
+    """
+    document = read_json(source, extended=True)
+    is_path = isinstance(source, str | os.PathLike)
+    system = Path(source).name.removesuffix(".json") if is_path else SYSTEM  # type: ignore[arg-type]
+    where = source_label(source)
+    document = root_node(document, Findings(), where).value
     try:
-        objectives(list(found))
-    except SpecError as fault:
-        faults.append(Fault("points", str(fault)))
-    first, *others = found
-    faults += [
-        Fault(f"points.{name}", f"has {len(found[name])} values and points.{first} has {len(found[first])}")
-        for name in others
-        if len(found[name]) != len(found[first])
-    ]
-    return found
+        return build(document, system)
+    except DataError as error:
+        raise error_in(where, error) from None
 
 
-def _metadata(given: Any, points: Mapping[str, list[float]], faults: list[Fault]) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        faults.append(Fault("metadata", f"must be an object and is {kind_of(given)}"))
+def root_node(document: Any, findings: Findings, name: str = "the file") -> Node:
+    """The object of a file.
+
+    Raises:
+        DataError: the document is not an object.
+    """
+    return Node.root(document, findings, name)
+
+
+def _points(values: Any, findings: Findings) -> dict[str, list[float]]:
+    if not isinstance(values, Mapping) or not values:
+        findings.fault("points", "wrong_type", "must be an object with a list of values for each metric")
         return {}
-    found, n = dict(given), len(next(iter(points.values()), []))
-    if _MISSPELT in found:
-        doubt(f"metadata.{_MISSPELT} is read as {THRESHOLDS}")
-        misspelt = found.pop(_MISSPELT)
-        if found.setdefault(THRESHOLDS, misspelt) != misspelt:
-            faults.append(Fault(f"metadata.{_MISSPELT}", f"differs from metadata.{THRESHOLDS}; leave one of them out"))
-    if THRESHOLDS in found:
-        found[THRESHOLDS] = numbers(found[THRESHOLDS], f"metadata.{THRESHOLDS}", faults, -np.inf, np.inf)
-    found[OF_MODELS] = _of_models(found.get(OF_MODELS), faults)
-    unnamed = found.get(NAMES) is None
-    models = min(n, max(found[OF_MODELS], default=-1) + 1) if unnamed else None  # no more models than points
-    found[NAMES] = unique_names(found.get(NAMES), f"metadata.{NAMES}", models, faults)
-    n_names = len(found[NAMES])
-    there = f"there are {n} points and no {NAMES}" if unnamed else f"{NAMES} has the places 0 to {n_names - 1}"
-    faults += [
-        Fault(f"metadata.{OF_MODELS}[{place}]", f"is {shown(each)}, and {there}")
-        for place, each in enumerate(found[OF_MODELS])
-        if each >= n_names
-    ]
+    node = Node({str(name): column for name, column in values.items()}, "points", findings)
+    points = {name: node.numbers(name, least=0.0, most=1.0) for name in node.value}
+    try:
+        objectives(list(points))
+    except SpecError as error:
+        findings.fault("points", "not_allowed", str(error))
+    first, *others = points
+    for name in others:
+        if len(points[name]) != len(points[first]):
+            message = f"has {len(points[name])} values, but points.{first} has {len(points[first])}"
+            node.fault(name, "wrong_length", message)
+    return points
+
+
+def _metadata(values: Any, points: Mapping[str, list[float]], findings: Findings) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        findings.fault("metadata", "wrong_type", f"must be an object, not {kind_of(values)}")
+        return {}
+    fields, n_points = dict(values), len(next(iter(points.values()), []))
+    node = Node(fields, "metadata", findings)
+    if _MISSPELT in fields:
+        node.note(_MISSPELT, "other_name", f"is read as {THRESHOLDS}")
+        misspelt = fields.pop(_MISSPELT)
+        if fields.setdefault(THRESHOLDS, misspelt) != misspelt:
+            node.fault(_MISSPELT, "contradiction", f"differs from metadata.{THRESHOLDS}; remove one of them")
+    if THRESHOLDS in fields:
+        fields[THRESHOLDS] = node.numbers(THRESHOLDS, least=-np.inf, most=np.inf)
+    _read_models(node, fields, n_points)
     for key in (OF_MODELS, THRESHOLDS):
-        if key in found and len(found[key]) != n:
-            faults.append(Fault(f"metadata.{key}", f"has {len(found[key])} entries and there are {n} points"))
-    if not isinstance(found.get(FROM), str | None):
-        faults.append(Fault(f"metadata.{FROM}", f"must be the name of a system or null and is {found[FROM]!r}"))
-    if TRIVIAL in found:
-        found[TRIVIAL] = _positions(found[TRIVIAL], f"metadata.{TRIVIAL}", n, faults)
-    if UNDEFINED in found:
-        found[UNDEFINED] = _of_metrics(found[UNDEFINED], points, n, faults)
-    return found
+        if key in fields and len(fields[key]) != n_points:
+            node.fault(key, "wrong_length", f"has {len(fields[key])} entries for {n_points} points")
+    if not isinstance(fields.get(FROM), str | None):
+        node.fault(FROM, "wrong_type", f"must be the name of a system or null, not {fields[FROM]!r}")
+    if TRIVIAL in fields:
+        fields[TRIVIAL] = _positions(fields[TRIVIAL], f"metadata.{TRIVIAL}", n_points, findings)
+    if UNDEFINED in fields:
+        fields[UNDEFINED] = _positions_by_metric(fields[UNDEFINED], points, n_points, findings)
+    return fields
 
 
-def _of_metrics(given: Any, points: Mapping[str, list[float]], n: int, faults: list[Fault]) -> dict[str, list[int]]:
+def _read_models(node: Node, fields: dict[str, Any], n_points: int) -> None:
+    """Reads the names of the models and, of each point, the position of its model among these."""
+    numbers = fields[OF_MODELS] = _model_numbers(fields.get(OF_MODELS), node.findings)
+    unnamed = fields.get(NAMES) is None
+    count = min(n_points, max(numbers, default=-1) + 1) if unnamed else None  # no more models than points
+    names = fields[NAMES] = unique_names(fields.get(NAMES), f"metadata.{NAMES}", count, node.findings)
+    expected = (
+        f"there are {n_points} points and no {NAMES}" if unnamed else f"{NAMES} has positions 0 to {len(names) - 1}"
+    )
+    for place, number in enumerate(numbers):
+        if number >= len(names):
+            node.fault(f"{OF_MODELS}[{place}]", "out_of_range", f"is {short_repr(number)}, but {expected}")
+
+
+def _positions_by_metric(
+    values: Any, points: Mapping[str, list[float]], n_points: int, findings: Findings
+) -> dict[str, list[int]]:
     where = f"metadata.{UNDEFINED}"
-    if not isinstance(given, Mapping):
-        faults.append(Fault(where, f"must be an object with a list of positions by metric and is {kind_of(given)}"))
+    if not isinstance(values, Mapping):
+        message = f"must be an object with a list of positions for each metric, not {kind_of(values)}"
+        findings.fault(where, "wrong_type", message)
         return {}
-    faults += [
-        Fault(f"{where}.{name}", f"is none of the metrics; there are {', '.join(points)}")
-        for name in given
-        if name not in points
-    ]
-    return {name: _positions(each, f"{where}.{name}", n, faults) for name, each in given.items()}
+    for name in values:
+        if name not in points:
+            findings.fault(f"{where}.{name}", "unknown_key", f"is not one of the metrics {', '.join(points)}")
+    return {name: _positions(each, f"{where}.{name}", n_points, findings) for name, each in values.items()}
 
 
-def _positions(given: Any, where: str, n: int, faults: list[Fault]) -> list[int]:
-    """Places of points."""
-    given = plain(given)
-    if not isinstance(given, list | tuple):
-        faults.append(Fault(where, f"must be a list of positions and is {kind_of(given)}"))
+def _positions(values: Any, where: str, n_points: int, findings: Findings) -> list[int]:
+    """Positions of points."""
+    values = as_python(values)
+    if not isinstance(values, list | tuple):
+        findings.fault(where, "wrong_type", f"must be a list of positions, not {kind_of(values)}")
         return []
-    found = [plain(each) for each in given]
-    faults += [
-        Fault(f"{where}[{place}]", f"{shown(each)} is no position of a point; there are {n}, counted from 0")
-        for place, each in enumerate(found)
-        if isinstance(each, bool) or not isinstance(each, int) or not 0 <= each < n
-    ]
-    return found
+    positions = [as_python(each) for each in values]
+    for place, each in enumerate(positions):
+        if isinstance(each, bool) or not isinstance(each, int) or not 0 <= each < n_points:
+            message = f"{short_repr(each)} is not the position of a point; there are {n_points}, counted from 0"
+            findings.fault(f"{where}[{place}]", "out_of_range", message)
+    return positions
 
 
-def _of_models(given: Any, faults: list[Fault]) -> list[int]:
+def _model_numbers(values: Any, findings: Findings) -> list[int]:
     where = f"metadata.{OF_MODELS}"
-    given = plain(given)
-    if not isinstance(given, list | tuple):
-        faults.append(
-            Fault(where, "is missing; give the place of each point's model" if given is None else "must be a list")
-        )
+    values = as_python(values)
+    if not isinstance(values, list | tuple):
+        message = "is missing; give the position of each point's model" if values is None else "must be a list"
+        findings.fault(where, "missing_key" if values is None else "wrong_type", message)
         return []
-    found = [plain(each) for each in given]
-    for place, each in enumerate(found):
+    numbers = [as_python(each) for each in values]
+    for place, each in enumerate(numbers):
         if isinstance(each, bool) or not isinstance(each, int) or each < 0:
-            faults.append(Fault(f"{where}[{place}]", f"{shown(each)} is no place; write an integer of 0 or more"))
-    return [each if isinstance(each, int) and each >= 0 else 0 for each in found]
+            message = f"{short_repr(each)} is not a position; write an integer of 0 or more"
+            findings.fault(f"{where}[{place}]", "wrong_type", message)
+    return [each if isinstance(each, int) and each >= 0 else 0 for each in numbers]
 
 
 def _undefined_of(points: Tradeoff) -> dict[str, list[int]]:

@@ -304,8 +304,8 @@ class App(native.App):
 
     def wait_for_feedback_results(self, feedback_timeout: float | None = None) -> None:
         """Has everything judged that was recorded so far; see `Record.wait_for_feedback_results`."""
-        if self._kept is not None and self.feedbacks:
-            self._kept.evaluate()
+        if self._writer is not None and self.feedbacks:
+            self._writer.evaluate()
 
     def format_instrumented_methods(self) -> str:
         """What is traced, as text."""

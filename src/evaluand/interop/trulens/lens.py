@@ -16,7 +16,7 @@ from typing import Any, Final
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.selector import Member, Selector
 from evaluand.core.selector import steps as native
-from evaluand.core.selector.parsing import parsed_of_words
+from evaluand.core.selector.parsing import parse_words
 
 ROOTS: Final = ("__record__", "__app__", "__example__")
 
@@ -208,13 +208,13 @@ class Lens:
         """The lens of which this is the text.
 
         Raises:
-            SpecError: the text is no path, or has steps that a lens has not.
+            SpecError: the text is not a path, or has steps that a lens has not.
 
         Example:
             >>> Lens.of_string("__record__.calls[-1].args['my key']").path()[-2:]
             (GetItemOrAttribute(item_or_attribute='args'), GetItem(item='my key'))
         """
-        steps = parsed_of_words(text)
+        steps = parse_words(text)
         for step in steps:
             _named(step)
         return _lens(*steps)

@@ -278,7 +278,7 @@
     state.found = new Uint8Array(head.rows);
     byId("search-progress").hidden = false;
     let rested = performance.now();
-    let told = rested;
+    let announced = rested;
     for (let i = 0; i < head.starts.length; i++) {
       const rows = await (pieces.get(i) ?? unpacked(`piece-${i}`).then((response) => response.json()));
       if (mine !== state.search) return;
@@ -289,8 +289,8 @@
         await new Promise((resolve) => setTimeout(resolve));
         if (mine !== state.search) return;
         rested = performance.now();
-        if (rested - told > 700) {
-          told = rested;
+        if (rested - announced > 700) {
+          announced = rested;
           await refresh("", true);
           if (mine !== state.search) return;
         }
@@ -307,7 +307,7 @@
     byId("query").focus();
   }
 
-  const SEARCHED = ["id", "input", "expected", "attributes", "beside", "error", "responses", "scores", "spans"];
+  const SEARCHED = ["id", "input", "expected", "attributes", "metadata", "error", "responses", "scores", "spans"];
 
   function holds(row, wanted) {
     return SEARCHED.some((name) => holdsText(row[name], wanted));
@@ -360,14 +360,14 @@
 
   function item(place, row) {
     const panel = `detail-${place}`;
-    const told = row.error ? `${row.error.type}: ${row.error.message}` : row.responses === null ? "no answer" : row.responses.map(snippet).join(" · ");
+    const answer = row.error ? `${row.error.type}: ${row.error.message}` : row.responses === null ? "no answer" : row.responses.map(snippet).join(" · ");
     const values = row.scores.slice(0, 4).map((score) => (score.value === null ? (score.label ?? "–") : number(score.value)));
     const which = element("span", { class: "which" }, whichOf(row));
     if (head.tasks.length > 1) which.append(" · ", element("bdi", {}, shown(head.tasks[row.task])));
     const part = (kind, text) => element("span", { class: kind }, element("bdi", {}, shown(text, state.query)));
     const button = element("button", { type: "button", class: "row", "aria-expanded": "false", "aria-controls": panel },
       element("span", { class: `outcome ${OUTCOME_CLASS[row.outcome]}` }, head.outcomes[row.outcome]), which,
-      part("asked", snippet(row.input)), part("said", told.slice(0, 300)), part("scores", values.join(" · ")));
+      part("asked", snippet(row.input)), part("said", answer.slice(0, 300)), part("scores", values.join(" · ")));
     const made = element("li", { "data-row": String(place) }, button, element("div", { id: panel, class: "detail", hidden: "" }));
     button.addEventListener("click", () => expand(made, place, row, button.getAttribute("aria-expanded") !== "true"));
     if (state.open.has(place)) expand(made, place, row, true);
@@ -422,7 +422,7 @@
 
   const MARKS = [["✓", "in both", "good"], ["−", "only expected", "unscored"], ["+", "only answered", "failed"]];
 
-  /** The input with the spans of each response and those expected, each told by a sign, a word and a line of its own. */
+  /** The input with the spans of each response and those expected, each marked by a sign, a word and an underline. */
   function tagged(row) {
     return row.marks.flatMap((marks, i) => {
       if (marks === null) return [];
@@ -459,13 +459,13 @@
       if (frame === null) return [];
       const counts = FOUND.map(([sign, name], kind) => `${sign} ${word.format(frame.counts[kind])} ${name}`);
       const more = frame.more ? `; ${word.format(frame.more)} more are not drawn` : "";
-      const told = `${counts.join(" · ")}, at an overlap of 0.5${more}`;
+      const summary = `${counts.join(" · ")}, at an overlap of 0.5${more}`;
       const lines = frame.boxes.map((box) => {
         const [sign, name, style] = FOUND[box[5]];
         return element("li", {}, element("span", { class: style }, `${sign} ${name}`), " ", ...label(box), ` at ${box.slice(0, 4).map((n) => +n.toFixed(1)).join(", ")}`);
       });
       const list = element("details", {}, element("summary", {}, "Boxes as a list"), element("ul", { class: "boxes" }, ...lines));
-      return [heading(row.frames.length > 1 ? `Boxes of response ${i + 1}` : "Boxes"), element("p", { class: "cut" }, told), framed(frame, row.image, told), list];
+      return [heading(row.frames.length > 1 ? `Boxes of response ${i + 1}` : "Boxes"), element("p", { class: "cut" }, summary), framed(frame, row.image, summary), list];
     });
   }
 
@@ -473,10 +473,10 @@
     ...(box[4] === null ? [] : [element("bdi", {}, shown(box[4]))]),
     ...(box[6] === null ? [] : [` ${+box[6].toFixed(3)}`])];
 
-  function framed(frame, image, told) {
+  function framed(frame, image, caption) {
     const made = element("div", { class: "frame" });
     const draw = (x, y, width, height, picture) => {
-      const place = svg("svg", { viewBox: `${x} ${y} ${width} ${height}`, role: "img", "aria-label": told });
+      const place = svg("svg", { viewBox: `${x} ${y} ${width} ${height}`, role: "img", "aria-label": caption });
       const line = Math.max(width, height) / 32;
       if (picture) place.append(svg("image", { href: image, x, y, width, height }));
       for (const box of [...frame.boxes].reverse()) {
@@ -552,9 +552,9 @@
     return [heading("What feedbacks were asked"), ...judged.map((score) => {
       const { name, aggregate } = head.scorers[score.scorer];
       const value = score.value === null ? score.status : number(score.value);
-      const told = score.n_calls === 1 ? "one call" : `${value}, the ${aggregate ?? "aggregate"} of ${word.format(score.n_calls)} calls`;
+      const aggregated = score.n_calls === 1 ? "one call" : `${value}, the ${aggregate ?? "aggregate"} of ${word.format(score.n_calls)} calls`;
       const made = element("details", { class: "asked", ...(few ? { open: "" } : {}) },
-        element("summary", {}, element("bdi", {}, shown(name)), element("span", { class: "time" }, told)),
+        element("summary", {}, element("bdi", {}, shown(name)), element("span", { class: "time" }, aggregated)),
         element("ol", {}, ...score.calls.map((call) => askedOnce(row, call))));
       if (score.n_calls > score.calls.length) made.append(element("p", { class: "cut" },
         `${word.format(score.n_calls - score.calls.length)} calls more: `, element("code", {}, command(row))));
@@ -606,7 +606,7 @@
     const pairs = [];
     if (row.id !== null && row.id !== row.index) pairs.push(["id", row.id]);
     for (const [name, value] of Object.entries(row.attributes)) pairs.push([name, value ?? "none"]);
-    for (const [name, value] of Object.entries(row.beside)) pairs.push([name, value]);
+    for (const [name, value] of Object.entries(row.metadata)) pairs.push([name, value]);
     pairs.push(["call", `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}${row.started === null ? "" : `, begun ${new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`}`]);
     if (row.usage) pairs.push(["usage", Object.entries(row.usage).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? number(value) : value}`).join(", ")]);
     return element("dl", { class: "pairs" }, ...pairs.flatMap(([name, value]) => [

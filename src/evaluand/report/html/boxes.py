@@ -1,7 +1,7 @@
-"""The boxes of an image, for the examples of a report: right, missed or spurious, and the image where it is at hand.
+"""The boxes of an image for the examples of a report: right, missed or spurious, and the image if it is available.
 
-An image is embedded only if the example names a file beside the dataset's own (in its folder or below), if that is
-small, and if its first bytes are those of an image: a report takes nothing else from the disk.
+An image is embedded only if the example names a file in the folder of the dataset or below, the file is small, and its
+first bytes are those of an image: a report reads nothing else from the disk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from evaluand.core.errors import DataError
 from evaluand.metrics.detection import Boxes, definition_of, match
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 
 KIND: Final = "detection"
 """The scorer whose columns `truths` and `detections` hold the boxes."""
@@ -33,16 +33,16 @@ _RIGHT, _MISSED, _SPURIOUS, _IGNORED = range(4)
 
 
 def frames(truths: Sequence[str | None], detections: Sequence[str | None]) -> list[Facts | None]:
-    """What of the boxes of some images was found, by the standard definition at an overlap of a half.
+    """Matches the boxes of some images, by the standard definition at an overlap of 0.5.
 
     Args:
         truths: the scorer's column, as JSON text.
-        detections: likewise; None for an image without an answer.
+        detections: the same; None for an image without an answer.
 
     Returns:
         For each image `boxes`, each `[x_min, y_min, x_max, y_max, label, 0 right, 1 missed or 2 spurious, confidence]`,
-        the `counts` of these kinds, and `more`, how many boxes are not told; None where there is nothing to tell.
-        Crowds, and what is found in them, are neither.
+        the `counts` of these kinds, and `more`, the number of boxes left out; None for an image without boxes. Crowds
+        and detections in them are ignored.
 
     Example:
         >>> [found] = frames(['{"box":[[0,0,9,9],[20,20,29,29]]}'], ['{"box":[[0,0,9,8]],"confidence":[0.9]}'])
@@ -50,18 +50,19 @@ def frames(truths: Sequence[str | None], detections: Sequence[str | None]) -> li
         [[0.0, 0.0, 9.0, 8.0, None, 0, 0.9], [20.0, 20.0, 29.0, 29.0, None, 1, None]]
     """
     try:
-        there = _Side.of("truth", truths)
-        given = _Side.of("detection", [text if truth else None for text, truth in zip(detections, truths, strict=True)])
-        matching = match(given.boxes, there.boxes, (OVERLAP,), definition_of("standard"))
-    except (DataError, KeyError, TypeError, ValueError, pa.ArrowException):  # a table that something else made
+        expected = _Side.parse("truth", truths)
+        answered = [text if truth else None for text, truth in zip(detections, truths, strict=True)]
+        detected = _Side.parse("detection", answered)
+        matching = match(detected.boxes, expected.boxes, (OVERLAP,), definition_of("standard"))
+    except (DataError, KeyError, TypeError, ValueError, pa.ArrowException):  # not a table of the scorer `detection`
         return [None] * len(truths)
-    kind = np.full(len(given.boxes), _SPURIOUS)
+    kind = np.full(len(detected.boxes), _SPURIOUS)
     kind[matching.order] = np.where(matching.found[0], _RIGHT, np.where(matching.ignored[0], _IGNORED, _SPURIOUS))
-    told = given.told(kind)
-    missed = there.told(np.where(matching.met[0] | matching.truth_ignored, _IGNORED, _MISSED))
+    answers = detected.list_boxes(kind)
+    missed = expected.list_boxes(np.where(matching.met[0] | matching.truth_ignored, _IGNORED, _MISSED))
     return [
         _frame([box for box in chain(found, own) if box[5] != _IGNORED])
-        for found, own in zip(told, missed, strict=True)
+        for found, own in zip(answers, missed, strict=True)
     ]
 
 
@@ -72,7 +73,7 @@ def _frame(boxes: list[list[Any]]) -> Facts | None:
 
 
 class _Side(NamedTuple):
-    """The boxes of one side in all images, one image after the other, and where each image ends."""
+    """The boxes of one side in all images, image by image, and the position where each image ends."""
 
     boxes: Boxes
     ends: np.ndarray
@@ -80,39 +81,39 @@ class _Side(NamedTuple):
     confidences: list[float | None]
 
     @classmethod
-    def of(cls, what: str, texts: Sequence[str | None]) -> _Side:
-        held = [{"box": []} if text is None else orjson.loads(text) for text in texts]
-        counts = [len(one["box"]) for one in held]
+    def parse(cls, what: str, texts: Sequence[str | None]) -> _Side:
+        images = [{"box": []} if text is None else orjson.loads(text) for text in texts]
+        counts = [len(one["box"]) for one in images]
         labels, confidences = (
-            list(chain.from_iterable(one.get(name) or [None] * n for one, n in zip(held, counts, strict=True)))
+            list(chain.from_iterable(one.get(name) or [None] * n for one, n in zip(images, counts, strict=True)))
             for name in ("label", "confidence")
         )
-        corners = np.array(list(chain.from_iterable(one["box"] for one in held)), np.float64).reshape(-1, 4)
+        corners = np.array(list(chain.from_iterable(one["box"] for one in images)), np.float64).reshape(-1, 4)
         boxes = Boxes(
             what,
-            pa.array(np.repeat(np.arange(len(held)), counts)),
+            pa.array(np.repeat(np.arange(len(images)), counts)),
             np.ascontiguousarray(corners.T),
-            np.array([0.0 if sure is None else sure for sure in confidences]),
+            np.array([0.0 if confidence is None else confidence for confidence in confidences]),
             pa.array(labels) if any(label is not None for label in labels) else None,
             np.array(
-                [flag for one, n in zip(held, counts, strict=True) for flag in one.get("crowd") or [False] * n], bool
+                [flag for one, n in zip(images, counts, strict=True) for flag in one.get("crowd") or [False] * n], bool
             ),
         )
         return cls(boxes, np.cumsum(counts, dtype=np.int64), labels, confidences)
 
-    def told(self, kinds: np.ndarray) -> list[list[list[Any]]]:
+    def list_boxes(self, kinds: np.ndarray) -> list[list[list[Any]]]:
         """The boxes of each image."""
         names = [None if label is None else str(label)[:_LABEL] for label in self.labels]
         columns = zip(self.boxes.corners.T.tolist(), names, kinds.tolist(), self.confidences, strict=True)
-        rows = [[*corners, name, kind, sure] for corners, name, kind, sure in columns]
+        rows = [[*corners, name, kind, confidence] for corners, name, kind, confidence in columns]
         return [rows[start:end] for start, end in pairwise([0, *self.ends.tolist()])]
 
 
 class Images:
-    """The images beside the file of a dataset, until what was taken of them is large.
+    """The images in the folder of a dataset's file, up to a total size.
 
     Args:
-        source: the file the dataset was read from, where there is one.
+        source: the file the dataset was read from, if any.
     """
 
     def __init__(self, source: str | None) -> None:
@@ -120,7 +121,7 @@ class Images:
         self._folder = file.resolve().parent if file is not None and file.is_file() else None
         self._left = _TOTAL_BYTES
 
-    def of(self, input: Any) -> str | None:
+    def read(self, input: Any) -> str | None:
         """The image that an input names, as a data URI."""
         for name in _names(input) if self._folder is not None else ():
             data = self._read(name)
@@ -137,7 +138,7 @@ class Images:
             if not path.is_relative_to(self._folder) or not path.is_file():
                 return b""
             return path.read_bytes() if path.stat().st_size <= min(_IMAGE_BYTES, self._left) else b""
-        except (OSError, ValueError):  # no name that a file can have
+        except (OSError, ValueError):  # not a valid file name
             return b""
 
 

@@ -1,8 +1,8 @@
 """Small charts as SVG: dots with their intervals on a common axis, and histograms.
 
-A chart is a set of strips, one for each line of a table, whose places are percentages of the strip's width: so lines
-and letters keep their size however narrow the page is, and the labels are text of the table. Colours come from the
-style sheet, by class. Each strip says in words what it shows.
+A chart is a set of strips, one per line of a table, with positions in percent of the strip's width: lines and letters
+keep their size however narrow the page is, and the labels are text of the table. Colours come from the style sheet, by
+class. Each strip has a description in words.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Dot:
 
     Attributes:
         series: the number of its colour and shape.
-        label: what it is called in words.
+        label: its name in the description.
     """
 
     value: float | None
@@ -45,7 +45,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Axis:
-    """A stretch of numbers with round ends.
+    """A range of numbers with round ends.
 
     Example:
         >>> Axis.over([0.83, 0.97]).ticks
@@ -58,7 +58,7 @@ class Axis:
 
     @classmethod
     def over(cls, values: Iterable[float]) -> Axis:
-        """The shortest axis with round ends that holds some values."""
+        """The shortest axis with round ends that covers some values."""
         known = [v for v in values if _finite(v)] or [0.0, 1.0]
         low, high = min(known), max(known)
         if not _finite(high - low):
@@ -76,22 +76,22 @@ class Axis:
         return [float(f"{i * self.step:.12g}") for i in range(first, last + 1)]
 
     def place(self, value: float) -> str:
-        """Where a value stands, in percent of the width."""
+        """The position of a value, in percent of the width."""
         share = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
         return f"{100 * min(max(share, 0), 1):.2f}%"
 
 
 def strip(dots: Sequence[Dot], axis: Axis) -> str:
-    """Dots with their intervals, one below the other, as the chart of one line of a table."""
+    """The chart of one line of a table: dots with their intervals, one below the other."""
     height = 2 * _PAD + _LINE * len(dots)
     grid = "".join(f'<line class="grid" x1="{p}" x2="{p}" y1="0" y2="{height}"/>' for p in map(axis.place, axis.ticks))
     marks = "".join(_mark(dot, axis, _PAD + _LINE * (i + 0.5)) for i, dot in enumerate(dots))
-    told = escape("; ".join(map(_in_words, dots)))
-    return f'<svg class="strip" role="img" aria-label="{told}" width="100%" height="{height}">{grid}{marks}</svg>'
+    label = escape("; ".join(map(_in_words, dots)))
+    return f'<svg class="strip" role="img" aria-label="{label}" width="100%" height="{height}">{grid}{marks}</svg>'
 
 
 def scale(axis: Axis) -> str:
-    """The numbers below strips; they stand in the table as well, so that nobody needs to hear them."""
+    """The numbers below strips; the table has them as text, so screen readers skip them."""
     ticks = axis.ticks
     shown = numbers(*ticks) if _finite(axis.step) else [f"{t:.3g}" for t in ticks]
     if _finite(axis.step) and axis.step < 1:
@@ -111,13 +111,15 @@ def key(series: int) -> str:
 
 
 def mark(series: int, x: str, y: str, title: str = "") -> str:
-    """The mark of a series at a place of a plot, with what it stands for in words."""
-    told = f"<title>{escape(title)}</title>" if title else ""
-    return f'<g class="dot s{series % SERIES}" transform="translate({x} {y})">{told}{_SHAPES[series % SERIES]}</g>'
+    """The mark of a series at a position of a plot, with a description."""
+    description = f"<title>{escape(title)}</title>" if title else ""
+    return (
+        f'<g class="dot s{series % SERIES}" transform="translate({x} {y})">{description}{_SHAPES[series % SERIES]}</g>'
+    )
 
 
 def histogram(edges: Sequence[float], counts: Sequence[int], series: int = 0) -> str:
-    """How many values lie between each two edges."""
+    """A histogram: the number of values between each two edges."""
     most = max([*counts, 1])
     width = 100 / len(counts)
     form = number_format(edges)
@@ -127,12 +129,12 @@ def histogram(edges: Sequence[float], counts: Sequence[int], series: int = 0) ->
         for i, count in enumerate(counts)
         if (h := max(_BARS * count / most, 1.5 * bool(count)))
     )
-    told = ", ".join(
+    label = ", ".join(
         f"{count:,} from {edges[i]:{form}} to {edges[i + 1]:{form}}" for i, count in enumerate(counts) if count
     )
     base = f'<line class="base" x1="0" x2="100%" y1="{_BARS + 0.5}" y2="{_BARS + 0.5}"/>'
     return (
-        f'<svg class="histogram" role="img" aria-label="{escape(told)}" width="100%" height="{_BARS + 2}">{bars}{base}'
+        f'<svg class="histogram" role="img" aria-label="{escape(label)}" width="100%" height="{_BARS + 2}">{bars}{base}'
         "</svg>"
     )
 
@@ -165,13 +167,13 @@ def _shape(series: int, x: str, y: float) -> str:
 
 def _in_words(dot: Dot) -> str:
     value, low, high, worst, best = numbers(dot.value, dot.low, dot.high, dot.worst, dot.best)
-    told = f"{dot.label}: " if dot.label else ""
-    told += "no value" if dot.value is None else value
+    words = f"{dot.label}: " if dot.label else ""
+    words += "no value" if dot.value is None else value
     if dot.low is not None and dot.high is not None:
-        told += f", interval {low} to {high}"
+        words += f", interval {low} to {high}"
     if dot.worst is not None and dot.best is not None and dot.worst != dot.best:
-        told += f", bounds {worst} to {best}"
-    return told
+        words += f", bounds {worst} to {best}"
+    return words
 
 
 def _round_step(least: float) -> float:
@@ -180,7 +182,7 @@ def _round_step(least: float) -> float:
 
 
 def _half(step: float) -> int:
-    """1 where a step is one of a quarter, such as 0.25, and needs a decimal more."""
+    """1 if a step such as 0.25 needs one more decimal."""
     return int(abs(step / 10 ** math.floor(math.log10(step) + 1e-9) - 2.5) < 1e-6)
 
 

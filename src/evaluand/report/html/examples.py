@@ -1,9 +1,8 @@
-"""The rows of a report's examples: what was asked, answered, scored and traced, side by side, as a stream.
+"""The example rows of a report as a stream: question, answer, scores and trace of each call.
 
-Each row stands for one call: a task, an example and a replication. The tables of a run, its evaluation and its dataset
-are all in the order of this key, so one pass over them together is enough, and nothing but a batch of each is held.
-Long values are cut here, so that a text of any length costs a report no more than `TEXT` characters; what the calls
-within a row held, and what feedbacks were asked, has a room in all, which is the smaller the more rows there are.
+Each row is one call: a task, an example and a replication. The tables of a run, its evaluation and its dataset are all
+sorted by this key, so one pass over them together is enough, with one batch of each in memory. Long values are cut to
+`TEXT` characters; the contents of spans and of feedback calls share a budget per row, which shrinks as rows increase.
 """
 
 from __future__ import annotations
@@ -21,7 +20,9 @@ from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.evaluation.grading import Sources
 from evaluand.evaluation.scorer import find_call_reader
-from evaluand.report.facts import CALLS, Facts, Part, deciding, first_metrics
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
+from evaluand.report.facts.report import Part
 from evaluand.report.html.boxes import KIND as DETECTION
 from evaluand.report.html.boxes import Images, frames
 from evaluand.run.excerpts import PREDICTION, in_reading_order, plain
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from evaluand.run.runner import Run
 
 OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered")
-"""What became of a row, worst first. *wrong* is a 0 of a scorer that gives only 0 and 1; *scored* says neither, and
-*answered* is what nothing has graded."""
+"""The outcome of a row, worst first. *wrong* is a 0 of a scorer whose values are all 0 or 1; *scored* is any other
+score; *answered* has no score."""
 
 TEXT: Final = 4000
 _SHORT: Final = 400
@@ -66,12 +67,12 @@ class Examples:
 
     Args:
         parts: the tasks.
-        scores: as `facts.scores_facts` gives them.
-        limit: how many rows of each task: the worst, by `OUTCOMES`; None is all.
-        measures: what the scores were summarised by, which tells by which of several answers a row is wrong.
+        scores: as `scores_facts` returns them.
+        limit: how many rows of each task, the worst first by `OUTCOMES`; None is all.
+        measures: those that summarised the scores; they define which of several answers decides a row.
 
     Attributes:
-        total: how many rows there are, chosen or not.
+        total: the number of rows, chosen or not.
         scorers: the names that the scores of a row refer to by number.
         attributes: the names of the attributes of all datasets.
     """
@@ -94,14 +95,14 @@ class Examples:
 
     @property
     def aggregates(self) -> dict[str, str]:
-        """What makes one value of several calls, by the names of feedbacks."""
+        """The name of the function that aggregates several calls, by feedback."""
         specs = [part.evaluation.manifest["spec"]["scorers"] for part in self._parts if part.evaluation]
-        told = {n: spec.get("aggregate") for each in specs for n, spec in each.items() if spec.get("kind") == FEEDBACK}
-        return {name: aggregate if isinstance(aggregate, str) else "aggregate" for name, aggregate in told.items()}
+        known = {n: spec.get("aggregate") for each in specs for n, spec in each.items() if spec.get("kind") == FEEDBACK}
+        return {name: aggregate if isinstance(aggregate, str) else "aggregate" for name, aggregate in known.items()}
 
     @property
     def detects(self) -> bool:
-        """Whether there are boxes to draw."""
+        """Whether any task has boxes to draw."""
         return any(detectors(part) for part in self._parts)
 
     @cached_property
@@ -112,16 +113,16 @@ class Examples:
     def __iter__(self) -> Iterator[Facts]:
         for number, part in enumerate(self._parts):
             chosen = self._chosen(part)
-            for row, wanted in zip(self._rows(number, part), chosen, strict=False):
-                if wanted:
+            for row, is_chosen in zip(self._rows(number, part), chosen, strict=False):
+                if is_chosen:
                     yield row()
 
     def _chosen(self, part: Part) -> Iterable[bool]:
-        """For each row of a task whether it is shown."""
+        """Whether each row of a task is shown."""
         if self._limit is None or sum(part.run.counts.values()) <= self._limit:
             return itertools.repeat(True)
         statuses = (row for batch in part.run.batches([*_KEY, "status"]) for row in _tuples(batch))
-        columns = {s: _Beside(part.evaluation, s, _SCORE[:4]) for s in _scorers(part)}
+        columns = {s: _ScorerTable(part.evaluation, s, _SCORE[:4]) for s in _scorers(part)}
         outcomes = [
             self._outcome(status, {s: column.take((index, repeat)) for s, column in columns.items()})
             for index, repeat, status in statuses
@@ -132,12 +133,12 @@ class Examples:
         return chosen.tolist()
 
     def _rows(self, number: int, part: Part) -> Iterator[Any]:
-        """For each row of a task, in the order of the key, what makes it."""
-        columns = {s: _Beside(part.evaluation, s) for s in _scorers(part)}
-        examples, spans, keys = _ExamplesBeside(part.run), _Spans(part.run), _span_keys(part)
+        """For each row of a task, in the order of the key, a function that builds it."""
+        columns = {s: _ScorerTable(part.evaluation, s) for s in _scorers(part)}
+        examples, spans, keys = _ExampleReader(part.run), _Spans(part.run), _span_keys(part)
         sources = Sources(part.run)
         boxes = [_Boxes(part.evaluation, scorer) for scorer in detectors(part)]
-        images = Images(_source(part.run) if boxes else None)
+        images = Images(_find_source(part.run) if boxes else None)
         for batch in part.run.batches([*_KEY, *_RESPONSE]):
             for index, replication, *response in _tuples(batch):
                 key = index, replication
@@ -149,7 +150,7 @@ class Examples:
                         self._row(
                             number, part.run.items, key, response, example, columns, graded, traced, keys, sources
                         )
-                        | _drawn(found, example, images)
+                        | _draw_boxes(found, example, images)
                     )
                 )
 
@@ -160,7 +161,7 @@ class Examples:
         key: tuple[int, int],
         response: Sequence[Any],
         example: Example | None,
-        columns: Mapping[str, _Beside],
+        columns: Mapping[str, _ScorerTable],
         graded: Mapping[str, list[tuple[Any, ...]]],
         traced: list[tuple[Any, ...]],
         keys: Mapping[str, str],
@@ -168,7 +169,7 @@ class Examples:
     ) -> Facts:
         status, error, items, n, attempts, usage, started, duration = response
         scores = [(s, row) for s, rows in graded.items() for row in rows]
-        room = _Room(self._room)
+        room = _Budget(self._room)
         return {
             "task": number,
             "index": key[0],
@@ -178,8 +179,8 @@ class Examples:
             "id": None if example is None else _cut(example.id, _SHORT),
             "input": None if example is None else cell(example.input),
             "expected": None if example is None or example.expected is None else cell(example.expected),
-            "attributes": {} if example is None else {n: _word(v) for n, v in example.attributes.items()},
-            "beside": {} if example is None else _beside(example),
+            "attributes": {} if example is None else {n: _short_text(v) for n, v in example.attributes.items()},
+            "metadata": {} if example is None else _metadata(example),
             "error": error and {name: None if v is None else _cut(v, TEXT) for name, v in error.items()},
             "responses": None if items is None else [json_cell(text) for text in _texts(items, n, in_lists)],
             "marks": [] if items is None or example is None else _marks(example, _texts(items, n, in_lists), keys),
@@ -195,7 +196,7 @@ class Examples:
         }
 
     def _score(
-        self, scorer: str, of: _Beside, row: tuple[Any, ...], room: _Room, source: Callable[[int | None], Any]
+        self, scorer: str, of: _ScorerTable, row: tuple[Any, ...], room: _Budget, source: Callable[[int | None], Any]
     ) -> Facts:
         number, target, status, value, label, reason, explanation, data, *columns = row
         held = dict(zip(of.own, columns, strict=True))
@@ -215,11 +216,11 @@ class Examples:
             calls = of.read_calls(orjson.loads(text), partial(source, number))
             score |= {"calls": [_call(plain(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
         if held:
-            score["columns"] = {name: _word(v) for name, v in held.items() if v is not None}
+            score["columns"] = {name: _short_text(v) for name, v in held.items() if v is not None}
         return score
 
     def _outcome(self, status: str, graded: Mapping[str, Sequence[tuple[Any, ...]]]) -> int:
-        """Which of `OUTCOMES`, by the scores that the metrics go by."""
+        """The position in `OUTCOMES`, from the scores that decide the metrics."""
         scores = []
         for scorer, rows in graded.items():
             keys = [(number, target, outcome, value) for number, target, outcome, value, *_ in rows]
@@ -234,7 +235,7 @@ class Examples:
 
 
 def cell(value: Any, limit: int = TEXT) -> Any:
-    """A value as a report shows it: text as it is, everything else as JSON; cut where it is long.
+    """A value as a report shows it: text unchanged, everything else as JSON, cut if it is long.
 
     Returns:
         The text, or `{"t": text, "c": how many characters are cut}`, or for JSON `{"j": text, "c": …}`.
@@ -247,7 +248,7 @@ def cell(value: Any, limit: int = TEXT) -> Any:
 
 
 def json_cell(text: str, limit: int = TEXT) -> Any:
-    """The cell of a value that is at hand as canonical JSON text."""
+    """The cell of a value whose canonical JSON text is known."""
     if text.startswith('"'):
         return _text_cell(orjson.loads(text), limit)
     if _ONE_LINE < len(text) <= _PRETTY:
@@ -265,16 +266,16 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} characters more)"
 
 
-def _word(value: Any) -> str | None:
-    """A value in a few words, to group by."""
+def _short_text(value: Any) -> str | None:
+    """A short text of a value, to group by."""
     if value is None or isinstance(value, str):
         return value and _cut(value, _SHORT)
     return _cut(identity.encode(value).decode(), _SHORT)
 
 
-def _beside(example: Example) -> dict[str, str | None]:
+def _metadata(example: Example) -> dict[str, str | None]:
     known = {"weight": example.weight, "cluster": example.cluster, **example.metadata}
-    return {name: _word(value) for name, value in known.items() if value is not None}
+    return {name: _short_text(value) for name, value in known.items() if value is not None}
 
 
 def _texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
@@ -290,17 +291,17 @@ def _texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
 def _marks(example: Example, responses: Sequence[str], keys: Mapping[str, str]) -> list[Any]:
     """For each response the spans to mark in the input: `[start, end, tag, 0 both, 1 expected or 2 answered]`.
 
-    None where the input is no text, or what was expected or answered are no spans of it.
+    Empty if the input is not text, or the expected or answered values are not spans of it.
     """
     text = example.input.get(keys["text"]) if isinstance(example.input, Mapping) else example.input
-    if not isinstance(text, str) or (expected := _tagged(example.expected, keys, text)) is None:
+    if not isinstance(text, str) or (expected := _count_spans(example.expected, keys, text)) is None:
         return []
     own = None if text is example.input else cell(text)
     found = []
     for response in responses:
-        given = _tagged(identity.decode(response), keys, text)
-        both = Counter() if given is None else expected & given
-        kinds = [] if given is None else [both, expected - both, given - both]
+        answered = _count_spans(identity.decode(response), keys, text)
+        both = Counter() if answered is None else expected & answered
+        kinds = [] if answered is None else [both, expected - both, answered - both]
         marks: list[list[Any]] = [[*span, kind] for kind, spans in enumerate(kinds) for span in spans.elements()]
         marks.sort(key=lambda mark: (mark[0], mark[1], mark[3]))
         shown = [mark for mark in marks if mark[1] <= TEXT][:_MARKS]
@@ -308,8 +309,8 @@ def _marks(example: Example, responses: Sequence[str], keys: Mapping[str, str]) 
     return found if any(found) else []
 
 
-def _tagged(value: Any, keys: Mapping[str, str], text: str) -> Counter[tuple[int, int, str]] | None:
-    """The spans of a list, each with how often it occurs; None where it holds anything else."""
+def _count_spans(value: Any, keys: Mapping[str, str], text: str) -> Counter[tuple[int, int, str]] | None:
+    """The spans of a list with their counts; None if it contains anything else."""
     found = Counter[tuple[int, int, str]]()
     for item in value if isinstance(value, list) else [None]:
         parts: list[Any] = [item.get(keys[k]) if isinstance(item, dict) else None for k in ("start", "end", "tag")]
@@ -328,14 +329,14 @@ def detectors(part: Part) -> list[str]:
     return [name for name, spec in specs.items() if spec.get("kind") == DETECTION]
 
 
-def _drawn(found: list[Facts | None], example: Example | None, images: Images) -> Facts:
-    """The boxes of each answer, as the scorer put them beside those expected, and their image."""
+def _draw_boxes(found: list[Facts | None], example: Example | None, images: Images) -> Facts:
+    """The boxes of each answer, matched with those expected, and their image."""
     if not any(found):
         return {}
-    return {"frames": found[:_ANSWERS], "image": None if example is None else images.of(example.input)}
+    return {"frames": found[:_ANSWERS], "image": None if example is None else images.read(example.input)}
 
 
-def _source(run: Run) -> str | None:
+def _find_source(run: Run) -> str | None:
     try:
         made = run.store.manifest("datasets", run.manifest["spec"]["dataset"])
     except NotFound:
@@ -345,10 +346,10 @@ def _source(run: Run) -> str | None:
 
 
 def _span_keys(part: Part) -> Mapping[str, str]:
-    """Where in a span its parts stand: as the first scorer `spans` was told."""
+    """The keys of a span's parts, from the parameters of the first scorer `spans`."""
     specs = {} if part.evaluation is None else part.evaluation.manifest["spec"]["scorers"]
-    told: Any = next((spec["parameters"] for spec in specs.values() if spec.get("kind") == "spans"), {})
-    return {name: told.get(f"{name}_key") or name for name in ("start", "end", "tag", "text")}
+    parameters: Any = next((spec["parameters"] for spec in specs.values() if spec.get("kind") == "spans"), {})
+    return {name: parameters.get(f"{name}_key") or name for name in ("start", "end", "tag", "text")}
 
 
 def _in_reading_order(text: str) -> str:
@@ -357,14 +358,14 @@ def _in_reading_order(text: str) -> str:
     return orjson.dumps(in_reading_order(orjson.loads(text))).decode()
 
 
-class _Room:
-    """How many characters are left of what a row may hold beside its input, answers and scores."""
+class _Budget:
+    """The characters left for a row in addition to its input, answers and scores."""
 
     def __init__(self, characters: int) -> None:
         self.left = characters
 
     def json(self, text: str) -> Any:
-        """The cell of a value that is at hand as JSON, cut to what is left."""
+        """The cell of a value whose JSON is known, cut to what is left."""
         made = json_cell(text, min(_TRACED, max(self.left, 0)))
         self.left -= min(len(text), _TRACED)
         return made
@@ -373,34 +374,34 @@ class _Room:
         return self.json(orjson.dumps(value).decode())
 
 
-def _span(row: tuple[Any, ...], example: Example | None, room: _Room) -> list[Any]:
-    """Number, parent, name, kind, microseconds of start and duration, status, and what it held."""
+def _span(row: tuple[Any, ...], example: Example | None, room: _Budget) -> list[Any]:
+    """Number, parent, name, kind, start and duration in microseconds, status, input, output, attributes and events."""
     number, parent, name, kind, start, duration, status, *texts = row
     times = [None if time is None else round(time.total_seconds() * 1e6) for time in (start, duration)]
     if texts[2] is not None and CALL in texts[2]:
-        texts = _of_call(texts, None if example is None or number else example.input)
+        texts = _call_texts(texts, None if example is None or number else example.input)
     held = [None if text in (None, "{}", "[]", "null") else room.json(text) for text in texts]
     return [number, parent, _cut(name, _SHORT), _cut(kind, _SHORT), *times, status, *held]
 
 
-def _of_call(texts: list[str | None], given: Any) -> list[str | None]:
-    """What an instrumented call held: all of its arguments, and what it returned where that is not its output."""
+def _call_texts(texts: list[str | None], first_input: Any) -> list[str | None]:
+    """The values of an instrumented call: all its arguments, and its return value if that is not its output."""
     input, output, attributes, events = texts
     rest = orjson.loads(attributes or "{}")
     call = rest.pop(CALL, None)
     if isinstance(call, dict) and call.get("arguments"):
-        first = {} if call.get("argument") is None else {call["argument"]: given}
+        first = {} if call.get("argument") is None else {call["argument"]: first_input}
         input = identity.encode({**first, **call["arguments"]}).decode()
     if isinstance(call, dict) and "rets" in call:
         output = orjson.dumps(call["rets"]).decode()
     return [input, output, orjson.dumps(rest).decode(), events]
 
 
-def _call(call: Facts, room: _Room) -> Facts:
-    """What a feedback was asked once, and what it said."""
-    said = call["ret"] if call["ret"] is None or isinstance(call["ret"], float) else room.value(call["ret"])
+def _call(call: Facts, room: _Budget) -> Facts:
+    """One call of a feedback: its arguments and its result."""
+    result = call["ret"] if call["ret"] is None or isinstance(call["ret"], float) else room.value(call["ret"])
     parts = {name: {_cut(n, _SHORT): room.value(v) for n, v in call[name].items()} for name in ("args", "meta")}
-    return {"ret": said, "error": call["error"] and _cut(str(call["error"]), _TRACED), **parts}
+    return {"ret": result, "error": call["error"] and _cut(str(call["error"]), _TRACED), **parts}
 
 
 def _scorers(part: Part) -> list[str]:
@@ -412,14 +413,14 @@ def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 class _Keyed:
-    """Rows that begin with their key, in its order, taken key by key."""
+    """Rows sorted by the key they begin with, taken key by key."""
 
     def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
         self._rows = rows
         self._next = next(rows, None)
 
     def take(self, key: tuple[int, int]) -> list[tuple[Any, ...]]:
-        """The rest of every row with a key; rows of earlier keys are passed over."""
+        """The rest of every row with a key; rows of earlier keys are skipped."""
         found = []
         while self._next is not None and self._next[:2] <= key:
             if self._next[:2] == key:
@@ -428,11 +429,11 @@ class _Keyed:
         return found
 
 
-class _Beside(_Keyed):
-    """The table of a scorer, beside the rows of its run.
+class _ScorerTable(_Keyed):
+    """The table of a scorer, read along with the rows of its run.
 
     Attributes:
-        own: the names of the scorer's own columns, which come last.
+        own: the names of the columns that only this scorer has, which come last.
         read_calls: reads the cells of its column `calls`; None where it has none.
     """
 
@@ -440,12 +441,12 @@ class _Beside(_Keyed):
         assert evaluation is not None
         self.read_calls = find_call_reader(evaluation.manifest["spec"]["scorers"][scorer])
         self.own = [] if columns else [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
-        wanted = [*_KEY, *(columns or [*_SCORE, *self.own])]
-        super().__init__(row for b in evaluation.batches(scorer, wanted) for row in _tuples(b.select(wanted)))
+        names = [*_KEY, *(columns or [*_SCORE, *self.own])]
+        super().__init__(row for b in evaluation.batches(scorer, names) for row in _tuples(b.select(names)))
 
 
 class _Boxes(_Keyed):
-    """What of the boxes of each row was found."""
+    """The matched boxes of each row."""
 
     def __init__(self, evaluation: Evaluation | None, scorer: str) -> None:
         assert evaluation is not None
@@ -464,8 +465,8 @@ class _Spans(_Keyed):
         super().__init__(row for batch in run.spans() for row in _tuples(batch))
 
 
-class _ExamplesBeside:
-    """The examples of a run, beside its rows; none where the store lacks the dataset."""
+class _ExampleReader:
+    """The examples of a run, read along with its rows; none if the store lacks the dataset."""
 
     def __init__(self, run: Run) -> None:
         dataset = _dataset(run)

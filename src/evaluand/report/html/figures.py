@@ -1,4 +1,4 @@
-"""The sections of a report that show more of a metric than its value: confusion, curves, and disparities of groups."""
+"""The sections of a report on confusion matrices, curves and disparities of groups."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from html import escape
 from typing import Any, Final
 
 from evaluand.aggregation.disparity import SMALL
-from evaluand.report.facts import Facts, matrix_of
+from evaluand.core.text.wording import plural
+from evaluand.report.facts.aggregation import matrix_of
+from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
-from evaluand.report.html.markup import clean, figure, name, plural, table, th
+from evaluand.report.html.markup import clean, figure, name, table, th
 from evaluand.report.html.plots import Plot, Series
-from evaluand.report.text import LABEL, group_name, listed, number_format, numbers, safe
+from evaluand.report.text import LABEL, group_name, join_names, number_format, numbers, safe
 
 Labels = Mapping[tuple[str, str], str]
 
@@ -33,18 +35,15 @@ _FAMILIES: Final = {
 
 
 def confusion_section(facts: Facts, labels: Labels) -> str:
-    """Each matrix as a table, its cells shaded by the share of their row."""
+    """Each matrix as a table, its cells shaded by their fraction of the row."""
     parts = []
-    for key, label, curves in _drawn(facts, labels, ("confusion",)):
+    for key, label, curves in _metrics_with_curves(facts, labels, ("confusion",)):
         matrices = [
             f"<div>{_matrix(f'{name(task)}{_target(target)}', rows, _n_classes(facts, key, task, target))}</div>"
             for (task, target), rows in _split(curves, "task", "target").items()
         ]
         parts.append(f'<h3>{escape(label)}</h3>\n<div class="matrices">{"".join(matrices)}</div>')
-    note = (
-        '<p class="note">How many rows of each truth were given which prediction, and what share they are of the rows '
-        "of that truth.</p>\n"
-    )
+    note = '<p class="note">Rows by truth and prediction, with their percentage of all rows of that truth.</p>\n'
     return note + "\n".join(parts) if parts else ""
 
 
@@ -66,7 +65,7 @@ def _matrix(caption: str, rows: Sequence[Facts], n_classes: int) -> str:
     if None in classes:
         left = n_classes - len(classes) + 1
         others = f"the {left:,} others" if left > 0 else "the others"
-        note = f'<p class="note">The {len(classes) - 1} classes with most rows; {others} are put together.</p>'
+        note = f'<p class="note">The {len(classes) - 1} classes with most rows; {others} are combined.</p>'
     return table(f"{caption}: rows by truth and prediction", heads, f"<tbody>{''.join(lines)}</tbody>", "matrix") + note
 
 
@@ -74,12 +73,12 @@ def _class(label: str | None) -> str:
     return f'<span class="muted">{_OTHERS}</span>' if label is None else name(label)
 
 
-def _cell(n: float, total: float, form: str, own: bool, told: str) -> str:
+def _cell(n: float, total: float, form: str, own: bool, description: str) -> str:
     if not n:
         return f'<td class="none{" own" if own else ""}">0</td>'
     share = n / total
     shade = max(1, math.ceil(share * _SHADES - 1e-9))
-    title = f"{told}: {n:{form}} of {total:{form}}"
+    title = f"{description}: {n:{form}} of {total:{form}}"
     return (
         f'<td class="h{shade}{" own" if own else ""}" title="{clean(title, 4 * LABEL)}">{n:{form}}'
         f'<span class="share">{100 * share:.{0 if share >= 0.1 else 1}f} %</span></td>'
@@ -87,7 +86,7 @@ def _cell(n: float, total: float, form: str, own: bool, told: str) -> str:
 
 
 def _n_classes(facts: Facts, key: tuple[str, str], task: str, target: str | None) -> int:
-    """How many classes there are of which a matrix shows the most frequent; 0 where that is not known."""
+    """The number of classes, of which a matrix shows the most frequent; 0 if unknown."""
     for row in facts["metrics"]:
         if (row["scorer"], row["signature"], row["task"], row["target"]) == (*key, task, target) and not row["by"]:
             classes = (row["data"] or {}).get("classes") or []
@@ -104,7 +103,7 @@ def curves_section(facts: Facts, labels: Labels) -> str:
     tasks = [entry["task"] for entry in facts["tasks"]]
     seen: list[Any] = []
     drawn: dict[str, None] = {}
-    for key, label, curves in _drawn(facts, labels, tuple(_PLOTTED)):
+    for key, label, curves in _metrics_with_curves(facts, labels, tuple(_PLOTTED)):
         curves = [curve for curve in curves if _is_new(curve, seen)]
         if not curves:
             continue
@@ -113,7 +112,7 @@ def curves_section(facts: Facts, labels: Labels) -> str:
         alone = len({curve["task"] for curve in curves}) == 1
         plots = [
             f'<figure class="plot2"><figcaption>{_caption(part, target, alone, group, facts, key)}</figcaption>'
-            f"{_PLOTTED[kind](group, tasks, _plain(part, target))}</figure>"
+            f"{_PLOTTED[kind](group, tasks, _plain_suffix(part, target))}</figure>"
             for (part, target), group in _split(curves, "part", "target").items()
         ]
         by_group = _by_group(facts, key)
@@ -131,7 +130,7 @@ def curves_section(facts: Facts, labels: Labels) -> str:
 
 
 def _by_group(facts: Facts, key: tuple[str, str]) -> str:
-    """Of each way of grouping its curves, in which the largest groups have a line each."""
+    """The curves of each grouping, with a line for each of the largest groups."""
     rows = [row for row in facts["metrics"] if (row["scorer"], row["signature"]) == key and row["by"]]
     curves = [
         curve | {"line": group_name(curve["by"]), "lines": "group"}
@@ -146,19 +145,19 @@ def _by_group(facts: Facts, key: tuple[str, str]) -> str:
                 group = group_name(row["by"])
                 sizes[group] = sizes.get(group, 0) + row["n_scored"]
         mine = [curve for curve in curves if tuple(curve["by"]) == names]
-        parts.append(f"<h4>By {clean(', '.join(names), 4 * LABEL)}</h4>\n{_lines_of(mine, sizes, facts)}")
+        parts.append(f"<h4>By {clean(', '.join(names), 4 * LABEL)}</h4>\n{_group_plots(mine, sizes, facts)}")
     return "\n".join(parts)
 
 
-def _lines_of(curves: Sequence[Facts], sizes: Mapping[str, int], facts: Facts) -> str:
-    """A plot for each task, target and class with a line for each group; `sizes` has their rows, in their order."""
+def _group_plots(curves: Sequence[Facts], sizes: Mapping[str, int], facts: Facts) -> str:
+    """A plot for each task, target and class with a line for each group; `sizes`: rows by group, in order."""
     drawn = {curve["line"] for curve in curves}
     largest = sorted(filter(drawn.__contains__, sizes), key=lambda group: -sizes[group])[: charts.SERIES]
     shown = [group for group in sizes if group in largest]
     split = _split([curve for curve in curves if curve["line"] in shown], "task", "part", "target")
     plots = "".join(
-        f'<figure class="plot2"><figcaption>{_of_task(task, part, target, facts)}</figcaption>'
-        f"{_PLOTTED[mine[0]['curve']](mine, shown, _plain(part, target))}</figure>"
+        f'<figure class="plot2"><figcaption>{_group_caption(task, part, target, facts)}</figcaption>'
+        f"{_PLOTTED[mine[0]['curve']](mine, shown, _plain_suffix(part, target))}</figure>"
         for (task, part, target), mine in split.items()
     )
     legend = "".join(
@@ -171,15 +170,15 @@ def _lines_of(curves: Sequence[Facts], sizes: Mapping[str, int], facts: Facts) -
     return f'<ul class="legend">{legend}</ul>\n<div class="planes">{plots}</div>\n{note}' if shown else note
 
 
-def _of_task(task: str, part: str | None, target: str | None, facts: Facts) -> str:
-    """What a plot by group is of: the task where there are several, class and target."""
-    told = [task] if len(facts["tasks"]) > 1 else []
-    told += [text for text in (part, target) if text is not None]
-    return " · ".join(map(name, told)) or "all rows"
+def _group_caption(task: str, part: str | None, target: str | None, facts: Facts) -> str:
+    """The caption of a plot by group: the task if there are several, class and target."""
+    parts = [task] if len(facts["tasks"]) > 1 else []
+    parts += [text for text in (part, target) if text is not None]
+    return " · ".join(map(name, parts)) or "all rows"
 
 
 def _is_new(curve: Facts, seen: list[Any]) -> bool:
-    """Whether a curve is not that of another metric too: errors are the same whatever is made of them."""
+    """Whether no other metric has the same curve: errors are the same for every metric of them."""
     if curve["curve"] != "residuals":
         return True
     drawn = [curve[name] for name in ("task", "scorer", "target", "points")]
@@ -201,15 +200,15 @@ def _stroke(series: int) -> str:
 def _caption(
     part: str | None, target: str | None, alone: bool, group: Sequence[Facts], facts: Facts, key: tuple[str, str]
 ) -> str:
-    """Of what a plot is; the value beside it where there is one task."""
-    told = " · ".join([*([name(part)] if part is not None else []), *([name(target)] if target is not None else [])])
+    """The caption of a plot, with the value if there is one task."""
+    caption = " · ".join(name(text) for text in (part, target) if text is not None)
     value = _value(facts, key, group[0]) if alone else None
-    told = told or ("all rows" if group[0]["curve"] != "precision_recall" else "all boxes and classes")
-    return told if value is None else f'{told} <span class="value">{numbers(value)[0]}</span>'
+    caption = caption or ("all rows" if group[0]["curve"] != "precision_recall" else "all boxes and classes")
+    return caption if value is None else f'{caption} <span class="value">{numbers(value)[0]}</span>'
 
 
 def _value(facts: Facts, key: tuple[str, str], curve: Facts) -> float | None:
-    """The value that belongs to a curve: that of its class, or the metric's where the curve is of all rows."""
+    """The value of a curve: that of its class, or the metric's if the curve is of all rows."""
     if curve["curve"] == "residuals":
         return None
     for row in facts["metrics"]:
@@ -232,7 +231,7 @@ def _as_name(label: Any) -> str:
 
 
 def _cut(facts: Facts, key: tuple[str, str], curves: Sequence[Facts]) -> str:
-    """That only some classes are shown, where it is so."""
+    """A note if only some classes are shown."""
     shown = len({curve["part"] for curve in curves})
     there = 0
     for row in facts["metrics"]:
@@ -243,32 +242,32 @@ def _cut(facts: Facts, key: tuple[str, str], curves: Sequence[Facts]) -> str:
 
 
 def _roc(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
-    told = _in_words(curves, "the true positive rate", "where 10 % of the negatives are taken for positive", 0.1)
-    plot = Plot("false positive rate", "true positive rate", f"ROC{what}: {told}", guides=[((0, 0), (1, 1))])
+    words = _in_words(curves, "the true positive rate", "at a false positive rate of 0.1", 0.1)
+    plot = Plot("false positive rate", "true positive rate", f"ROC{what}: {words}", guides=[((0, 0), (1, 1))])
     heads = ("false positive rate", "true positive rate", "threshold")
     return plot.svg(_lines(curves, names)) + _numbers(curves, heads, _AT_RATES)
 
 
 def _precision_recall(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
-    told = _in_words(curves, "the precision", "at a recall of 0.9", 0.9, above=True)
+    words = _in_words(curves, "the precision", "at a recall of 0.9", 0.9, above=True)
     chance = curves[0]["points"]["y"][-1]
     by_chance = curves[0]["metric"] == "average_precision" and curves[0]["lines"] == "task"  # groups have their own
     guides = [((0.0, chance), (1.0, chance))] if by_chance else []
-    plot = Plot("recall", "precision", f"Precision against recall{what}: {told}", guides=guides)
+    plot = Plot("recall", "precision", f"Precision against recall{what}: {words}", guides=guides)
     heads = ("recall", "precision", "threshold")
     steps = [Series(names.index(curve["line"]), _steps(_pairs(curve))) for curve in curves]
     return plot.svg(steps) + _numbers(curves, heads, _AT_RECALLS, above=True)
 
 
 def _calibration(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
-    told = "; ".join(
-        f"{curve['line']}: of confidence " + ", ".join(f"{x:.2f} {100 * y:.0f} % are right" for x, y in _pairs(curve))
+    words = "; ".join(
+        f"{curve['line']}: at confidence " + ", ".join(f"{x:.2f} {100 * y:.0f} % are correct" for x, y in _pairs(curve))
         for curve in curves
     )
     plot = Plot(
         "mean confidence",
-        "share that is right",
-        f"Calibration{what}: {safe(told)}",
+        "proportion correct",
+        f"Calibration{what}: {safe(words)}",
         guides=[((0, 0), (1, 1))],
         bars="rows",
     )
@@ -278,15 +277,15 @@ def _calibration(curves: Sequence[Facts], names: Sequence[str], what: str) -> st
             _pairs(curve),
             ends=list(zip(curve["points"]["low"], curve["points"]["high"], strict=True)),
             dots=True,
-            told=[
-                f"confidence {x:.3f}: {y:.3f} right, {n:,.0f} rows"
+            titles=[
+                f"confidence {x:.3f}: {y:.3f} correct, {n:,.0f} rows"
                 for (x, y), n in zip(_pairs(curve), curve["points"]["n"], strict=True)
             ],
             bars=list(zip(curve["points"]["x"], curve["points"]["n"], strict=True)),
         )
         for curve in curves
     ]
-    return plot.svg(series) + _bins(curves, ("mean confidence", "share that is right", "interval", "rows"))
+    return plot.svg(series) + _bins(curves, ("mean confidence", "proportion correct", "interval", "rows"))
 
 
 def _residuals(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
@@ -295,9 +294,9 @@ def _residuals(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
 
     x, y = ends("x"), ends("y", "low", "high")
     binned = curves[0]["points"]["low"][0] is not None
-    what_ = "medians of errors in bins of like predictions" if binned else "the error of each row"
+    shown = "median errors in bins of predictions" if binned else "the error of each row"
     zero = [((x.low, 0.0), (x.high, 0.0))] if y.low <= 0 <= y.high else []
-    label = f"Errors{what}: {what_}, from {numbers(y.low)[0]} to {numbers(y.high)[0]}"
+    label = f"Errors{what}: {shown}, from {numbers(y.low)[0]} to {numbers(y.high)[0]}"
     plot = Plot("prediction", "truth − prediction", label, x, y, zero)
     series = [
         Series(
@@ -320,14 +319,13 @@ _PLOTTED: Final[Mapping[str, Callable[[Sequence[Facts], Sequence[str], str], str
     "residuals": _residuals,
 }
 _NOTES: Final = {
-    "roc": "ROC: of the rows that are of the class, the share that is found, against the share of the others that is "
-    "taken for it. The dashed line is chance.",
-    "precision_recall": "Of what is taken for the class the share that is of it, against how much of the class is "
-    "found. A dashed line, where there is one, is chance: the share of rows that are of the class.",
-    "calibration": "How often rows are right, by how sure the answer was; on the dashed line confidence means what it "
-    "says. Whiskers are 95 % score intervals where rows are independent; the bars below count the rows.",
-    "residuals": "Errors (truth − prediction) by prediction. Of many rows the median of each bin of like predictions, "
-    "with the range that leaves out 5 % at either end. A trend or a fan tells what the mean of errors does not.",
+    "roc": "True positive rate against false positive rate, for every threshold. The dashed line is chance.",
+    "precision_recall": "Precision against recall, for every threshold. A dashed line is chance: the proportion of "
+    "rows of the class.",
+    "calibration": "The proportion of correct rows by the confidence of the answer; on the dashed line the two are "
+    "equal. Whiskers are 95 % score intervals if rows are independent; the bars below count the rows.",
+    "residuals": "Errors (truth − prediction) by prediction. With many rows: the median error of each bin of "
+    "predictions, and its 5 % to 95 % range. A trend or a fan shape shows what the mean error hides.",
 }
 
 
@@ -336,7 +334,7 @@ def _lines(curves: Sequence[Facts], names: Sequence[str]) -> list[Series]:
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """A line that holds each precision from the recall before: what is between is not known, and not on a slope."""
+    """A step line: each precision holds from the recall before it; no value between them is known."""
     before = [0.0, *(x for x, _ in points)]
     return [place for (x, y), start in zip(points, before, strict=False) for place in ((start, y), (x, y))]
 
@@ -345,8 +343,8 @@ def _pairs(curve: Facts) -> list[tuple[float, float]]:
     return list(zip(curve["points"]["x"], curve["points"]["y"], strict=True))
 
 
-def _at(curve: Facts, x: float, above: bool) -> tuple[float, float | None] | None:
-    """y and threshold where a curve last is at or before some x, or first at or above it."""
+def _point_at(curve: Facts, x: float, above: bool) -> tuple[float, float | None] | None:
+    """y and threshold of the last point at or before x, or with `above` of the first at or after it."""
     points = curve["points"]
     place = next((i for i, v in enumerate(points["x"]) if v >= x - 1e-12), -1) if above else None
     if place is None:
@@ -355,21 +353,18 @@ def _at(curve: Facts, x: float, above: bool) -> tuple[float, float | None] | Non
 
 
 def _in_words(curves: Sequence[Facts], what: str, where: str, x: float, above: bool = False) -> str:
-    told = []
-    for curve in curves:
-        found = _at(curve, x, above)
-        if found is not None:
-            told.append(f"{safe(curve['line'], LABEL)} {found[0]:.3f}")
-    return f"{what} {where} is " + ", ".join(told) if told else "see the numbers"
+    points = ((curve["line"], _point_at(curve, x, above)) for curve in curves)
+    values = [f"{safe(line, LABEL)} {point[0]:.3f}" for line, point in points if point is not None]
+    return f"{what} {where} is " + ", ".join(values) if values else "see the numbers"
 
 
 def _numbers(curves: Sequence[Facts], heads: tuple[str, str, str], at: Sequence[float], above: bool = False) -> str:
-    """A few places of curves in numbers."""
+    """Some points of curves as a table."""
     several = len(curves) > 1
     lines = []
     for curve in curves:
         for x in at:
-            found = _at(curve, x, above)
+            found = _point_at(curve, x, above)
             if found is None:
                 continue
             task = f'<td class="text">{name(curve["line"])}</td>' if several else ""
@@ -378,7 +373,7 @@ def _numbers(curves: Sequence[Facts], heads: tuple[str, str, str], at: Sequence[
     if not lines:
         return ""
     head = th(heads[0], "text") + (th(curves[0]["lines"], "text") if several else "") + th(heads[1]) + th(heads[2])
-    return _beside(f"{heads[1]} by {heads[0]}", head, lines)
+    return _numbers_table(f"{heads[1]} by {heads[0]}", head, lines)
 
 
 def _bins(curves: Sequence[Facts], heads: tuple[str, str, str, str]) -> str:
@@ -394,10 +389,10 @@ def _bins(curves: Sequence[Facts], heads: tuple[str, str, str, str]) -> str:
             cells = f"<td>{y:{form}}</td><td>{between}</td><td>{n:,.6g}</td>"
             lines.append(f'<tr><th scope="row">{x:{form_x}}</th>{task}{cells}</tr>')
     head = th(heads[0], "text") + (th(curves[0]["lines"], "text") if several else "") + "".join(map(th, heads[1:]))
-    return _beside(f"{heads[1]} by {heads[0]}", head, lines)
+    return _numbers_table(f"{heads[1]} by {heads[0]}", head, lines)
 
 
-def _beside(caption: str, head: str, lines: Sequence[str]) -> str:
+def _numbers_table(caption: str, head: str, lines: Sequence[str]) -> str:
     body = f"<tbody>{''.join(lines)}</tbody>"
     return f"<details><summary>Numbers</summary>{table(caption, head, body, 'small')}</details>"
 
@@ -406,7 +401,7 @@ def _beside(caption: str, head: str, lines: Sequence[str]) -> str:
 
 
 def disparities_section(facts: Facts, labels: Labels) -> str:
-    """How far groups lie apart: dots with their intervals, and a table with the groups they lie between."""
+    """Disparities: dots with their intervals, and a table with the lowest and highest groups."""
     rows = facts.get("disparities") or []
     parts = []
     for (scorer, signature, over), mine in _split(
@@ -416,12 +411,13 @@ def disparities_section(facts: Facts, labels: Labels) -> str:
         label = labels.get((scorer, signature), "")
         shown = escape(label) if label.startswith(metric) else f"{name(metric)} · {name(scorer)}"
         caption = f"{shown} by {clean(over, 4 * LABEL)}"
-        parts.append(f"<h3>{caption}</h3>\n{_far_apart(mine, facts)}{_disparity_table(caption, mine)}{_flags(mine)}")
+        body = _disparity_plots(mine, facts) + _disparity_table(caption, mine) + _flags(mine)
+        parts.append(f"<h3>{caption}</h3>\n{body}")
     return "\n".join(parts)
 
 
-def _far_apart(rows: Sequence[Facts], facts: Facts) -> str:
-    """Dots on one axis for disparities of one scale."""
+def _disparity_plots(rows: Sequence[Facts], facts: Facts) -> str:
+    """Dots on a common axis for disparities of the same scale."""
     tasks = [entry["task"] for entry in facts["tasks"]]
     several = len({row["task"] for row in rows}) > 1
     plots = []
@@ -437,12 +433,12 @@ def _far_apart(rows: Sequence[Facts], facts: Facts) -> str:
         more = [] if family.startswith("least") else [same]
         axis = Axis.over([*(v for dots in lines.values() for dot in dots for v in dot.numbers), *more])
         body = [
-            f'<tr><th scope="row">{_words(kind)}{_target(target)}</th>'
+            f'<tr><th scope="row">{_spell_out(kind)}{_target(target)}</th>'
             f'<td class="chart">{charts.strip(dots, axis)}</td></tr>'
             for (kind, target), dots in lines.items()
         ]
         head = th("Disparity", "text") + th("value and interval", "text")
-        note = "" if family.startswith("least") else f", {same:.0f} is no disparity"
+        note = "" if family.startswith("least") else f", {same:.0f} means no disparity"
         plots.append(figure(f"{family.capitalize()}{note}", head, body, f'<td class="chart">{charts.scale(axis)}</td>'))
     own = dict.fromkeys(row["task"] for row in rows)
     legend = "".join(f"<li>{charts.key(tasks.index(task))}{name(task)}</li>" for task in own)
@@ -457,17 +453,18 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
         why = f'<span class="why">{clean(row["reason"], 4 * LABEL)}</span>' if row["reason"] else ""
         ends = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
         lines.append(
-            f'<tr><th scope="row">{_words(row["disparity"])}{_decided(row)}</th><td class="text">{name(row["task"])}'
-            f'{_target(row["target"])}</td><td class="value">{value}{why}</td><td>{interval}</td>{ends}'
-            f"<td>{row['n_groups']:,}</td></tr>"
+            f'<tr><th scope="row">{_spell_out(row["disparity"])}{_deciding_metric(row)}</th>'
+            f'<td class="text">{name(row["task"])}{_target(row["target"])}</td>'
+            f'<td class="value">{value}{why}</td><td>{interval}</td>{ends}<td>{row["n_groups"]:,}</td></tr>'
         )
     heads = th("Disparity", "text") + th("task", "text") + th("value") + th("interval")
     heads += th("lowest", "text") + th("highest", "text") + th("groups")
-    return table(f"{caption}, disparities and the groups they lie between", heads, f"<tbody>{''.join(lines)}</tbody>")
+    body = f"<tbody>{''.join(lines)}</tbody>"
+    return table(f"{caption}, disparities with the lowest and highest groups", heads, body)
 
 
-def _decided(row: Facts) -> str:
-    """Which of several metrics a disparity is of."""
+def _deciding_metric(row: Facts) -> str:
+    """The metric of a criterion that decided its disparity."""
     return f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
 
 
@@ -479,28 +476,30 @@ def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, 
 
 
 def _flags(rows: Sequence[Facts]) -> str:
-    """Groups that are small, and groups that are left out."""
+    """Notes on groups that are small or left out."""
     small, left = (
         [clean(one, 2 * LABEL) for one in sorted({group_name(group) for row in rows for group in row[name]})]
         for name in ("small", "undefined")
     )
-    told = []
+    notes = []
     if small:
-        told.append(f"{plural(len(small), 'group')} with fewer than {SMALL} scored rows: {listed(small)}")
+        notes.append(f"{plural(len(small), 'group')} with fewer than {SMALL} scored rows: {join_names(small)}")
     if left:
-        told.append(f"{plural(len(left), 'group')} without a value, so left out: {listed(left)}")
-    return "".join(f'<p class="note warn">{line}</p>' for line in told)
+        notes.append(f"{plural(len(left), 'group')} without a value, left out: {join_names(left)}")
+    return "".join(f'<p class="note warn">{line}</p>' for line in notes)
 
 
-def _words(kind: str) -> str:
+def _spell_out(kind: str) -> str:
     return kind.replace("_", " ")
 
 
 # Shared
 
 
-def _drawn(facts: Facts, labels: Labels, kinds: Sequence[str]) -> Iterator[tuple[tuple[str, str], str, list[Facts]]]:
-    """(scorer, signature), label and curves over all rows of each metric that has some of these kinds."""
+def _metrics_with_curves(
+    facts: Facts, labels: Labels, kinds: Sequence[str]
+) -> Iterator[tuple[tuple[str, str], str, list[Facts]]]:
+    """(scorer, signature), label and curves over all rows of each metric that has curves of these kinds."""
     whole = [
         curve | {"line": curve["task"], "lines": "task"}
         for curve in facts.get("curves") or ()
@@ -511,7 +510,7 @@ def _drawn(facts: Facts, labels: Labels, kinds: Sequence[str]) -> Iterator[tuple
 
 
 def _split(rows: Sequence[Facts], *names: str) -> dict[tuple[Any, ...], list[Facts]]:
-    """Rows that are alike in some fields, in the order in which they first come."""
+    """Rows grouped by some fields, in order of first occurrence."""
     found: dict[tuple[Any, ...], list[Facts]] = {}
     for row in rows:
         found.setdefault(tuple(row[n] for n in names), []).append(row)
@@ -522,6 +521,6 @@ def _target(target: str | None) -> str:
     return "" if target is None else f" · {name(target)}"
 
 
-def _plain(part: str | None, target: str | None) -> str:
-    told = " · ".join(safe(text, LABEL) for text in (part, target) if text is not None)
-    return f" of {told}" if told else ""
+def _plain_suffix(part: str | None, target: str | None) -> str:
+    own = " · ".join(safe(text, LABEL) for text in (part, target) if text is not None)
+    return f" of {own}" if own else ""

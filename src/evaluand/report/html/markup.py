@@ -1,4 +1,4 @@
-"""The pieces that HTML reports are made of; nothing that comes from data goes into a page but through `clean`."""
+"""The building blocks of HTML reports; all text from data enters a page through `clean`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ from evaluand.report.text import LABEL, safe
 
 
 def clean(value: Any, limit: int = 0) -> str:
-    """Text as it can stand in a page."""
+    """Escapes text for a page."""
     return escape(safe(value, limit))
 
 
 def name(value: Any) -> str:
-    """A name that comes from a user: in a direction of its own, and broken after its joints where it is long."""
+    """A name from a user: isolated from the text direction around it, with line breaks allowed after `_` and `/`."""
     return f"<bdi>{re.sub('(?<=[_/])', '<wbr>', clean(value, LABEL))}</bdi>"
-
-
-def plural(n: int, word: str) -> str:
-    """A count and what is counted."""
-    return f"{n:,} {word}{'s'[: n != 1]}"
 
 
 def th(title: str, kind: str = "", sortable: bool = False) -> str:
@@ -32,16 +27,16 @@ def th(title: str, kind: str = "", sortable: bool = False) -> str:
 
 
 def table(caption: str, heads: str, body: str, kind: str = "") -> str:
-    """A table that scrolls by itself where it is wider than the page."""
-    told = re.sub(r"<[^>]*>", "", caption)
+    """A table that scrolls by itself if it is wider than the page."""
+    label = re.sub(r"<[^>]*>", "", caption)
     return (
-        f'<div class="scroll" role="region" aria-label="{told}" tabindex="0"><table class="numbers {kind}">'
+        f'<div class="scroll" role="region" aria-label="{label}" tabindex="0"><table class="numbers {kind}">'
         f"<caption><span>{caption}</span></caption><thead><tr>{heads}</tr></thead>{body}</table></div>\n"
     )
 
 
 def figure(caption: str, head: str, lines: Sequence[str], foot: str) -> str:
-    """A table whose lines are charts; below them stands their scale, which nobody needs to hear."""
+    """A table whose lines are charts, with their scale below, which screen readers skip."""
     return (
         f'<figure><table class="plot"><caption>{caption}</caption><thead class="quiet"><tr>{head}</tr></thead>'
         f'<tbody>{"".join(lines)}</tbody><tfoot aria-hidden="true"><tr><td></td>{foot}</tr></tfoot></table></figure>'

@@ -1,4 +1,4 @@
-"""The frame of an HTML page that is complete in itself: its head, its style and script, and what these may do."""
+"""The frame of a self-contained HTML page: its head, style, scripts and content security policy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TITLE = 200
 
 
 def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip: str, images: bool = False) -> str:
-    """The head of a page, to the end of its heading.
+    """The head of a page, up to and including its heading.
 
     Args:
-        title: from a user.
+        title: text from a user.
         kind: what the page is, in a word or two.
-        meta: what stands below the title, as markup.
+        meta: the line below the title, as markup.
         scripts: the assets that may run.
         skip: the id of the first section.
         images: whether the page holds images.
@@ -28,7 +28,7 @@ def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip:
     allowed = " ".join(map(_hash, scripts))
     policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {allowed}; base-uri 'none'"
     policy += "; img-src data:" if images else ""
-    named = clean(title, _TITLE)
+    heading = clean(title, _TITLE)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -45,19 +45,19 @@ def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip:
 <header>
 <div class="head"><p class="kind">{kind}</p>
 <button type="button" id="theme" aria-pressed="false" hidden>Dark</button></div>
-<h1 dir="auto">{named}</h1>
+<h1 dir="auto">{heading}</h1>
 <p class="meta">{meta}</p>
 </header>
 """
 
 
 def title_of(title: str) -> str:
-    """The title of the page of what is called so, as it stands in the file."""
+    """The `<title>` of a report, as written in the file."""
     return f"{clean(title, _TITLE)} – evaluand report"
 
 
 def page_foot(version: object = __version__) -> str:
-    """What stands below the sections."""
+    """The footer below the sections."""
     return (
         f"</main>\n<footer><p>Made by evaluand {clean(version)}. This file is complete: it needs no network and "
         "sends nothing.</p></footer>\n"

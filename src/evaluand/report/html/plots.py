@@ -1,8 +1,8 @@
 """Plots of one quantity against another as SVG: lines, steps, dots with intervals, and bars, on two axes.
 
-A plot is drawn in units of its own and grows with its place up to its natural size. Series differ in colour and in
-their dashes, or the form of their dots; colours come from the style sheet, by class. What a plot shows is said in words
-in its label, and its numbers stand in a table beside it.
+A plot has its own coordinate system and grows with its container up to its natural size. Series differ in colour and in
+the dashes of their lines or the shape of their dots; colours come from the style sheet, by class. The label of a plot
+describes it in words, and a table next to it has its numbers.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ UNIT: Final = Axis(0.0, 1.0, 0.25)
 
 @dataclass(frozen=True)
 class Series:
-    """What one task has in a plot.
+    """The data of one task in a plot.
 
     Attributes:
-        number: of its colour, dashes and form.
+        number: selects its colour, dashes and shape.
         points: x and y.
         ends: low and high of each point, if it has an interval.
-        line: points are joined.
-        dots: points are marked.
-        told: each point in words, where it is marked.
-        bars: x and how many, below the plot.
-        pale: dots stand in the background.
-        names: what stands beside each point.
-        areas: the corners of what is shaded; where areas overlap they are shaded once.
+        line: whether points are joined.
+        dots: whether points are marked.
+        titles: a description of each marked point.
+        bars: x and counts, for the bars below the plot.
+        pale: whether dots are in the background.
+        names: the text next to each point.
+        areas: the corners of shaded areas; overlaps are shaded once.
     """
 
     number: int
@@ -51,7 +51,7 @@ class Series:
     ends: Sequence[tuple[float | None, float | None]] = ()
     line: bool = True
     dots: bool = False
-    told: Sequence[str] = ()
+    titles: Sequence[str] = ()
     bars: Sequence[tuple[float, float]] = ()
     pale: bool = False
     names: Sequence[str] = ()
@@ -63,13 +63,13 @@ class Plot:
     """A plot.
 
     Attributes:
-        x: what stands on the horizontal axis.
-        y: what stands on the vertical one.
-        label: what is seen, in words.
+        x: the title of the horizontal axis.
+        y: the title of the vertical axis.
+        label: a description of the plot.
         guides: dashed lines such as that of chance, each from one point to another.
-        bars: what the bars below are, if there are some.
-        turned: the horizontal axis goes from its high end to its low one.
-        upturned: the vertical axis does.
+        bars: the title of the bars below, if any.
+        turned: whether the horizontal axis is reversed.
+        upturned: whether the vertical axis is reversed.
     """
 
     x: str
@@ -83,7 +83,7 @@ class Plot:
     upturned: bool = False
 
     def svg(self, series: Iterable[Series]) -> str:
-        """The plot with what some tasks have in it."""
+        """The plot of some series, as SVG."""
         shown = list(series)
         height = _HEIGHT + (_BARS + 6 if self.bars else 0)
         parts = [self._grid(), *(self._guide(*guide) for guide in self.guides), *map(self._series, shown)]
@@ -141,20 +141,20 @@ class Plot:
             path = " ".join(f"{x} {y}" for x, y in map(self._place, one.points))
             parts.append(f'<polyline class="line s{number} d{number}" points="{path}"/>')
         if one.dots:
-            titles = one.told or [""] * len(one.points)
+            titles = one.titles or [""] * len(one.points)
             marks = "".join(mark(number, *self._place(at), title) for at, title in zip(one.points, titles, strict=True))
             parts.append(f'<g class="pale">{marks}</g>' if one.pale else marks)
         return "".join(parts)
 
     def _names(self, shown: Sequence[Series]) -> str:
-        """What stands beside points: once for those in one place, towards the middle, and below what is near."""
-        held: dict[tuple[float, float], list[str]] = {}
+        """The names next to points: one text per place, towards the middle, below texts that would overlap."""
+        at_place: dict[tuple[float, float], list[str]] = {}
         for one in shown:
             for (x, y), name in zip(one.points, one.names, strict=False):
-                held.setdefault((round(self._x(x), 1), round(self._y(y), 1)), []).append(name)
+                at_place.setdefault((round(self._x(x), 1), round(self._y(y), 1)), []).append(name)
         parts: list[str] = []
         placed: list[tuple[float, float, float]] = []
-        for (x, y), names in sorted(held.items(), key=lambda each: each[0][::-1]):
+        for (x, y), names in sorted(at_place.items(), key=lambda each: each[0][::-1]):
             left = x > (_LEFT + _WIDTH - _RIGHT) / 2
             text = ", ".join(names)
             wide = _LETTER * len(text) + 7
@@ -189,11 +189,11 @@ class Plot:
 
 
 def _share(axis: Axis, value: float) -> float:
-    """How far along an axis a value stands, within its ends."""
+    """The position of a value along an axis, from 0 to 1."""
     share = (value / 2 - axis.low / 2) / (axis.high / 2 - axis.low / 2)
     return min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0
 
 
 def _short(text: str) -> str:
-    """A number without zeros that say nothing."""
+    """A number without trailing zeros."""
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text

@@ -1,12 +1,12 @@
-"""The report as one HTML file that needs nothing else: no network, no fonts, no server.
+"""The report as one self-contained HTML file: no network, no fonts, no server.
 
-The facts are written as plain HTML, readable without scripts. The examples are too many for that: they stand in the
-file as compressed pieces, and beside them as columns (task, index, outcome, scores, attributes) by which the page
-filters and sorts; a piece is unpacked when a row of it is shown. Writing is one pass and holds one piece.
+The facts are written as plain HTML, readable without scripts. The examples are too many for that: the file holds them
+as compressed pieces, with columns (task, index, outcome, scores, attributes) by which the page filters and sorts; a
+piece is unpacked when one of its rows is shown. Writing is one pass with one piece in memory.
 
-Nothing that comes from data can become markup or script. What is written here goes through `_text`; what the page
-shows goes into it as text; the pieces are base64; and the page's policy allows only the one script and the one style
-sheet whose hashes it names, and no connection to anywhere.
+Text from data cannot become markup or script. Everything written here goes through `_text`; the page inserts rows as
+text; the pieces are base64; and the content security policy of the page allows only the scripts and the style sheet
+whose hashes it lists, and no connections.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from urllib.parse import quote
 
 import orjson
 
-from evaluand.report.facts import Facts
+from evaluand.core.text.wording import plural as _plural
+from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.examples import OUTCOMES, TEXT, Examples
@@ -34,7 +35,6 @@ from evaluand.report.html.figures import confusion_section, curves_section, disp
 from evaluand.report.html.markup import clean as _text
 from evaluand.report.html.markup import figure as _figure
 from evaluand.report.html.markup import name as _name
-from evaluand.report.html.markup import plural as _plural
 from evaluand.report.html.markup import table as _table
 from evaluand.report.html.markup import th as _th
 from evaluand.report.html.page import page_end, page_foot, page_head
@@ -46,12 +46,12 @@ from evaluand.report.text import (
     bounds_text,
     clusters_text,
     defaulted_text,
+    format_creation,
     metric_labels,
     minute,
     number_format,
     numbers,
     safe,
-    took,
 )
 from evaluand.tradeoff import Tradeoff
 
@@ -76,22 +76,23 @@ def write_report(
     """Writes the report.
 
     Args:
-        facts: as `facts.report_facts` gives them. Under `comparisons` there may be rows with `a`, `b` (tasks),
+        facts: as `report_facts` returns them. Under `comparisons` there may be rows with `a`, `b` (tasks),
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
-            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; and under
-            `leaderboard` what `Leaderboard.to_dict` gives.
+            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
+            `not_compared` a sentence on how to make the comparison that is missing; and under
+            `leaderboard` the result of `Leaderboard.to_dict`.
         examples: the rows to look through.
-        tradeoffs: what each is called, with its points, or why there are none.
+        tradeoffs: the name of each with its points, or why there are none.
 
     Returns:
-        How many examples are in it.
+        The number of examples in the file.
     """
     scripts = (*_SCRIPTS, "tradeoff.js") if tradeoffs else _SCRIPTS
     leads = facts.get("leaderboard") is not None
     head = page_head(
         facts["title"],
         "Evaluation report",
-        _about(facts),
+        _format_meta(facts),
         scripts=scripts,
         skip="leaderboard" if leads else "summary",
         images=examples.detects,
@@ -106,13 +107,13 @@ def write_report(
         file.write(b'<script type="application/gzip" id="piece-%d">%b</script>\n' % (number, piece))
     for name, column in columns.packed():
         file.write(b'<script type="application/gzip" id="column-%b">%b</script>\n' % (name.encode(), column))
-    told = columns.head() | {"starts": starts}
-    file.write(f'<script type="application/json" id="head">{_json(told)}</script>\n'.encode())
+    header = columns.head() | {"starts": starts}
+    file.write(f'<script type="application/json" id="head">{_json(header)}</script>\n'.encode())
     file.write(page_end(scripts).encode())
     return columns.n
 
 
-def _about(facts: Facts) -> str:
+def _format_meta(facts: Facts) -> str:
     tasks = facts["tasks"]
     made = max((entry["run"]["created"] or "" for entry in tasks), default="")
     examples = sorted({sum(entry["run"]["counts"].values()) for entry in tasks})
@@ -142,10 +143,10 @@ def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> 
         ("examples", "Examples", _BROWSER),
         ("provenance", "Provenance", _provenance(facts, labels)),
     ]
-    there = [(id, title, body) for id, title, body in bodies if body]
-    links = "".join(f'<li><a href="#{id}">{title}</a></li>' for id, title, _ in there)
+    sections = [(id, title, body) for id, title, body in bodies if body]
+    links = "".join(f'<li><a href="#{id}">{title}</a></li>' for id, title, _ in sections)
     yield f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n'
-    for id, title, body in there:
+    for id, title, body in sections:
         yield f'<section id="{id}" aria-labelledby="{id}-title">\n<h2 id="{id}-title">{title}</h2>\n'
         yield f"{body}\n</section>\n"
     yield page_foot(facts["evaluand"])
@@ -153,68 +154,68 @@ def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> 
 
 def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     whole = [row for row in facts["metrics"] if not row["by"]]
-    told = "".join(f"<li>{sentence}</li>" for entry in facts["tasks"] for sentence in _plain_words(entry))
+    sentences = "".join(f"<li>{sentence}</li>" for entry in facts["tasks"] for sentence in _describe_missing(entry))
     parts = (
         [_values_table(whole, labels, facts)] if whole else [] if facts.get("leaderboard") else [_counts_table(facts)]
     )
-    parts.append(f'<h3>What is missing</h3>\n<ul class="words">{told}</ul>')
+    parts.append(f'<h3>What is missing</h3>\n<ul class="words">{sentences}</ul>')
     if any(row["worst"] != row["best"] for row in whole):
         parts.append(
-            '<p class="note">The bounds are the values that there would be if every row without a score had the '
-            "lowest, or the highest, possible one; such a row is not simply counted as 0. The interval tells how far "
-            "chance may have moved the value.</p>"
+            '<p class="note">The bounds are the values if every row without a score had the lowest, or the highest, '
+            "possible score; such rows are not counted as 0. The interval shows how far chance may have moved the "
+            "value.</p>"
         )
     return "\n".join(parts)
 
 
-def _plain_words(entry: Facts) -> Iterator[str]:
-    """What of a task has no answer or no score, in sentences."""
+def _describe_missing(entry: Facts) -> Iterator[str]:
+    """Sentences about the calls of a task without an answer or a score."""
     task, counts = _name(entry["task"]), entry["run"]["counts"]
     rows = sum(counts.values())
     failed, skipped = counts.get("failed", 0), counts.get("skipped", 0)
-    told = {"failed": failed, "were not made": skipped}
-    lacking = [f"{n:,} of {rows:,} calls {what}" for what, n in told.items() if n]
-    whole = f"the other {rows - failed - skipped:,}" if failed or skipped else f"{rows:,} calls"
+    words = {"failed": failed, "were not made": skipped}
+    missing = [f"{n:,} of {rows:,} calls {what}" for what, n in words.items() if n]
+    rest = f"the other {rows - failed - skipped:,}" if failed or skipped else f"{rows:,} calls"
     for scorer, calls in entry["ungraded"].items():
         if calls["failed"]:
-            lacking.append(f"{_name(scorer)} failed on {calls['failed']:,} of {whole}")
+            missing.append(f"{_name(scorer)} failed on {calls['failed']:,} of {rest}")
         if calls["abstained"]:
-            lacking.append(f"{_name(scorer)} found nothing to grade in {calls['abstained']:,} of {whole}")
+            missing.append(f"{_name(scorer)} abstained from an answer in {calls['abstained']:,} of {rest}")
     if defaulted := defaulted_text(entry["run"]["provenance"]):
         yield f"{task}: asked with {_text(defaulted)}."
-    if lacking:
-        yield f"{task}: {'; '.join(lacking)}."
+    if missing:
+        yield f"{task}: {'; '.join(missing)}."
     elif entry["evaluation"] is None:
-        yield f"{task}: each of the {rows:,} calls was answered; nothing has been graded yet."
+        yield f"{task}: all {rows:,} calls were answered; none has been graded yet."
     else:
-        yield f"{task}: nothing. Each of the {rows:,} rows was answered and scored."
+        yield f"{task}: nothing. All {rows:,} rows were answered and scored."
 
 
 def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], facts: Facts) -> str:
     skipped = any(row["n_skipped"] for row in rows)
     bounded = any(row["worst"] != row["best"] for row in rows)
     heads = _heads(["Task"], bounded, skipped)
-    drawn = _matrices(facts)
+    drawn = _confusion_keys(facts)
     bodies = []
     for key, label in labels.items():
-        mine = _of(rows, key)
+        mine = _rows_with_key(rows, key)
         if not mine:
             continue
-        form = _form(facts, key)
+        form = _value_format(facts, key)
         lines = "".join(
             f'<tr><th scope="row">{_name(row["task"])}{_target(row)}</th>'
             f"{_cells(row, form, bounded, skipped, drawn=key in drawn)}</tr>"
             for row in mine
         )
-        named = f'{escape(label)}<span class="signature">{_text(_signature(facts, key), 2 * _CELL)}</span>'
-        head = f'<tr class="group"><th scope="rowgroup" colspan="{heads.count("<th")}">{named}</th></tr>'
+        title = f'{escape(label)}<span class="signature">{_text(_signature(facts, key), 2 * _CELL)}</span>'
+        head = f'<tr class="group"><th scope="rowgroup" colspan="{heads.count("<th")}">{title}</th></tr>'
         bodies.append(f"<tbody>{head}{lines}</tbody>")
     caption = "Every metric over all rows, with its interval and the numbers of rows it comes from"
     return _table(caption, heads, "".join(bodies))
 
 
 def _counts_table(facts: Facts) -> str:
-    """What there is without metrics: rows by status."""
+    """Rows by status, where there are no metrics."""
     statuses = ("completed", "scored", "failed", "abstained", "skipped")
     lines = []
     for entry in facts["tasks"]:
@@ -233,8 +234,8 @@ def _heads(first: Sequence[str], bounded: bool, skipped: bool, *, sortable: bool
     return "".join(_th(name, "text", sortable) for name in first) + "".join(_th(n, "", sortable) for n in names)
 
 
-def _matrices(facts: Facts) -> set[tuple[str, str]]:
-    """The metrics whose value is a number of rows, and which are shown as a table."""
+def _confusion_keys(facts: Facts) -> set[tuple[str, str]]:
+    """The metrics that are shown as a confusion matrix."""
     return {(curve["scorer"], curve["signature"]) for curve in facts["curves"] if curve["curve"] == "confusion"}
 
 
@@ -268,13 +269,13 @@ def _count_class(name: str, count: int) -> str:
 def _charts(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     tasks = [entry["task"] for entry in facts["tasks"]]
     figures = []
-    counts = _matrices(facts)
+    counts = _confusion_keys(facts)
     for key, label in labels.items():
         if key in counts:
             continue
-        rows = [row for row in _of(facts["metrics"], key) if not row["by"]]
+        rows = [row for row in _rows_with_key(facts["metrics"], key) if not row["by"]]
         dots = [(_name(r["task"]) + _target(r), [_dot(r, tasks.index(r["task"]))]) for r in rows]
-        figures.append(_plot(f"{escape(label)} by task", "Task", dots, _form(facts, key)))
+        figures.append(_plot(f"{escape(label)} by task", "Task", dots, _value_format(facts, key)))
     figures += _histograms(facts["scores"], tasks)
     return f'<div class="figures">{"".join(figures)}</div>' if figures else ""
 
@@ -284,7 +285,7 @@ def _plot(caption: str, what: str, lines: Sequence[tuple[str, list[Dot]]], form:
     axis = Axis.over(v for _, dots in lines for dot in dots for v in dot.numbers)
     body = []
     for label, dots in lines:
-        value = f'<td class="value">{_shown(dots[0].value, form)}</td>' if form else ""
+        value = f'<td class="value">{_format_value(dots[0].value, form)}</td>' if form else ""
         body.append(f'<tr><th scope="row">{label}</th><td class="chart">{charts.strip(dots, axis)}</td>{value}</tr>')
     head = _th(what, "text") + _th("value and interval", "text")
     head += _th("value") if form else ""
@@ -297,7 +298,7 @@ def _dot(row: Facts, series: int, label: str = "") -> Dot:
 
 
 def _histograms(scores: Sequence[Facts], tasks: Sequence[str]) -> Iterator[str]:
-    """How the values of each scorer lie, where they are more than right and wrong."""
+    """A histogram of each scorer's values, unless they are all 0 or 1."""
     for scorer, group in itertools.groupby((s for s in scores if s["edges"]), lambda s: s["scorer"]):
         lines, edges = [], [0.0]
         for entry in group:
@@ -315,7 +316,7 @@ def _groups(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     parts = []
     rows = [row for row in facts["metrics"] if row["by"]]
     for key, label in labels.items():
-        mine = _of(rows, key)
+        mine = _rows_with_key(rows, key)
         for names in dict.fromkeys(tuple(row["by"]) for row in mine):
             group = [row for row in mine if tuple(row["by"]) == names]
             parts.append(_grouping(f"{escape(label)} by {_text(', '.join(names), _CELL)}", names, group, facts, key))
@@ -323,7 +324,7 @@ def _groups(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
 
 
 def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: Facts, key: tuple[str, str]) -> str:
-    """One grouping of one metric: its chart and its table."""
+    """The chart and the table of one grouping of one metric."""
     tasks = [entry["task"] for entry in facts["tasks"]]
     several = len({row["task"] for row in rows}) > 1
     lines: dict[tuple[Any, ...], list[Dot]] = {}
@@ -336,7 +337,7 @@ def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: 
     dots = [
         (" · ".join(_group_name(v) for v in [*g[:-1], *([g[-1]] if g[-1] is not None else [])]), d) for g, d in charted
     ]
-    form = _form(facts, key)
+    form = _value_format(facts, key)
     legend = "".join(f"<li>{charts.key(tasks.index(t))}{_name(t)}</li>" for t in dict.fromkeys(r["task"] for r in rows))
     skipped, bounded = any(r["n_skipped"] for r in rows), any(r["worst"] != r["best"] for r in rows)
     body = "".join(
@@ -377,15 +378,16 @@ def _comparisons(facts: Facts) -> str:
             for n, word in zip(("won", "lost", "n"), words, strict=True)
         )
         clusters = clusters_text([row])
-        told = f'<span class="why">Interval and test go by {_text(clusters)}.</span>' if clusters else ""
-        verdict = _text(row["verdict"], _CELL) + told + _flips(row)
+        basis = f'<span class="why">Interval and test by {_text(clusters)}.</span>' if clusters else ""
+        verdict = _text(row["verdict"], _CELL) + basis + _flips(row)
         pair = "".join(f'<th scope="row" class="text">{_name(row[side])}</th>' for side in ("a", "b"))
         lines.append(
             f'<tr>{pair}<td class="text">{_name(row["metric"])}</td><td class="value">{shown[0]}</td>'
             f'<td>{interval}</td><td>{p}</td>{counts}</tr><tr><td class="text long" colspan="9">{verdict}</td></tr>'
         )
     if not lines:
-        return ""
+        note = facts.get("not_compared")
+        return f'<p class="note">{_text(note)}</p>' if note else ""
     heads = "".join(_th(n, "text") for n in ("a", "b", "metric"))
     heads += "".join(map(_th, ("difference", "interval", "p (Holm)", "won", "lost", "n")))
     return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
@@ -393,9 +395,9 @@ def _comparisons(facts: Facts) -> str:
 
 def _tradeoff(number: int, title: str, points: Tradeoff | str) -> str:
     """One of the trade-offs on the page, whose ids begin with its number."""
-    told = f'<p class="note">{_text(points)}</p>' if isinstance(points, str) else tradeoff_section({title: points})
-    told = re.sub(r'(?<= id=")(?=[\w-]+")', f"tradeoff-{number}-", told)  # text and JSON have no such quotes
-    return f'<div class="tradeoff"><h3 dir="auto">{_name(title)}</h3>\n{told}</div>\n'
+    body = f'<p class="note">{_text(points)}</p>' if isinstance(points, str) else tradeoff_section({title: points})
+    body = re.sub(r'(?<= id=")(?=[\w-]+")', f"tradeoff-{number}-", body)  # text and JSON have no such quotes
+    return f'<div class="tradeoff"><h3 dir="auto">{_name(title)}</h3>\n{body}</div>\n'
 
 
 def _flips(row: Facts) -> str:
@@ -437,7 +439,7 @@ def _provenance(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
             f"<dt>{_text(what)}</dt><dd><pre><code>{_text(command)}</code></pre></dd>"
             for what, command in facts["commands"].items()
         )
-        where = f'<p class="note">To be run in <code>{_text(facts["folder"])}</code></p>' if facts["folder"] else ""
+        where = f'<p class="note">Run in <code>{_text(facts["folder"])}</code></p>' if facts["folder"] else ""
         parts.append(f'<h3>Commands</h3>\n{where}<dl class="commands">{commands}</dl>')
     signatures = "".join(
         f'<tr><th scope="row">{escape(label)}</th>'
@@ -446,27 +448,27 @@ def _provenance(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     )
     if signatures:
         heads = _th("Metric", "text") + _th("signature", "text")
-        caption = "Values with different signatures are not to be compared"
+        caption = "Values with different signatures cannot be compared"
         parts.append(f"<h3>Signatures</h3>\n{_table(caption, heads, f'<tbody>{signatures}</tbody>')}")
     for entry in facts["tasks"]:
         pairs = "".join(
             f'<dt>{_text(name)}</dt><dd class="{kind}">{_text(value, 8 * _CELL)}</dd>'
-            for name, value, kind in _origin(entry)
+            for name, value, kind in _list_provenance(entry)
             if value
         )
         parts.append(f'<h3 dir="auto">{_name(entry["task"])}</h3>\n<dl class="pairs">{pairs}</dl>')
     return "\n".join(parts)
 
 
-def _origin(entry: Facts) -> Iterator[tuple[str, str, str]]:
-    """(name, value, how it is set) of what is worth knowing about how a task's numbers came about."""
+def _list_provenance(entry: Facts) -> Iterator[tuple[str, str, str]]:
+    """The provenance of a task's numbers: (name, value, CSS class)."""
     run, evaluation, dataset = entry["run"], entry["evaluation"], entry["dataset"]
     origin, spec = run["provenance"] or {}, run["spec"]
     for kind, made in (("run", run), ("evaluation", evaluation), ("dataset", dataset)):
         if made:
             yield kind, f"{made['id']}  {made['name'] or ''}", "code"
             yield f"{kind} digest", made["digest"] or "", "code"
-    yield "begun", took(run), ""
+    yield "begun", format_creation(run), ""
     yield "asked", f"{spec['examples']:,} examples × {spec['replications']:,}, seed {spec['seed']}", ""
     yield "attempt", str(run["attempt"] + 1) if run["attempt"] else "", ""
     yield "task", _json_text(spec["task"]), "code"
@@ -494,7 +496,7 @@ def _origin(entry: Facts) -> Iterator[tuple[str, str, str]]:
     yield "git", f"{git.get('commit')}{', with changes' if git.get('changed') else ''}" if git else "", "code"
 
 
-_BROWSER = """<noscript><p>To look through the examples, allow this page its script.</p></noscript>
+_BROWSER = """<noscript><p>Allow this page to run its script to browse the examples.</p></noscript>
 <div id="browser" hidden>
 <form id="filters" role="search" aria-label="Examples">
 <div class="field wide"><label for="query">Search the text</label>
@@ -518,7 +520,7 @@ _BROWSER = """<noscript><p>To look through the examples, allow this page its scr
 
 
 class _Columns:
-    """What the page filters and sorts by, gathered row by row."""
+    """The columns that the page filters and sorts by, collected row by row."""
 
     def __init__(self, facts: Facts, examples: Examples) -> None:
         self.n = 0
@@ -549,18 +551,18 @@ class _Columns:
             words.add(row["attributes"].get(name))
 
     def packed(self) -> Iterator[tuple[str, bytes]]:
-        """Name → column, compressed."""
-        yield from ((name, _packed(_little(column))) for name, column in self._plain.items())
-        yield "duration", _packed(_little(self._duration))
+        """Name → compressed column."""
+        yield from ((name, _compress(_little_endian(column))) for name, column in self._plain.items())
+        yield "duration", _compress(_little_endian(self._duration))
         for number, (statuses, values, labels) in enumerate(self._scorers):
-            yield f"status-{number}", _packed(_little(statuses))
-            yield f"value-{number}", _packed(_little(values))
-            yield f"label-{number}", _packed(_little(labels.codes))
+            yield f"status-{number}", _compress(_little_endian(statuses))
+            yield f"value-{number}", _compress(_little_endian(values))
+            yield f"label-{number}", _compress(_little_endian(labels.codes))
         for number, words in enumerate(self._attributes.values()):
-            yield f"attribute-{number}", _packed(_little(words.codes))
+            yield f"attribute-{number}", _compress(_little_endian(words.codes))
 
     def head(self) -> Facts:
-        """What the columns' numbers stand for."""
+        """The meaning of the numbers in the columns."""
         labels = [words.known for _, _, words in self._scorers]
         aggregates = self._examples.aggregates
         tasks = self._facts["tasks"]
@@ -582,7 +584,7 @@ class _Columns:
 
 
 class _Words:
-    """A column of words as numbers: 0 is none; given up where there are more than some different ones."""
+    """A column of words as numbers, 0 for none; abandoned when there are too many distinct words."""
 
     def __init__(self, most: int) -> None:
         self.codes = array("H")
@@ -592,7 +594,7 @@ class _Words:
 
     @property
     def known(self) -> list[str] | None:
-        """The words of the numbers from 1, or None where there are too many to choose from."""
+        """The words of the numbers from 1, or None if there are too many to choose from."""
         return None if self._over else list(self._numbers)
 
     def add(self, word: str | None) -> None:
@@ -605,26 +607,26 @@ class _Words:
 
 
 def _pieces(examples: Iterable[Facts], columns: _Columns) -> Iterator[tuple[int, bytes]]:
-    """(number of its first row, compressed rows) of every piece; enters each row into the columns."""
-    held: list[bytes] = []
+    """(number of the first row, compressed rows) of each piece; adds each row to the columns."""
+    pending: list[bytes] = []
     size = start = 0
     for row in examples:
         columns.add(row)
-        held.append(orjson.dumps(row | {"index": str(row["index"])}, option=orjson.OPT_NON_STR_KEYS))
-        size += len(held[-1])
-        if len(held) == _CHUNK_ROWS or size >= _CHUNK_BYTES:
-            yield start, _packed(b"[" + b",".join(held) + b"]")
-            start += len(held)
-            held, size = [], 0
-    if held:
-        yield start, _packed(b"[" + b",".join(held) + b"]")
+        pending.append(orjson.dumps(row | {"index": str(row["index"])}, option=orjson.OPT_NON_STR_KEYS))
+        size += len(pending[-1])
+        if len(pending) == _CHUNK_ROWS or size >= _CHUNK_BYTES:
+            yield start, _compress(b"[" + b",".join(pending) + b"]")
+            start += len(pending)
+            pending, size = [], 0
+    if pending:
+        yield start, _compress(b"[" + b",".join(pending) + b"]")
 
 
-def _packed(data: bytes) -> bytes:
+def _compress(data: bytes) -> bytes:
     return b64encode(gzip.compress(data, _LEVEL, mtime=0))
 
 
-def _little(column: array[Any]) -> bytes:
+def _little_endian(column: array[Any]) -> bytes:
     if sys.byteorder == "big":
         column = column[:]
         column.byteswap()
@@ -632,21 +634,21 @@ def _little(column: array[Any]) -> bytes:
 
 
 def _signature(facts: Facts, key: tuple[str, str]) -> str:
-    """A metric's signature, and what its intervals go by where rows are not independent."""
-    clusters = clusters_text(row for row in _of(facts["metrics"], key) if not row["by"])
+    """A metric's signature, and the clusters of its intervals if rows are not independent."""
+    clusters = clusters_text(row for row in _rows_with_key(facts["metrics"], key) if not row["by"])
     return f"{key[1]}, by {clusters}" if clusters else key[1]
 
 
-def _form(facts: Facts, key: tuple[str, str]) -> str:
-    return number_format(row[n] for row in _of(facts["metrics"], key) for n in _NUMBERS)
+def _value_format(facts: Facts, key: tuple[str, str]) -> str:
+    return number_format(row[n] for row in _rows_with_key(facts["metrics"], key) for n in _NUMBERS)
 
 
-def _of(rows: Iterable[Facts], key: tuple[str, str]) -> list[Facts]:
+def _rows_with_key(rows: Iterable[Facts], key: tuple[str, str]) -> list[Facts]:
     """The values of one metric, by its scorer and signature."""
     return [row for row in rows if (row["scorer"], row["signature"]) == key]
 
 
-def _shown(value: float | None, form: str | None) -> str:
+def _format_value(value: float | None, form: str | None) -> str:
     return "–" if value is None else format(value, form or "")
 
 
@@ -659,7 +661,7 @@ def _link(task: str, index: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON in ASCII that can stand in a script tag: nothing in it can end or open one."""
+    """JSON in ASCII that is safe in a script tag: it can neither end nor open one."""
     return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

@@ -18,9 +18,10 @@ from typing import IO, Any, Final
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.core.text.wording import plural
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis
-from evaluand.report.html.markup import clean, name, plural, table, th
+from evaluand.report.html.markup import clean, name, table, th
 from evaluand.report.html.page import page_end, page_foot, page_head
 from evaluand.report.html.plots import Plot, Series
 from evaluand.report.html.tradeoff_charts import INDICATORS, Lines, parallel_axes, radar
@@ -206,7 +207,7 @@ def _series(points: Tradeoff, number: int, up: int, across: int, labels: np.ndar
     xy = [*map(tuple, front.value[:, [across, up]].tolist())]
     if len(points.objectives) == 2:
         yield Series(number, _steps(xy, points.objectives[across]))
-    yield Series(number, xy, line=False, dots=True, told=_in_words(front), names=_labelled(labels, on))
+    yield Series(number, xy, line=False, dots=True, titles=_in_words(front), names=_labelled(labels, on))
 
 
 def _boxes(front: Tradeoff, across: int, up: int) -> list[list[tuple[float, float]]]:

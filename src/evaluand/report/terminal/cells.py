@@ -1,4 +1,4 @@
-"""The pieces that tables for the terminal are made of."""
+"""The building blocks of tables for the terminal."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def plain_table(*columns: str) -> Table:
 
 
 def name_values(pairs: Iterable[tuple[str, str | Text]], indent: str = "") -> Table:
-    """Names beside their values; a name that comes again is not repeated."""
+    """A grid of names and values; a name equal to the one above is left blank."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     before = None
     for name, value in pairs:
-        told = "" if name == before else f"{indent}{safe(name, CELL)}"
-        grid.add_row(Text(told), value if isinstance(value, Text) else Text(value))
+        label = "" if name == before else f"{indent}{safe(name, CELL)}"
+        grid.add_row(Text(label), value if isinstance(value, Text) else Text(value))
         before = name
     return grid
 
 
 def example_name(index: int, id: str | None) -> str:
-    """An example by its `_index_`, and by its own id where it has one."""
+    """The name of an example: its `_index_`, and its id if it has one."""
     return f"_index_ {index}" if id in (None, str(index)) else f"_index_ {index} {safe(id, CELL)}"
 
 
@@ -53,34 +53,36 @@ def count_text(n: int, style: str = "") -> Text:
 
 
 def long_text(value: Any) -> str:
-    """A value on several lines, cut where it is long; see `legible`."""
-    text = legible(value)
+    """A value on several lines, cut where it is long; see `readable_text`."""
+    text = readable_text(value)
     lines = (text if len(text) <= _TEXT else text[: _TEXT - 1] + "…").split("\n")
     if len(lines) > LINES:
         lines = [*lines[:LINES], "…"]
     return "\n".join(safe(line.rstrip("\r")) for line in lines)
 
 
-def legible(value: Any) -> str:
-    """Plain data as people write them: text as it is, all else as JSON, in which NaN, a date or bytes stand bare.
+def readable_text(value: Any) -> str:
+    """Data as people write it: text unchanged, else JSON with NaN, dates and bytes unquoted.
 
     Example:
-        >>> legible({"scores": [{"$float": "NaN"}, 1.5], "on": {"$date": "2026-11-21"}})
+        >>> readable_text({"scores": [{"$float": "NaN"}, 1.5], "on": {"$date": "2026-11-21"}})
         '{"scores":[NaN,1.5],"on":"2026-11-21"}'
-        >>> legible({"$bytes": "eHg="}), legible({"$float": "-Infinity"}), legible({"$decimal": "0.10"})
-        ('base64:eHg=', '-Infinity', '0.10')
+        >>> readable_text({"$bytes": "eHg="}), readable_text({"$float": "-Infinity"})
+        ('base64:eHg=', '-Infinity')
+        >>> readable_text({"$decimal": "0.10"})
+        '0.10'
     """
     if not isinstance(value, str | float):
         value = identity.decode(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS))
-    value = _bare(value)
+    value = _unquote(value)
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _bare(value: Any) -> Any:
+def _unquote(value: Any) -> Any:
     if isinstance(value, list):
-        return [_bare(item) for item in value]
+        return [_unquote(item) for item in value]
     if isinstance(value, dict):
-        return {key: _bare(item) for key, item in value.items()}
+        return {key: _unquote(item) for key, item in value.items()}
     if value is None or isinstance(value, str | bool):
         return value
     if isinstance(value, float) and not math.isfinite(value):

@@ -10,9 +10,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.comparison.verdict import measured, unit
+from evaluand.comparison.verdict import format_difference, unit_suffix
+from evaluand.core.text.wording import plural
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
-from evaluand.report.text import SHORT_ID, clusters_text, labelled, numbers, safe
+from evaluand.report.text import SHORT_ID, add_labels, clusters_text, numbers, safe
 
 Facts = Mapping[str, Any]
 
@@ -25,10 +26,10 @@ def comparison_table(facts: Facts) -> RenderableType:
 
 def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     """The same, part by part."""
-    facts = {**facts, "pairs": labelled(facts["pairs"]), "ranking": labelled(facts["ranking"])}
+    facts = {**facts, "pairs": add_labels(facts["pairs"]), "ranking": add_labels(facts["ranking"])}
     yield _legend(facts)
     family = sum(pair["p"] is not None for pair in facts["pairs"])
-    for _, group in itertools.groupby(facts["pairs"], _measure):
+    for _, group in itertools.groupby(facts["pairs"], _measure_key):
         pairs = list(group)
         different = [pair for pair in pairs if not _is_same(pair, facts)]
         if different:
@@ -47,16 +48,16 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
 
 
 def gates_table(results: Sequence[Facts]) -> RenderableType:
-    """Gates, a line or two each: whether they hold, and by which number."""
+    """Gates, one or two lines each: whether they hold, and the number that decided."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for result in results:
         passed = Text("passed", "green") if result["passed"] else Text("FAILED", "red")
-        told = Text.assemble(
+        text = Text.assemble(
             (safe(result["gate"], 2 * CELL), "bold"), f"  {safe(result['subject'], CELL)}\n{safe(result['message'])}"
         )
-        grid.add_row(passed, told)
+        grid.add_row(passed, text)
     return grid
 
 
@@ -71,7 +72,7 @@ def _letter(number: int) -> str:
     return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number] if number < 26 else f"#{number + 1}"
 
 
-def _measure(row: Facts) -> tuple[str, str, str | None]:
+def _measure_key(row: Facts) -> tuple[str, str, str | None]:
     return row["scorer"], row["signature"], row["target"]
 
 
@@ -81,17 +82,17 @@ def _title(row: Facts) -> str:
 
 def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> RenderableType:
     table = plain_table("", "values")
-    apart = unit(pairs[0]).strip() or "difference"
+    heading = unit_suffix(pairs[0]).strip() or "difference"
     adjusted = "p (Holm)" if family > 1 else "p"
-    for name in (apart, f"{100 * confidence:g}% interval", adjusted, *_flipped(pairs[0]).values(), "rows"):
+    for name in (heading, f"{100 * confidence:g}% interval", adjusted, *_change_words(pairs[0]).values(), "rows"):
         table.add_column(name, justify="right", no_wrap=True)
     values = numbers(*(pair[side] for pair in pairs for side in ("value_a", "value_b")))
     for pair, before, after in zip(pairs, values[::2], values[1::2], strict=True):
-        low, high = measured(pair["low"], pair), measured(pair["high"], pair)
+        low, high = format_difference(pair["low"], pair), format_difference(pair["high"], pair)
         table.add_row(
             Text(f"{_letter(pair['a'])} → {_letter(pair['b'])}", "bold"),
             f"{before} → {after}",
-            measured(pair["difference"], pair, signed=True),
+            format_difference(pair["difference"], pair, signed=True),
             "–" if pair["low"] is None else f"[{low}, {high}]",
             _p(pair["p_holm"]),
             f"{pair['won']:,}",
@@ -101,8 +102,8 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
     return Group(Text(_title(pairs[0]), "bold"), table, Text(safe(pairs[0]["signature"]), "dim"))
 
 
-def _flipped(pair: Facts) -> dict[str, str]:
-    """What rows are called that speak for and against the second."""
+def _change_words(pair: Facts) -> dict[str, str]:
+    """The words for rows in which the second is better and worse."""
     return {"won": "won", "lost": "lost"} if pair["direction"] else {"won": "higher", "lost": "lower"}
 
 
@@ -129,13 +130,13 @@ def _notes(pairs: Sequence[Facts], facts: Facts) -> RenderableType:
 
 
 def _counts(pair: Facts) -> Iterator[str]:
-    """What the numbers are not taken over."""
+    """The rows that the numbers leave out."""
     a, b = _letter(pair["a"]), _letter(pair["b"])
     if pair["n_a_missing"] or pair["n_b_missing"]:
         bounds = ""
         if pair["worst"] is not None and pair["best"] is not None:
-            ends = f"{measured(pair['worst'], pair, signed=True)} … {measured(pair['best'], pair, signed=True)}"
-            bounds = f"; were they known, the difference would lie in {ends}{unit(pair)}"
+            ends = " … ".join(format_difference(pair[end], pair, signed=True) for end in ("worst", "best"))
+            bounds = f"; were they known, the difference would lie in {ends}{unit_suffix(pair)}"
         missing = f"{pair['n_a_missing']:,} in {a} and {pair['n_b_missing']:,} in {b}"
         yield f"without a score, of {pair['n']:,} rows: {missing}{bounds}"
     for side, name in ((a, "a"), (b, "b")):
@@ -143,24 +144,24 @@ def _counts(pair: Facts) -> Iterator[str]:
             ids = ", ".join(safe(id, CELL) for id in pair[f"only_{name}"])
             yield f"{pair[f'n_only_{name}']:,} rows only in {side}, such as {ids}"
     if pair["n_skipped"]:
-        yield f"{pair['n_skipped']:,} rows were never asked of one of them"
+        yield f"{plural(pair['n_skipped'], 'row')} skipped by one of them"
     if clusters := clusters_text([pair]):
-        yield f"interval and test go by {clusters}: rows of the same are not independent"
+        yield f"interval and test by {clusters}: rows of the same one are not independent"
 
 
 def _left_out(facts: Facts) -> RenderableType:
     """The declared metrics that are not compared, by reason."""
-    labels = labelled([*facts["left_out"], *facts["pairs"]])[: len(facts["left_out"])]
+    labels = add_labels([*facts["left_out"], *facts["pairs"]])[: len(facts["left_out"])]
     of: dict[str, list[str]] = {}
     for one in labels:
         of.setdefault(one["reason"], []).append(one["label"])
-    told = [f"not compared: {', '.join(names)} ({reason})" for reason, names in of.items()]
-    return Text(safe("; ".join(told)), "dim")
+    parts = [f"not compared: {', '.join(names)} ({reason})" for reason, names in of.items()]
+    return Text(safe("; ".join(parts)), "dim")
 
 
 def _ranking(facts: Facts) -> RenderableType:
     parts: list[RenderableType] = []
-    for _, group in itertools.groupby(facts["ranking"], _measure):
+    for _, group in itertools.groupby(facts["ranking"], _measure_key):
         places = list(group)
         table = plain_table("", "", "value", "rows", "alike")
         for place, value in zip(places, numbers(*(place["value"] for place in places)), strict=True):
@@ -168,7 +169,7 @@ def _ranking(facts: Facts) -> RenderableType:
             table.add_row(_letter(place["evaluation"]), label, value, f"{place['n']:,}", place["letters"])
         parts += [Text(f"ranking by {_title(places[0])}", "bold"), table]
     level = f"{100 * facts['confidence']:g} %"
-    return Group(*parts, Text(f"runs that share a letter cannot be told apart at {level} (Holm)", "dim"))
+    return Group(*parts, Text(f"runs that share a letter cannot be distinguished at {level} (Holm)", "dim"))
 
 
 def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:
@@ -176,7 +177,7 @@ def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:
     parts: list[RenderableType] = []
     for flip, group in itertools.groupby(flips, lambda one: one["flip"]):
         shown = list(group)
-        head = f"{_title(pair)}, {a} → {b}: {pair[flip]:,} {_flipped(pair)[flip]}"
+        head = f"{_title(pair)}, {a} → {b}: {pair[flip]:,} {_change_words(pair)[flip]}"
         parts.append(Text(f"{head}; {len(shown):,} of them:" if len(shown) < pair[flip] else f"{head}:", "bold"))
         parts += [_flip(one, a, b) for one in shown]
     return Group(*parts)
@@ -185,7 +186,7 @@ def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:
 def _flip(flip: Facts, a: str, b: str) -> RenderableType:
     before, after = numbers(flip["value_a"], flip["value_b"])
     head = Text(f"{example_name(flip['index_a'], flip['id'])}: {before} → {after}")
-    told = [(name, long_text(flip[name])) for name in ("input", "expected") if flip[name] is not None]
-    told += [(a, long_text(answer)) for answer in flip["responses_a"] or ()]
-    told += [(b, long_text(answer)) for answer in flip["responses_b"] or ()]
-    return Group(head, name_values(told, "  "))
+    pairs = [(name, long_text(flip[name])) for name in ("input", "expected") if flip[name] is not None]
+    pairs += [(a, long_text(answer)) for answer in flip["responses_a"] or ()]
+    pairs += [(b, long_text(answer)) for answer in flip["responses_b"] or ()]
+    return Group(head, name_values(pairs, "  "))

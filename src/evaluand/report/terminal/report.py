@@ -1,4 +1,4 @@
-"""Tables for the terminal, made from facts alone, so that they and `--json` always say the same."""
+"""Tables for the terminal, made from facts alone, so that they always agree with `--json`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.report.facts import CALLS, Facts, feedback_calls, matrix_of
+from evaluand.core.text.wording import plural
+from evaluand.report.facts.aggregation import matrix_of
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.evaluation import CALLS, feedback_calls
 from evaluand.report.terminal.cells import (
     CELL,
     LINES,
@@ -32,15 +35,15 @@ from evaluand.report.text import (
     bounds_text,
     clusters_text,
     defaulted_text,
+    format_creation,
     group_name,
-    listed,
+    join_names,
     metric_labels,
     minute,
     number_format,
     numbers,
     safe,
     seconds,
-    took,
 )
 from evaluand.store.store import Manifest
 from evaluand.trace import STATUSES, Trace
@@ -72,7 +75,7 @@ _ORDER = (
     "ranking",
     "flips",
 )
-_COUNTED = {  # rows of tables, one and several of them
+_NOUNS = {  # of the rows of tables, singular and plural
     "examples": ("example", "examples"),
     "metrics": ("value", "values"),
     "disparities": ("disparity", "disparities"),
@@ -84,7 +87,7 @@ _COUNTED = {  # rows of tables, one and several of them
 
 
 def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
-    """What an experiment came to."""
+    """The results of an experiment."""
     parts: list[RenderableType] = []
     if not quiet:
         parts += [_steps_table(facts["tasks"]), ""]
@@ -112,7 +115,7 @@ def metrics_table(rows: Sequence[Facts]) -> RenderableType:
 
 
 def disparities_table(rows: Sequence[Facts]) -> RenderableType:
-    """How far groups lie apart: a line per task, metric, grouping and disparity, and the groups it lies between."""
+    """Disparities: a line per task, metric, grouping and kind, with the lowest and the highest group."""
     table = plain_table("disparity", "task", "value", "interval", "lowest", "highest")
     for row in rows:
         value, low, high = numbers(row["value"], row["low"], row["high"])
@@ -127,14 +130,14 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
     small = {group_name(group) for row in rows for group in row["small"]}
     left = {group_name(group) for row in rows for group in row["undefined"]}
     if small:
-        notes.append(f"values that rest on few rows: {listed(sorted(small))}")
+        notes.append(f"values from few rows: {join_names(sorted(small))}")
     if left:
-        notes.append(f"no value, so left out: {listed(sorted(left))}")
+        notes.append(f"no value, so left out: {join_names(sorted(left))}")
     return Group(table, *(Text(note, "dim") for note in dict.fromkeys(notes)))
 
 
 def curves_tables(facts: Facts) -> Iterator[RenderableType]:
-    """Confusion matrices that fit a narrow terminal; what else there is to draw is named, for the report shows it."""
+    """Confusion matrices that fit a narrow terminal; the names of all other curves, which the report shows."""
     labels, rest = metric_labels(facts["metrics"]), dict[str, None]()
     matrices: dict[tuple[Any, ...], list[Facts]] = {}
     for row in facts["curves"]:
@@ -157,7 +160,7 @@ def curves_tables(facts: Facts) -> Iterator[RenderableType]:
 
 
 def _matrix(classes: Sequence[str | None], cells: Sequence[Sequence[float]]) -> Table | None:
-    """Truths by line, predictions by column; what is right is bold. None where there is too much of it."""
+    """Truths by line, predictions by column, the diagonal in bold; None if it is too wide."""
     names = ["all others" if label is None else safe(label, _CLASS) for label in classes]
     form = number_format(n for line in cells for n in line)
     figures = max((len(format(n, form)) for line in cells for n in line), default=0)
@@ -174,7 +177,7 @@ def _matrix(classes: Sequence[str | None], cells: Sequence[Sequence[float]]) -> 
 
 
 def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
-    """Why rows have no score: by task and scorer the most frequent reasons."""
+    """Why rows have no score: the most frequent reasons by task and scorer."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(overflow="fold")
     grid.add_column(justify="right", no_wrap=True)
@@ -189,17 +192,17 @@ def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
             label = ""
         rest = reasons[_REASONS:]
         if rest:
-            others = f"for {len(rest):,} other reason{'s'[: len(rest) > 1]} (--json lists all)"
+            others = f"for {plural(len(rest), 'other reason')} (--json lists all)"
             grid.add_row("", count_text(sum(r["count"] for r in rest)), Text("more", "dim"), Text(others, "dim"))
     return grid
 
 
 def artifact_table(facts: Facts) -> RenderableType:
-    """One artifact: what it is, where it comes from, and the first of what it holds."""
+    """One artifact: what it is, where it comes from, and its first rows."""
     head = Text.assemble(
         (f"{facts['kind'][:-1]} ", "bold"), (facts["id"], "bold"), "  ", safe(", ".join(facts["names"]), 2 * CELL)
     )
-    parts: list[RenderableType] = [head, name_values(_about(facts))]
+    parts: list[RenderableType] = [head, name_values(_describe_artifact(facts))]
     for table in _BODIES[facts["kind"]](facts) if facts["status"] == "sealed" else ():
         parts += ["", table]
     return Group(*parts)
@@ -211,16 +214,16 @@ def listing_table(entries: Sequence[Facts]) -> RenderableType:
 
 
 class _Listing:
-    """The list of artifacts, set by hand: there may be thousands, and rich measures and wraps every cell of a table.
+    """The list of artifacts, laid out without a rich table, which would measure and wrap each of thousands of cells.
 
-    Where there is little room, the counts give way to the names.
+    In a narrow terminal the counts are wrapped before the names.
     """
 
     _COLUMNS = ("kind", "id", "created", "name", "counts")
     _LEAST = 14
 
     def __init__(self, entries: Sequence[Facts]) -> None:
-        self._rows = [self._COLUMNS, *(_listed(entry) for entry in entries)]
+        self._rows = [self._COLUMNS, *(_listing_row(entry) for entry in entries)]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         kind, id, created, name = (max(cell_len(row[i]) for row in self._rows) for i in range(4))
@@ -237,11 +240,11 @@ class _Listing:
             style = ""
 
 
-def _listed(entry: Facts) -> tuple[str, str, str, str, str]:
+def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:
     names = safe(", ".join(entry["names"]), 2 * CELL)
     if not entry["names"] and entry["name"]:
-        names = f"({safe(entry['name'], 2 * CELL)})"  # it has gone to a later one
-    counts = _counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
+        names = f"({safe(entry['name'], 2 * CELL)})"  # a later artifact has the name now
+    counts = _format_counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
     return safe(entry["kind"]), safe(entry["id"])[:SHORT_ID], minute(entry["created"]), names, counts
 
 
@@ -249,7 +252,7 @@ class _Metrics:
     """The table of values; bounds get a column where there is room, else a line."""
 
     def __init__(self, rows: Sequence[Facts], labels: Mapping[tuple[str, str], str]) -> None:
-        self._rows, self._labels = _each_once(rows), labels
+        self._rows, self._labels = _without_repetitions(rows), labels
         self._formats = {
             key: number_format(row[n] for row in rows for n in _NUMBERS if (row["scorer"], row["signature"]) == key)
             for key in labels
@@ -292,8 +295,8 @@ class _Metrics:
         return Text("    " + ", ".join([*([target] if target else []), group_name(row["by"])]))
 
 
-def _each_once(rows: Sequence[Facts]) -> list[Facts]:
-    """Values metric by metric, each once: two criteria of fairness may share a rate."""
+def _without_repetitions(rows: Sequence[Facts]) -> list[Facts]:
+    """Values by metric without repetitions: two criteria of fairness may share a rate."""
     blocks: dict[tuple[Any, ...], dict[tuple[Any, ...], Facts]] = {}
     for row in rows:
         block = blocks.setdefault((row["task"], row["scorer"], row["signature"]), {})
@@ -312,7 +315,7 @@ def _row_counts(row: Facts, skipped: bool) -> list[Text]:
 
 
 def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
-    """What each step had to do: a line each."""
+    """What each step did, one line each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(overflow="fold", style="bold")
     grid.add_column(no_wrap=True)
@@ -323,52 +326,52 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
         for step in ("run", "evaluation"):
             reasons = (m for m in entry["missing"] if (m["scorer"] is None) == (step == "run"))
             failed = sum(reason["count"] for reason in reasons if reason["status"] == "failed")
-            grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _did(entry[step], failed))
+            grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _describe_step(entry[step], failed))
             label = ""
     return grid
 
 
-def _did(step: Facts, failed: int) -> Text:
-    """What one step had to do, in words, and how many of all its calls or grades failed."""
+def _describe_step(step: Facts, failed: int) -> Text:
+    """What one step did, and how many of its calls or grades failed."""
     receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
-    told = [f"{receipt['called']:,} done now"] if receipt["called"] else []
-    told += [f"{receipt[name]:,} {name}" for name in ("reused", "kept", "skipped") if receipt[name]]
+    parts = [f"{receipt['called']:,} done now"] if receipt["called"] else []
+    parts += [f"{receipt[name]:,} {name}" for name in ("reused", "kept", "skipped") if receipt[name]]
     why = safe(receipt["why"], 6 * CELL)
     if not receipt["called"] and not receipt["reused"]:
-        told, why = [why or "nothing to do"], ""
-    text = Text(", ".join(told))
+        parts, why = [why or "nothing to do"], ""
+    text = Text(", ".join(parts))
     if failed:
         text.append(f"; {failed:,} failed", "red")
     return text.append(f" ({why})" if why else "")
 
 
-def _about(facts: Facts) -> Iterator[tuple[str, str | Text]]:
-    """Name → value of what is worth knowing about an artifact."""
+def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
+    """The properties of an artifact as (name, value)."""
     manifest: Manifest = facts["manifest"]
     origin = manifest.get("provenance") or {}
     if facts["status"] == "sealed":
-        yield "counts", _counts(manifest.get("counts", {}))
+        yield "counts", _format_counts(manifest.get("counts", {}))
     else:
-        yield "status", Text("open: not everything is done yet", "yellow")
+        yield "status", Text("open: not finished yet", "yellow")
         for step in facts["progress"]:
             yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
         yield "continue", safe(facts["resume"])
-    yield from _specified(facts["kind"], manifest)
+    yield from _describe_spec(facts["kind"], manifest)
     made = "made into" if facts["kind"] == "recordings" else "made from"
     for name, key in ((made, "made_from"), ("used by", "used_by")):
         for other in facts.get(key) or ():
             yield name, f"{other['kind'][:-1]} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', CELL)}"
-    yield "created", took(manifest)
+    yield "created", format_creation(manifest)
     if origin.get("unpinned"):
         yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])
-    if told := defaulted_text(origin):
-        yield "defaulted", safe(told, 4 * CELL)
-    yield from _origin(origin)
+    if defaulted := defaulted_text(origin):
+        yield "defaulted", safe(defaulted, 4 * CELL)
+    yield from _describe_origin(origin)
     if "digest" in manifest:
         yield "digest", safe(manifest["digest"], CELL)
 
 
-def _specified(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
+def _describe_spec(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
     spec = manifest["spec"]
     if kind == "runs":
         yield "task", _json(spec["task"])
@@ -385,7 +388,7 @@ def _specified(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "attempt", f"{manifest['attempt'] + 1}"
 
 
-def _origin(origin: Facts) -> Iterator[tuple[str, str]]:
+def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
     source = origin.get("origin") or {}
     if "experiment" in source:
         task = f", task {safe(source['task'], CELL)}" if source.get("task") else ""
@@ -415,7 +418,7 @@ def _run_body(facts: Facts) -> Iterator[RenderableType]:
 
 
 def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> RenderableType:
-    """One call: what was asked and answered, and its spans; as a whole with what each of these holds."""
+    """One call: question, answer and spans; with `whole` also the contents of each span."""
     replication = f", replication {row['replication']}" if repeated else ""
     attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
     head = Text.assemble(
@@ -434,37 +437,37 @@ def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> 
         pairs.append(("response", Text("no answer", "yellow")))
     pairs += [("response", long_text(response)) for response in row["responses"] or ()]
     if row["spans"]:
-        pairs += _exchanged(row["spans"][0])
+        pairs += _request_and_reply(row["spans"][0])
         pairs.append(("trace", _tree(row, task)))
-    return Group(head, name_values(pairs, "  "), *(_within(row["spans"]) if whole else ()))
+    return Group(head, name_values(pairs, "  "), *(_span_contents(row["spans"]) if whole else ()))
 
 
-def _within(spans: Sequence[Facts]) -> Iterator[RenderableType]:
-    """What each span holds, where that is anything."""
-    told = ((span, list(_held(span))) for span in spans)
-    full = [(span, pairs) for span, pairs in told if pairs]
+def _span_contents(spans: Sequence[Facts]) -> Iterator[RenderableType]:
+    """The contents of each span that has any."""
+    contents = ((span, list(_span_values(span))) for span in spans)
+    full = [(span, pairs) for span, pairs in contents if pairs]
     for span, pairs in full[: 2 * LINES]:
         kind = "" if span["kind"] in ("span", "task") else f" ({safe(span['kind'], CELL)})"
         yield Group(Text(f"  {safe(span['name'], CELL)}{kind}", "bold"), name_values(pairs, "    "))
     if (more := len(full) - 2 * LINES) > 0:
-        yield Text(f"  and {more:,} more spans (--json tells all)", "dim")
+        yield Text(f"  and {more:,} more spans (--json lists all)", "dim")
 
 
-def _held(span: Facts) -> Iterator[tuple[str, str]]:
+def _span_values(span: Facts) -> Iterator[tuple[str, str]]:
     for name in ("input", "output"):
-        if span[name] is not None and span["span"] != 0:  # those of the call itself are told already
+        if span[name] is not None and span["span"] != 0:  # those of the call itself are shown above
             yield name, long_text(orjson.loads(span[name]))
     for name, value in orjson.loads(span["attributes"] or "{}").items():
         if name != CALL:
             yield name, long_text(value)
         elif isinstance(value, dict) and value.get("arguments"):
-            yield "with", long_text(value["arguments"])  # beside its input
+            yield "with", long_text(value["arguments"])  # in addition to its input
     for name, _, body in orjson.loads(span["events"] or "[]"):
         yield name, long_text(body)
 
 
-def _exchanged(span: Facts) -> Iterator[tuple[str, str]]:
-    """How the request that a service was sent begins, and its answer where that was none."""
+def _request_and_reply(span: Facts) -> Iterator[tuple[str, str]]:
+    """The beginning of the request to a service, and its reply if that was no answer."""
     for name, _, body in orjson.loads(span["events"] or "[]") if span["span"] == 0 else ():
         if name in ("request", "answer") and isinstance(body, str):
             yield name, safe(body, 2 * CELL)
@@ -503,7 +506,7 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     if "against" in facts:
         alike = [safe(scorer, CELL) for scorer, rows in facts["rows"].items() if not rows]
         other = safe(facts["against"]["name"] or facts["against"]["id"][:SHORT_ID], CELL)
-        yield from [Text(f"{', '.join(alike)}: graded alike by {other}", "dim")] if alike else []
+        yield from [Text(f"{', '.join(alike)}: same grades by {other}", "dim")] if alike else []
 
 
 def _scores(scorer: str, rows: Sequence[Facts], repeated: bool) -> Iterator[RenderableType]:
@@ -513,7 +516,7 @@ def _scores(scorer: str, rows: Sequence[Facts], repeated: bool) -> Iterator[Rend
 
 
 def _score(row: Facts, repeated: bool) -> RenderableType:
-    """One graded row: its key and grade, what was asked and answered, and what the scorer says."""
+    """One graded row: key, grade, question, answer, and the columns of the scorer."""
     key = [f"replication {row['replication']}"] if repeated else []
     key += [f"_response_index_ {row['_response_index_']}"] if row["_response_index_"] else []
     key += [f"target {safe(row['target'], CELL)}"] if row["target"] is not None else []
@@ -526,29 +529,29 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
     ]
     pairs += [("response", long_text(response)) for response in row.get("responses") or ()]
     calls = feedback_calls(row.get(CALLS)) or []
-    told = (n for n in row if n not in _NOT_TOLD and row[n] is not None and not (calls and n == CALLS))
-    pairs += [(n, long_text(row[n])) for n in told]
+    shown = (n for n in row if n not in _NOT_SHOWN and row[n] is not None and not (calls and n == CALLS))
+    pairs += [(n, long_text(row[n])) for n in shown]
     for number, call in enumerate(calls[:LINES], 1):
-        pairs += [(f"call {number}", _said(call)), *((f"  {n}", long_text(v)) for n, v in _beside(call))]
+        pairs += [(f"call {number}", _call_result(call)), *((f"  {n}", long_text(v)) for n, v in _call_values(call))]
     if len(calls) > LINES:
-        pairs.append(("", f"and {len(calls) - LINES:,} more calls (--json tells all)"))
+        pairs.append(("", f"and {len(calls) - LINES:,} more calls (--json lists all)"))
     return Group(head, name_values(pairs, "  "))
 
 
-def _said(call: Facts) -> Text:
-    """What a feedback said when it was asked once."""
+def _call_result(call: Facts) -> Text:
+    """The result of one call of a feedback."""
     if call["error"] is not None:
         return Text(long_text(call["error"]), "red")
     return Text("no value", "yellow") if call["ret"] is None else Text(long_text(call["ret"]))
 
 
-def _beside(call: Facts) -> Iterator[tuple[str, Any]]:
+def _call_values(call: Facts) -> Iterator[tuple[str, Any]]:
     yield from call["args"].items()
     yield from call["meta"].items()
 
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
-_NOT_TOLD = frozenset((*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses"))
+_NOT_SHOWN = frozenset((*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses"))
 
 
 def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
@@ -573,7 +576,7 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
 
 
 def points_table(points: Sequence[Facts]) -> RenderableType:
-    """The points of a trade-off: a line for each objective."""
+    """The points of a trade-off: one line per objective."""
     table = plain_table("point", "from", "objective", "value", "interval", "front")
     for column in (table.columns[0], table.columns[2]):
         column.no_wrap, column.overflow = False, "fold"
@@ -603,7 +606,7 @@ def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
 
 
 def _recording_body(facts: Facts) -> Iterator[RenderableType]:
-    yield name_values([(safe(name, CELL), _counts(counts)) for name, counts in facts["feedbacks"].items()])
+    yield name_values([(safe(name, CELL), _format_counts(counts)) for name, counts in facts["feedbacks"].items()])
 
 
 _BODIES = {
@@ -620,24 +623,23 @@ def _status(status: str) -> Text:
     return Text(status, {"failed": "red", "abstained": "yellow", "skipped": "yellow"}.get(status, "green"))
 
 
-def _counts(counts: Mapping[str, Any]) -> str:
-    """`7 scored, 3 failed`, by scorer where there are several statuses for each; or how many rows of which table."""
-    told = []
-    for name, count in sorted(counts.items(), key=lambda item: _place(item[0])):
+def _format_counts(counts: Mapping[str, Any]) -> str:
+    """`7 scored, 3 failed`, by scorer if counts are nested; or the number of rows by table."""
+    parts = []
+    for name, count in sorted(counts.items(), key=lambda item: _status_order(item[0])):
         if isinstance(count, Mapping):
-            told.append(f"{safe(name, CELL)}: {_counts(count)}")
+            parts.append(f"{safe(name, CELL)}: {_format_counts(count)}")
         elif count or name not in ("ranking", "flips"):
-            one, several = _COUNTED.get(name, (name, name))
-            told.append(f"{count:,} {safe(one if count == 1 else several, CELL)}")
-    return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(told)
+            parts.append(plural(count, *(safe(noun, CELL) for noun in _NOUNS.get(name, (name, name)))))
+    return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(parts)
 
 
-def _place(status: str) -> int:
+def _status_order(status: str) -> int:
     return _ORDER.index(status) if status in _ORDER else len(_ORDER)
 
 
 def _json(value: Any) -> str:
-    """JSON with blanks to wrap at, cut at one of them."""
+    """JSON that wraps at blanks, cut at one of them if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > 4 * CELL:
         text = f"{text[: 4 * CELL].rpartition(' ')[0] or text[: 4 * CELL]} …"

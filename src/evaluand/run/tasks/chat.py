@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
-from evaluand.engine.http import BadAnswer, BadRequest, Exchange
+from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Input, Output, Task
 from evaluand.trace import Tracer
 
@@ -173,11 +173,11 @@ class ChatModel:
         return f"{self.name}: what answers at {where} cannot be seen from here; declare the model's `version` to pin it"
 
     @cached_property
-    def _exchange(self) -> Exchange:
+    def _exchange(self) -> HttpClient:
         base, mark, query = self.url.partition("?")
         base = base.rstrip("/")
         url = (base if base.endswith(_PATH) else base + _PATH) + mark + query
-        return Exchange(url, "POST", {"Authorization": f"Bearer ${{{self.api_key}}}"} if self.api_key else {})
+        return HttpClient(url, "POST", {"Authorization": f"Bearer ${{{self.api_key}}}"} if self.api_key else {})
 
     async def _answer(self, asked: Mapping[str, Any]) -> Any:
         told = {"model": self.name, **asked, "temperature": self.temperature, "max_tokens": self.max_tokens}

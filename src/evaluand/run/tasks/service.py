@@ -23,12 +23,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from evaluand.core import identity
 from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.core.fingerprint import Identity, fingerprint
-from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create
+from evaluand.data.adapters.base.adapter import UPLOAD, Adapter, create_adapter
+from evaluand.data.adapters.base.apply import INDEX
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
+from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
 from evaluand.data.schema.kinds import Array, Map, StructType, Type
-from evaluand.engine.http import BadAnswer, BadRequest, Exchange
+from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Asked, Batches
 from evaluand.store.tables import RESPONSE_INDEX
@@ -146,7 +148,7 @@ class _Service(Task[Any, Any]):
             row[INDEX] = request.index
         for name in ("client_pipeline", "input_pipeline"):
             try:
-                made = self._pipelines[name].through(row)
+                made = self._pipelines[name].apply(row)
             except AdapterError as error:
                 raise TaskError(f"{name}: {error}", code=name) from None
             if len(made) != 1 or not isinstance(made[0], Mapping):
@@ -190,7 +192,7 @@ class _Service(Task[Any, Any]):
             told = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
             raise BadAnswer(f"the answer {told}; it must be a JSON object, or a list of objects", code="form")
         try:
-            items = [item for row in rows for item in self._pipelines["output_pipeline"].through(row)]
+            items = [item for row in rows for item in self._pipelines["output_pipeline"].apply(row)]
         except AdapterError as error:
             raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
         numbered = [self._numbered(place, item, request.index) for place, item in enumerate(items)]
@@ -371,8 +373,8 @@ class ServiceTask(_Service):
                 yield ("batch",), "FileUpload sends one file in a request; leave batch out"
 
     @cached_property
-    def _exchange(self) -> Exchange:
-        return Exchange(self.url, self.method, self.headers)
+    def _exchange(self) -> HttpClient:
+        return HttpClient(self.url, self.method, self.headers)
 
     @cached_property
     def _batches(self) -> Batches:
@@ -380,7 +382,7 @@ class ServiceTask(_Service):
         return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign, stops)
 
     def _hidden(self, text: str) -> str:
-        return self._exchange.hidden(text)
+        return self._exchange.hide_secrets(text)
 
     async def _answers(self, rows: bytes) -> Any:
         return await self._exchange.ask(**_json_body(rows))
@@ -423,7 +425,7 @@ class LocalServiceTask(_Service):
         try:
             return json.loads(json.dumps(answer))
         except (TypeError, ValueError, RecursionError) as error:
-            raise BadAnswer(f"the answer is no JSON: {error}", code="json") from None
+            raise BadAnswer(f"the answer is not JSON: {error}", code="json") from None
 
     @property
     def _address(self) -> str:
@@ -495,7 +497,7 @@ def _faults_of(name: str, steps: Any) -> Iterator[tuple[tuple[str | int, ...], s
     listed = isinstance(steps, list | tuple)
     for number, step in enumerate(steps if listed else ()):
         try:
-            made.append(create(step))
+            made.append(create_adapter(step))
         except AdapterSpecError as error:
             found += [((name, number), line) for line in str(error).split("\n")]
     if not found:

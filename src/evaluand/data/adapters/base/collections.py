@@ -1,4 +1,4 @@
-"""The lists of a row that belong together, and what numbers their elements."""
+"""The lists of a row that belong together, and the numbers of their elements."""
 
 from __future__ import annotations
 
@@ -9,32 +9,36 @@ from evaluand.core.errors import kind_of
 from evaluand.core.registry import nearest
 from evaluand.core.selector import Selector
 from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongType
-from evaluand.data.adapters.base.template import selector
+from evaluand.data.adapters.base.template import read_path
 
 
-def elements(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequence[Any]], int]:
-    """The lists of these names and their common length.
+def read_collections(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequence[Any]], int]:
+    """The named lists of a row and their common length.
 
     Raises:
-        AdapterError: one is not there, is no list or is of another length.
+        AdapterError: a field is missing, not a list, or of another length.
     """
     lists: list[Sequence[Any]] = []
     length = -1
     for name in names:
         values = row.get(name)
         if type(values) is not list:
-            values = collection(row, name)
+            values = read_collection(row, name)
         if len(values) != length:
             if lists:
-                told = f"{names[0]} has {length}, {name} has {len(values)}"
-                raise AdapterError(f"the collections differ in length: {told}")
+                lengths = f"{names[0]} has {length}, {name} has {len(values)}"
+                raise AdapterError(f"the collections differ in length: {lengths}")
             length = len(values)
         lists.append(values)
     return lists, length
 
 
-def collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
-    """The list of that name."""
+def read_collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """One named list of a row.
+
+    Raises:
+        AdapterError: the field is missing or not a list.
+    """
     if name not in row:
         raise AbsentField(f"there is no field {name!r}{nearest(name, row)}")
     values = row[name]
@@ -45,19 +49,19 @@ def collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
     return values
 
 
-def indexes(kind: str, given: Any) -> dict[str, Selector | None]:
-    """What numbers elements: the name of a field → a path that leads to a value per element, or None to count from 0.
+def read_index(kind: str, value: Any) -> dict[str, Selector | None]:
+    """The option `index`: name of a new field → path to one value per element, or None to count from 0.
 
     Raises:
-        AdapterSpecError: it is something else.
+        AdapterSpecError: it is not such an object.
     """
-    if not isinstance(given, Mapping):
-        raise AdapterSpecError(f"{kind}: index is {given!r}; give an object: name of a field: path, or null to count")
-    return {name: None if path is None else selector(path, f"{kind}: index: {name}") for name, path in given.items()}
+    if not isinstance(value, Mapping):
+        raise AdapterSpecError(f"{kind}: index is {value!r}; give an object: field name: path, or null to count")
+    return {name: None if path is None else read_path(path, f"{kind}: index: {name}") for name, path in value.items()}
 
 
-def numbers(name: str, path: Selector | None, row: Mapping[str, Any], length: int) -> Sequence[Any]:
-    """A value of an index for each of so many elements.
+def number_elements(name: str, path: Selector | None, row: Mapping[str, Any], length: int) -> Sequence[Any]:
+    """The value of an index field for each of `length` elements.
 
     Raises:
         AdapterError: the path leads to more or fewer values.

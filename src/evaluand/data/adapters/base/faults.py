@@ -1,4 +1,4 @@
-"""What adapters raise. Each is also the built-in error of its sort, for code that catches those."""
+"""The errors that adapters raise. Each is also a built-in error, for code that catches those."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from evaluand.core.errors import DataError, Fault, SpecError
 
 
 class AdapterSpecError(SpecError, ValueError):
-    """An adapter cannot be made as it is configured."""
+    """An adapter's spec is wrong."""
 
 
 class WrongArguments(AdapterSpecError, TypeError):
-    """An adapter, or a function of a template, is not given what it needs, or what it does not take."""
+    """An adapter, or a function of a template, lacks an argument or has one that it does not take."""
 
 
 class UnknownFunction(AdapterSpecError, KeyError):
-    """A template names a function that there is not."""
+    """A template names an unknown function."""
 
-    __str__ = Exception.__str__  # a KeyError's would be quoted
+    __str__ = Exception.__str__  # that of KeyError adds quotes
 
 
 class AdapterError(DataError, ValueError):
     """A row cannot be transformed."""
 
     def add_place(self, where: str) -> None:
-        """Says where it happened, before what is said already."""
+        """Put the place of the fault before the message."""
         self.faults = (Fault(where, str(self)),)
         self.args = (self._message(),)
 
 
 class AbsentField(AdapterError, KeyError):
-    """A row has no field of that name."""
+    """A row lacks a field."""
 
     __str__ = Exception.__str__
 

@@ -15,11 +15,11 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.core import identity, registry
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
-from evaluand.experiment import Experiment, Results
-from evaluand.interop.d3m.columns import Form
-from evaluand.interop.d3m.predictions import CONFIDENCE, RANK
+from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import Metric
-from evaluand.problem import Reads
+from evaluand.problem.definitions import Reads
+from evaluand.problem.files import CONFIDENCE, RANK
+from evaluand.problem.layout import FileLayout
 from evaluand.run.tasks.given import GivenTask
 from evaluand.store.store import Store
 from evaluand.store.tables import INDEX
@@ -29,45 +29,45 @@ _SCORER: Final = "prediction"
 _TYPES: Final = {"text": "text", "time": "text", "integer": "integer", "real": "number", "boolean": "boolean"}
 
 
-class Rows:
+class GivenRows:
     """What is right and what was predicted, for each part: repeat, fold, and both tables."""
 
     def __init__(
-        self, parts: Sequence[tuple[int, int, pa.Table, pa.Table]], form: Form, reads: Sequence[Reads]
+        self, parts: Sequence[tuple[int, int, pa.Table, pa.Table]], layout: FileLayout, reads: Sequence[Reads]
     ) -> None:
-        self.parts, self.form, self.reads = parts, form, {*reads}
-        keys = pa.chunked_array([part[2].column(form.key).combine_chunks() for part in parts]).unique()
+        self.parts, self.layout, self.reads = parts, layout, {*reads}
+        keys = pa.chunked_array([part[2].column(layout.key).combine_chunks() for part in parts]).unique()
         self.keys = (keys if "rows" in self.reads else keys.sort()).to_pylist()
-        several = any(len(part[3]) > len(part[3].column(form.key).unique()) for part in parts)
+        several = any(len(part[3]) > len(part[3].column(layout.key).unique()) for part in parts)
         self.shape = _shape_of(self.reads, several)
 
     def dataset(self, name: str | None) -> Dataset:
-        targets = [*self.form.targets]
+        targets = [*self.layout.targets]
         if INDEX in targets:
             raise SpecError(f"a target called {INDEX!r} cannot be kept, since runs call their rows so; leave out name")
         right: dict[Any, dict[str, Any]] = {}
         for _, _, truth, _ in self.parts:
-            right |= _gathered(truth, self.form, self.shape.truth)
-        records = [{self.form.key: key, **right[key]} for key in self.keys]
+            right |= _gathered(truth, self.layout, self.shape.truth)
+        records = [{self.layout.key: key, **right[key]} for key in self.keys]
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
-        return Dataset.from_rows(records, name=name, id=self.form.key, input=self.form.key, expected=expected)
+        return Dataset.from_rows(records, name=name, id=self.layout.key, input=self.layout.key, expected=expected)
 
     def task(self) -> GivenTask:
         places = {key: place for place, key in enumerate(self.keys)}
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
         for repeat, fold, truth, predictions in self.parts:
-            found = _gathered(predictions, self.form, self.shape.prediction)
-            for key in truth.column(self.form.key).unique().to_pylist():
+            found = _gathered(predictions, self.layout, self.shape.prediction)
+            for key in truth.column(self.layout.key).unique().to_pylist():
                 place = (repeat, places[key])
-                of_targets = found.get(key) or {target: [] for target in self.form.targets}  # an image without boxes
+                of_targets = found.get(key) or {target: [] for target in self.layout.targets}  # an image without boxes
                 outputs[place] = identity.encode(of_targets if len(of_targets) > 1 else next(iter(of_targets.values())))
                 folds[place] = fold
         return GivenTask(TASK, outputs, folds if len({fold for _, fold, _, _ in self.parts}) > 1 else {})
 
 
-def keep(
-    rows: Rows,
+def store_rows(
+    rows: GivenRows,
     metrics: Sequence[tuple[Metric, Reads]],
     store: Store,
     name: str,
@@ -79,7 +79,7 @@ def keep(
     Args:
         called: signature → what the problem calls the metric.
     """
-    scorers = {scorer: registry.find("scorers", kind)(**more) for scorer, kind, more in rows.shape.scorers(rows.form)}
+    scorers = {scorer: registry.find("scorers", kind)(**more) for scorer, kind, more in rows.shape.scorers(rows.layout)}
     measures = [
         Measure(rows.shape.read_by(reads), metric, called=called.get(metric.signature, ())) for metric, reads in metrics
     ]
@@ -101,12 +101,12 @@ class _Shape:
     def __init__(self, truth: Cells, prediction: Cells, kind: str | None = None, type: str | None = None) -> None:
         self.truth, self.prediction, self._kind, self._type = truth, prediction, kind, type
 
-    def scorers(self, form: Form) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def scorers(self, layout: FileLayout) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Name, kind and parameters of each."""
         if self._kind is not None:
             yield self._kind, self._kind, {}
             return
-        kinds = {_TYPES.get(kind, "json") for kind in form.targets.values()}
+        kinds = {_TYPES.get(kind, "json") for kind in layout.targets.values()}
         if self._type is None and len(kinds) > 1:
             raise SpecError(
                 f"targets of the types {', '.join(sorted(kinds))} cannot be kept as one run; leave out name"
@@ -129,12 +129,12 @@ def _shape_of(reads: set[Reads], several: bool) -> _Shape:
     return _Shape(_value, _value_and_confidence)
 
 
-def _gathered(table: pa.Table, form: Form, cells: Cells) -> dict[Any, dict[str, Any]]:
+def _gathered(table: pa.Table, layout: FileLayout, cells: Cells) -> dict[Any, dict[str, Any]]:
     """Key → target → value."""
     by_key: dict[Any, list[Mapping[str, Any]]] = {}
     for row in table.to_pylist():
-        by_key.setdefault(row[form.key], []).append(row)
-    return {key: {target: cells(rows, target) for target in form.targets} for key, rows in by_key.items()}
+        by_key.setdefault(row[layout.key], []).append(row)
+    return {key: {target: cells(rows, target) for target in layout.targets} for key, rows in by_key.items()}
 
 
 def _value(rows: list[Mapping[str, Any]], target: str) -> Any:

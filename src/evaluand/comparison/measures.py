@@ -1,0 +1,174 @@
+"""Which metrics evaluations are compared by: resolved once, before any row is read for pairing."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.aggregation.aggregator import Measure, check_measures, dataset_of, ranged, ranges_in
+from evaluand.comparison.pairing import why_unpairable
+from evaluand.core import registry
+from evaluand.core.errors import EvaluandWarning, SpecError
+from evaluand.core.registry import nearest
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric, Missing
+
+
+class ResolvedMeasures(NamedTuple):
+    """The measures of a comparison.
+
+    Attributes:
+        compared: each metric on each scorer, without repetitions.
+        left_out: the declared metrics that are not compared: `scorer`, `metric`, `signature` and the `reason`. Empty
+            where the metrics were named.
+    """
+
+    compared: list[Measure]
+    left_out: list[dict[str, str]]
+
+
+class _Declared(NamedTuple):
+    measure: Measure
+    obstacle: str | None  # why the evaluations cannot be compared by it
+
+
+def resolve_measures(
+    evaluations: Sequence[Evaluation],
+    scorers: str | Sequence[str] | None,
+    metrics: str | Metric | Measure | Sequence[str | Metric | Measure] | None,
+    missing: Missing | None,
+    declared: Sequence[Measure],
+) -> ResolvedMeasures:
+    """What evaluations are compared by; see `compare` for the arguments.
+
+    Raises:
+        SpecError: a scorer is not shared, or there is nothing to average.
+    """
+    names = _as_list(scorers)
+    shared = _shared_scorers(evaluations, names)
+    named = _as_list(metrics)
+    left_out: list[dict[str, str]] = []
+    if named:
+        found = list(_named_measures(named, shared, declared))
+    else:
+        candidates = [*_check_declared(evaluations, declared)]
+        left_out = _list_left_out(one for one in candidates if not names or one.measure.scorer in names)
+        found = [measure for scorer in shared for measure in _usual_measures(evaluations, scorer, candidates)]
+    if not found:
+        raise SpecError(f"no scorer returned numbers: {', '.join(shared)}; name a metric that reads another column")
+    if missing is not None:
+        found = [dataclasses.replace(m, metric=dataclasses.replace(m.metric, missing=missing)) for m in found]
+    distinct: dict[tuple[str, str], Measure] = {}
+    for measure in found:  # the same test twice would count twice in its family
+        distinct.setdefault((measure.scorer, definition(measure.metric)), measure)
+    return ResolvedMeasures(list(distinct.values()), left_out)
+
+
+def default_metric(kind: str) -> Metric:
+    """The metric of a name, with its defaults; without a direction where that is a parameter, which nobody set.
+
+    Raises:
+        SpecError: no metric has this name, or it has no defaults.
+    """
+    found = registry.find("metrics", kind)
+    unknown = {field.name: None for field in dataclasses.fields(found) if field.name == "direction"}
+    return registry.make_default("metrics", kind, **unknown)  # type: ignore[no-any-return]
+
+
+def definition(metric: Metric) -> str:
+    """The signature without the interval: a comparison has its own."""
+    return metric.signature.rpartition(" interval=")[0] if metric.interval else metric.signature
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def _shared_scorers(evaluations: Sequence[Evaluation], names: Sequence[Any]) -> Sequence[str]:
+    shared = [s for s in evaluations[0].scorers if all(s in e.scorers for e in evaluations)]
+    for scorer in names:
+        if not isinstance(scorer, str):
+            raise SpecError(f"scorers must be names of scorers, not {scorer!r}")
+        if scorer not in shared:
+            raise SpecError(
+                f"scorer {scorer!r} is not in all evaluations{nearest(scorer, shared)};"
+                f" they share {', '.join(shared) or 'none'}"
+            )
+    if not (names or shared):
+        raise SpecError("the evaluations share no scorer; evaluate both runs by the same scorers")
+    return names or shared
+
+
+def _named_measures(
+    metrics: Iterable[str | Metric | Measure], scorers: Sequence[str], declared: Sequence[Measure]
+) -> Iterator[Measure]:
+    for metric in metrics:
+        if isinstance(metric, Measure):
+            yield metric
+        elif isinstance(metric, str):
+            for scorer in scorers:
+                alike = (m for m in declared if m.scorer == scorer and metric in (m.metric.kind, *m.called))
+                own = [Measure(scorer, m.metric) for m in alike]
+                yield from own or [Measure(scorer, default_metric(metric))]
+        else:
+            yield from (Measure(scorer, metric) for scorer in scorers)
+
+
+def _check_declared(evaluations: Sequence[Evaluation], declared: Iterable[Measure]) -> Iterator[_Declared]:
+    """The declared metrics, except those that only a criterion of fairness consists of, each checked once."""
+    tables = [({name: e.columns(name) for name in e.scorers}, dataset_of(e).roles) for e in evaluations]
+    for declaration in declared:
+        if declaration.criterion is None:
+            measure = Measure(declaration.scorer, declaration.metric)
+            yield _Declared(measure, _find_obstacle(measure, tables))
+
+
+def _find_obstacle(measure: Measure, tables: Iterable[tuple[Any, Any]]) -> str | None:
+    """Why evaluations cannot be compared by a measure; the text is stored with the comparison."""
+    try:
+        for columns, roles in tables:
+            check_measures([measure], columns, roles)
+    except SpecError:
+        return "not all evaluations have what is read"
+    if not measure.metric.averages:
+        return "no mean of one number per row"
+    return None if why_unpairable(measure.metric) is None else "each of several responses is a row"
+
+
+def _list_left_out(candidates: Iterable[_Declared]) -> list[dict[str, str]]:
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for measure, obstacle in candidates:
+        if obstacle is not None:
+            signature = definition(measure.metric)
+            row = {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": obstacle}
+            found.setdefault((measure.scorer, signature), row)
+    return [*found.values()]
+
+
+def _usual_measures(
+    evaluations: Sequence[Evaluation], scorer: str, candidates: Sequence[_Declared]
+) -> Iterator[Measure]:
+    """The metrics that summarised the scores; else accuracy where all are 0 or 1, and the mean of other numbers."""
+    own = [one for one in candidates if one.measure.scorer == scorer]
+    if suiting := [one.measure for one in own if one.obstacle is None]:
+        yield from suiting
+        return
+    values = [b.column(0).drop_null() for e in evaluations for b in e.batches(scorer, ["value"])]
+    if not any(len(part) for part in values):
+        return
+    binary = all(pc.all(pc.is_in(part, pa.array([0.0, 1.0]))).as_py() is not False for part in values)
+    usual = "accuracy" if binary else "mean"
+    if own:
+        kinds = ", ".join(dict.fromkeys(one.measure.metric.kind for one in own))
+        warnings.warn(
+            f"{scorer}: {kinds} as declared cannot be compared row by row; the plain {usual} of the values is compared"
+            " instead",
+            EvaluandWarning,
+            stacklevel=2,
+        )
+    yield from ranged([Measure(scorer, default_metric(usual))], ranges_in(evaluations))

@@ -1,0 +1,225 @@
+"""Gates as text: the rules, and the parser that reads them; see `gates` for what they mean."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, NoReturn, get_args
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.stats.disparity import Kind
+
+BASELINE: Final = "baseline"
+BETTER: Final = "better than"
+NOT_WORSE: Final = "not worse than"
+LEVEL: Final = 0.95
+
+RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One rule.
+
+    Attributes:
+        text: the rule as it was written.
+        metric: the kind of the metric, its name in the problem, or for a disparity a criterion of fairness.
+        scorer: the name of the scorer; None if there is only one.
+        where: attribute → value: only this group.
+        parameters: name → value: selects one of several metrics of a kind.
+        relation: `>=`, `<=`, `>`, `<`, `better than` or `not worse than`.
+        number: the threshold, or the margin by which it may be worse.
+        baseline: the name of the evaluation to compare with.
+        level: the confidence level of the bound; None checks the value itself.
+        disparity: the kind of disparity that is checked in position of the value; see `disparity.Kind`.
+        by: the attributes that define the groups of the disparity.
+    """
+
+    text: str
+    metric: str
+    relation: str
+    number: float = 0.0
+    baseline: str | None = None
+    level: float | None = None
+    scorer: str | None = None
+    where: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    disparity: str | None = None
+    by: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Gate:
+        """Reads a gate from text.
+
+        Raises:
+            SpecError: the text is no gate; the message names the position and what is expected there.
+
+        Example:
+            >>> gate = Gate.parse("accuracy(answer)[topic=algebra] not worse than base by 0.02 at 95%")
+            >>> gate.scorer, gate.where, gate.relation, gate.baseline, gate.number, gate.level
+            ('answer', (('topic', 'algebra'),), 'not worse than', 'base', 0.02, 0.95)
+            >>> Gate.parse("accuracy => 0.9")
+            Traceback (most recent call last):
+            evaluand.SpecError: gate 'accuracy => 0.9': at 10: found '=', expected >=, <=, >, <, ...
+        """
+        return _Parser(text).gate()
+
+
+class _Token(NamedTuple):
+    kind: str  # word, quoted, sign, end
+    text: str
+    position: int  # in the gate's text, from 1
+
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<sign>>=|<=|[<>()\[\]=,%])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s<>()\[\]=,%"']+))"""
+)
+
+
+def _split_tokens(text: str) -> Iterator[_Token]:
+    position = 0
+    while text[position:].strip():
+        found = _TOKEN.match(text, position)
+        if found is None:
+            start = len(text) - len(text[position:].lstrip())
+            raise SpecError(f"gate {text!r}: at {start + 1}: the quotation has no end")
+        kind = found.lastgroup or ""
+        yield _Token("quoted" if kind in ("double", "single") else kind, found[kind], _text_start(found, kind) + 1)
+        position = found.end()
+    yield _Token("end", "", len(text.rstrip()) + 1)
+
+
+def _text_start(found: re.Match[str], kind: str) -> int:
+    return found.start(kind) - (kind in ("double", "single"))
+
+
+class _Parser:
+    """Reads a gate from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(_split_tokens(text))
+
+    def gate(self) -> Gate:
+        metric = self._read_name("a metric")
+        scorer, parameters = self._read_scorer()
+        parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "parameters": parameters}
+        parts["where"] = tuple(self._read_where())
+        if self.tokens[0].kind == "word" and self.tokens[0].text in get_args(Kind):
+            parts |= self._read_disparity(parts)
+        if self.tokens[0].text in RELATIONS and self.tokens[0].kind == "sign":
+            parts |= {"relation": self._advance().text, "number": self._read_number("a number")}
+        elif "disparity" in parts:
+            self._fail(", ".join(RELATIONS))
+        elif self._accept("better"):
+            self._expect("than")
+            parts |= {"relation": BETTER, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
+        elif self._accept("not"):
+            self._expect("worse")
+            self._expect("than")
+            parts |= {"relation": NOT_WORSE, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
+            self._expect("by")
+            parts["number"] = self._read_margin()
+        else:
+            self._fail(">=, <=, >, <, `better than` or `not worse than`")
+        if self._accept("at"):
+            parts["level"] = self._read_level()
+        if self.tokens[0].kind != "end":
+            self._fail("`at …%` or the end" if "level" not in parts else "the end")
+        return Gate(**parts)
+
+    def _read_disparity(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """Reads `difference by sex, site`; tables write a colon after the metric, which is accepted."""
+        if before["where"]:
+            raise SpecError(f"gate {self.text!r}: a disparity compares all groups; leave out the group in []")
+        kind = self._advance().text
+        self._expect("by")
+        by = [self._read_name("an attribute")]
+        while self._accept(","):
+            by.append(self._read_name("an attribute"))
+        return {"metric": before["metric"].removesuffix(":"), "disparity": kind, "by": tuple(by)}
+
+    def _read_scorer(self) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+        """Reads the parentheses: the scorer, the parameters, or both."""
+        if not self._accept("("):
+            return None, ()
+        scorer: str | None = None
+        parameters: list[tuple[str, str]] = []
+        while True:
+            name = self._read_name("a parameter" if scorer or parameters else "the name of a scorer")
+            if scorer or parameters or self.tokens[0].text == "=":
+                self._expect("=")
+                parameters.append((name, self._read_name("its value")))
+            else:
+                scorer = name
+            if not self._accept(","):
+                break
+        self._expect(")")
+        return scorer, tuple(parameters)
+
+    def _read_where(self) -> Iterator[tuple[str, str]]:
+        if not self._accept("["):
+            return
+        while True:
+            name = self._read_name("an attribute")
+            self._expect("=")
+            yield name, self._read_name("its value")
+            if not self._accept(","):
+                break
+        self._expect("]")
+
+    def _read_margin(self) -> float:
+        token = self.tokens[0]
+        number = self._read_number("the margin by which it may be worse")
+        if number < 0:
+            raise SpecError(f"gate {self.text!r}: at {token.position}: the margin must not be negative")
+        return number
+
+    def _read_level(self) -> float:
+        token = self.tokens[0]
+        percent = self._read_number("a level such as 95%")
+        self._expect("%")
+        if not 50 < percent < 100:
+            raise SpecError(f"gate {self.text!r}: at {token.position}: the level must lie between 50% and 100%")
+        return percent / 100
+
+    def _read_number(self, what: str) -> float:
+        try:
+            number = float(self.tokens[0].text) if self.tokens[0].kind == "word" else math.nan
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            self._fail(what)
+        self._advance()
+        return number
+
+    def _read_name(self, what: str) -> str:
+        if self.tokens[0].kind not in ("word", "quoted"):
+            self._fail(what)
+        return self._advance().text
+
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
+            self._fail(f"`{text}`")
+
+    def _accept(self, text: str) -> bool:
+        if self.tokens[0].kind in ("word", "sign") and self.tokens[0].text == text:
+            self._advance()
+            return True
+        return False
+
+    def _advance(self) -> _Token:
+        return self.tokens.pop(0)
+
+    def _fail(self, what: str) -> NoReturn:
+        token = self.tokens[0]
+        found = repr(token.text) if token.kind != "end" else "the end"
+        raise SpecError(f"gate {self.text!r}: at {token.position}: found {found}, expected {what}")

@@ -1,0 +1,393 @@
+"""Tables of truth, prediction, confidence and weight built from whole columns: the scorer `prediction`, vectorised.
+
+Each row of the table is what the scorer `prediction` says of the same values one by one, so metrics give the same value
+for arrays, for prediction files, for stored runs and for models at thresholds. No row becomes a Python object, except
+where values are lists, objects or of mixed types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from orjson import Fragment
+
+from evaluand.core import identity, registry
+from evaluand.core.errors import DataError, Fault, SpecError, with_article
+from evaluand.evaluation.scorer import Scorer
+from evaluand.metrics.base.labels import coded, contents
+from evaluand.metrics.base.metric import VALUE, WEIGHT
+from evaluand.store.tables import ABSTAINED, FAILED, INDEX, SCORED
+
+SCORER: Final = "prediction"
+
+
+class KnownScore(NamedTuple):
+    """What the scorer says of one row that is scored: the value, if it has one, and its columns."""
+
+    value: float | None
+    columns: Mapping[str, Any]
+
+    def record(self, target: str | None = None) -> list[Any]:
+        """The score as an evaluation's journal has it."""
+        return [0, target, SCORED, None, self.value, None, None, None, self.columns]
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionColumns:
+    """Truth and predictions of n rows in the types of the scorer `prediction`; null is missing.
+
+    Attributes:
+        type: of truth and predictions, as the scorer's `type`.
+        truth: n values, `json` as canonical text.
+        prediction: n values of the same type.
+        confidence: n numbers; None without confidences.
+        scores: n lists of label and score; None without scores of classes.
+        weight: n numbers; None where all rows count alike.
+
+    Example:
+        >>> columns = PredictionColumns.build(["cat", "dog", "dog"], ["cat", "cat", None])
+        >>> columns.table().select(["status", "value"]).to_pylist()[1:]
+        [{'status': 'scored', 'value': 0.0}, {'status': 'abstained', 'value': None}]
+    """
+
+    type: str
+    truth: pa.Array
+    prediction: pa.Array
+    confidence: pa.Array | None = None
+    scores: pa.Array | None = None
+    weight: pa.Array | None = None
+
+    @classmethod
+    def build(
+        cls,
+        truth: Any,
+        prediction: Any,
+        *,
+        confidence: Any = None,
+        scores: Mapping[Any, Any] | None = None,
+        weight: Any = None,
+        type: str | None = None,
+    ) -> PredictionColumns:
+        """Checks columns and converts them to the scorer's types.
+
+        Args:
+            truth: n values: a list, an array, a series or an Arrow column.
+            prediction: n values of the same type.
+            confidence: n numbers, each the confidence of a prediction.
+            scores: label → n numbers; the prediction's own score is then its confidence.
+            weight: n numbers of 0 or more.
+            type: one of the scorer's types; found from the values if None.
+
+        Raises:
+            SpecError: truth and predictions have types that are never equal, or a column has no numbers.
+            DataError: a value does not fit its type; names the rows.
+        """
+        true, predicted = to_column("truth", truth), to_column("predictions", prediction)
+        kind = type or common_type(true, predicted)
+        predicted = convert(predicted, kind)
+        by_class = {_label_text(label, kind): _finite_scores(label, column) for label, column in (scores or {}).items()}
+        sure = None if confidence is None else to_numbers("confidence", to_column("confidence", confidence))
+        return cls(
+            kind,
+            convert(true, kind),
+            predicted,
+            _own_score(predicted, by_class, kind) if by_class else sure,
+            scores_by_row(by_class) if by_class else None,
+            None if weight is None else _weights(weight),
+        )
+
+    @property
+    def scorer(self) -> Scorer:
+        """The scorer that gives the same table row by row for `outputs`."""
+        keys = {} if self.confidence is not None else {"prediction_key": None}
+        made: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
+        return made
+
+    def status(self) -> pa.Array:
+        """Of each row: abstained where a value is missing, failed where a number is infinite, else scored."""
+        complete = pc.and_(pc.is_valid(self.prediction), pc.is_valid(self.truth))
+        numbers = [self.truth, self.prediction] if self.type == "number" else []
+        infinite = pa.array(np.zeros(len(self.truth), np.bool_))
+        for column in [*numbers, *([] if self.confidence is None else [self.confidence])]:
+            infinite = pc.or_(infinite, pc.is_inf(column).fill_null(False))
+        return pc.if_else(complete, pc.if_else(infinite, FAILED, SCORED), ABSTAINED)
+
+    def table(self) -> pa.Table:
+        """The scorer's table, with `_index_` from 0 and without columns that no row has."""
+        columns = {INDEX: pa.array(np.arange(len(self.truth))), "status": self.status()}
+        columns |= {"truth": self.truth, "prediction": self.prediction}
+        if self.type != "number":
+            columns[VALUE] = agreement(self.truth, self.prediction)
+        optional = {"confidence": self.confidence, "scores": self.scores, "weight": self.weight, WEIGHT: self.weight}
+        columns |= {name: column for name, column in optional.items() if column is not None}
+        if self.scores is not None:
+            columns["confidence_of"] = pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
+        return pa.table(columns)
+
+    def outputs(self) -> Iterator[Any]:
+        """Of each row the output of a task that predicts so: the prediction, with its confidence or scores."""
+        predictions = self._values(self.prediction)
+        if self.confidence is None:
+            return predictions
+        confidences: Iterator[Any] = iter(self.confidence.to_pylist())
+        if self.scores is not None:
+            confidences = ({pair["label"]: pair["score"] for pair in pairs} for pairs in self.scores.to_pylist())
+        pairs = zip(predictions, confidences, strict=True)
+        return ({"prediction": p, "confidence": c} if p is not None else None for p, c in pairs)
+
+    def known_scores(self) -> Iterator[tuple[int, KnownScore]]:
+        """(row, what the scorer says of it) for each row that is scored, for `Evaluator.evaluate`."""
+        scored = pc.equal(self.status(), SCORED)
+        rows = np.flatnonzero(np.asarray(scored)).tolist()
+        value = agreement(self.truth, self.prediction) if self.type != "number" else pa.nulls(len(self.truth))
+        own = None if self.scores is None else pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
+        columns = {"truth": self.truth, "prediction": self.prediction, "confidence": self.confidence}
+        columns |= {"confidence_of": own, "scores": self.scores, "weight": self.weight}
+        cells = [
+            [None] * len(rows) if column is None else self._cells(name, column.filter(scored))
+            for name, column in columns.items()
+        ]
+        for row, agreed, *values in zip(rows, value.filter(scored).to_pylist(), *cells, strict=True):
+            yield row, KnownScore(agreed, dict(zip(columns, values, strict=True)))
+
+    def _cells(self, name: str, column: pa.Array) -> list[Any]:
+        """Values as a journal has them: of `json` the canonical text."""
+        values: list[Any] = column.to_pylist()
+        if self.type != "json" or name not in ("truth", "prediction", "confidence_of"):
+            return values
+        return [None if text is None else Fragment(text) for text in values]
+
+    def _values(self, column: pa.Array) -> Iterator[Any]:
+        values: Iterator[Any] = iter(column.to_pylist())
+        return (None if text is None else identity.decode(text) for text in values) if self.type == "json" else values
+
+
+def agreement(truth: pa.Array, prediction: pa.Array) -> pa.Array:
+    """1 where truth and prediction are equal, 0 elsewhere; null where one is missing.
+
+    Args:
+        truth: values of one type, lists that are sets, or a dictionary of labels.
+        prediction: the same; where both are dictionaries, of the same labels.
+    """
+    if pa.types.is_list(truth.type):
+        (one, other), _ = coded([truth, prediction])
+    elif pa.types.is_dictionary(truth.type) and pa.types.is_dictionary(prediction.type):
+        one, other = (np.asarray(column.indices.fill_null(-1)) for column in (truth, prediction))
+    else:
+        return pc.equal(truth, prediction).cast(pa.float64())
+    missing = (one < 0) | (other < 0)
+    return pa.array((one == other).astype(np.float64), mask=missing if missing.any() else None)
+
+
+def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
+    """Scores of classes as a list of labels and scores for each row, without the classes that a row has no score for.
+
+    Args:
+        by_class: label → n numbers.
+    """
+    table = np.stack([np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in by_class.values()], 1)
+    known = ~np.isnan(table)
+    code = np.broadcast_to(np.arange(len(by_class), dtype=np.int32), table.shape)[known]
+    labels = pa.array([*by_class], pa.string()).take(pa.array(code))
+    pairs = pa.StructArray.from_arrays([labels, pa.array(table[known])], names=["label", "score"])
+    ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), pairs)
+
+
+# Columns and their types
+
+
+def to_column(name: str, values: Any) -> pa.Array:
+    """An array as an Arrow column, NaN as null; values that Arrow cannot hold as canonical JSON.
+
+    Args:
+        name: how messages name it.
+        values: a list, an array, a series or an Arrow column.
+
+    Raises:
+        SpecError: it is not a one-dimensional array.
+        DataError: a value is not data; names the rows.
+    """
+    if isinstance(values, str | bytes | Mapping | Set) or not hasattr(values, "__len__"):
+        raise SpecError(f"{name} is {with_article(type(values).__name__)}; give a list, an array or a column")
+    if getattr(values, "ndim", 1) != 1:
+        raise SpecError(f"{name} has {values.ndim} dimensions; give one value for each row")
+    try:
+        column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
+        return _encode(name, values)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # of no chunk
+        column = pa.array([], column.type)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    return column
+
+
+def common_type(truth: pa.Array, predictions: pa.Array) -> str:
+    """The type of the scorer `prediction` that both columns fit.
+
+    Raises:
+        SpecError: their values are never equal.
+    """
+    kinds = {_type_of(column) for column in (truth, predictions)} - {""}
+    if kinds <= {"integer", "number"}:
+        whole = all(_are_integers(column) for column in (truth, predictions))
+        return "integer" if kinds and whole else "number" if kinds else "text"
+    if kinds == {"labels"} and not (_are_sets(truth) and _are_sets(predictions)):
+        return "json"
+    if len(kinds) == 1:
+        return kinds.pop()
+    if "json" in kinds or "labels" in kinds:
+        return "json"
+    one, other = _PLURAL[_type_of(truth)], _PLURAL[_type_of(predictions)]
+    raise SpecError(f"truth holds {one} and predictions {other}, which are never equal; convert one")
+
+
+def convert(column: pa.Array, kind: str) -> pa.Array:
+    """A column in the type of the scorer `prediction`.
+
+    Raises:
+        DataError: a value does not fit in 64 bits.
+    """
+    if kind == "json":
+        return (column if column.type == _JSON else _encode("a value", column.to_pylist())).storage
+    try:
+        column = column.cast(_TYPES[kind])
+        return _sort_lists(column) if kind == "labels" else column
+    except pa.ArrowInvalid as error:
+        raise DataError(f"a value does not fit in 64 bits: {error}") from None
+
+
+def to_numbers(name: str, column: pa.Array) -> pa.Array:
+    """A column of numbers as doubles.
+
+    Raises:
+        SpecError: it holds something else.
+    """
+    if _type_of(column) not in ("integer", "number", ""):
+        raise SpecError(f"{name} holds {_PLURAL.get(_type_of(column), 'objects')}; give numbers")
+    return column.cast(pa.float64())
+
+
+_JSON: Final = pa.json_(pa.string())
+_PLURAL: Final = {"boolean": "bools", "integer": "integers", "number": "numbers", "text": "text"}
+_SINGULAR: Final = {plural: singular for singular, plural in _PLURAL.items()}
+_TYPES: Final = {
+    "text": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "labels": pa.list_(pa.string()),
+}
+
+
+def _encode(name: str, values: Any) -> pa.Array:
+    texts, faults = [], []
+    for row, value in enumerate(values):
+        missing = value is None or (isinstance(value, float) and value != value)
+        try:
+            texts.append(None if missing else identity.encode(value).decode())
+        except DataError as error:
+            faults.append(Fault(f"{name}, row {row}", str(error)))
+    if faults:
+        raise DataError(faults)
+    return pa.ExtensionArray.from_storage(_JSON, pa.array(texts, pa.string()))
+
+
+def _type_of(column: pa.Array) -> str:
+    holds = contents(column.type)
+    if holds == "lists":
+        return "labels" if contents(column.type.value_type) in ("", "text") else "json"
+    return {**_SINGULAR, "": ""}.get(holds, "json")
+
+
+def _are_sets(column: pa.Array) -> bool:
+    """Whether no list has a label twice, or a null."""
+    if pa.types.is_null(column.type):
+        return True
+    row, label = pc.list_parent_indices(column), column.flatten()
+    pairs = pa.table({"row": row, "label": label}).group_by(["row", "label"], use_threads=False).aggregate([])
+    return bool(label.null_count == 0 and pairs.num_rows == len(label))
+
+
+def _are_integers(column: pa.Array) -> bool:
+    """Whether numbers are integers, also as floats, which pandas makes of integers with gaps."""
+    if not pa.types.is_floating(column.type):
+        return not pa.types.is_decimal(column.type)
+    fits = pc.less(pc.abs(column), 2.0**63)
+    whole = pc.and_(fits, pc.equal(pc.floor(column), column))
+    return pc.all(whole, min_count=0).as_py() is not False
+
+
+def _sort_lists(column: pa.Array) -> pa.Array:
+    """Lists with their labels in order, as the scorer gives them."""
+    row, label = pc.list_parent_indices(column), column.flatten()
+    order = pc.sort_indices(pa.table({"row": row, "label": label}), [("row", "ascending"), ("label", "ascending")])
+    lengths = pc.list_value_length(column)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(np.asarray(pc.fill_null(lengths, 0)))]), pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, label.take(order))
+    return pc.if_else(column.is_valid(), lists, None) if column.null_count else lists
+
+
+# Scores and weights
+
+
+def _label_text(label: Any, kind: str) -> str:
+    """The text of a class's label.
+
+    Raises:
+        SpecError: no prediction could have this label.
+    """
+    value = label.item() if isinstance(label, np.generic) else label
+    types: dict[str, Any] = {"text": str, "integer": int, "boolean": bool}
+    if kind not in types:
+        raise SpecError(f"scores need classes, but a prediction is {with_article(kind)}; give text, integers or bools")
+    if not isinstance(value, types[kind]) or (kind == "integer" and isinstance(value, bool)):
+        raise SpecError(
+            f"scores have the label {value!r}, but predictions are {_PLURAL[kind]}; give labels of one type"
+        )
+    return value if kind == "text" else identity.encode(value).decode()
+
+
+def _finite_scores(label: Any, values: Any) -> pa.Array:
+    name = f"score of {label!r}"
+    numbers = to_numbers(name, to_column(name, values))
+    rows = np.flatnonzero(np.asarray(pc.is_inf(numbers).fill_null(False))).tolist()
+    if rows:
+        raise DataError(Fault(f"{name}, row {row}", "is infinite; give a finite number") for row in rows)
+    return numbers
+
+
+def _own_score(predictions: pa.Array, by_class: Mapping[str, pa.Array], kind: str) -> pa.Array:
+    """The score of each prediction's own class."""
+    texts = predictions if kind == "text" else predictions.cast(pa.string())
+    place = pc.index_in(texts, pa.array([*by_class], texts.type))
+    return pc.choose(place, *by_class.values())
+
+
+def _weights(values: Any) -> pa.Array:
+    weights = to_numbers("weight", to_column("weight", values))
+    bad = pc.invert(pc.and_(pc.is_finite(weights), pc.greater_equal(weights, 0.0))).fill_null(True)
+    rows = np.flatnonzero(np.asarray(bad)).tolist()
+    if rows:
+        originals = np.asarray(values, object)  # NaN and None are both null in the column
+        raise DataError(
+            Fault(f"weight, row {row}", f"{_name_missing(originals[row])} is not a finite number of 0 or more")
+            for row in rows
+        )
+    return weights
+
+
+def _name_missing(value: Any) -> str:
+    return "NaN" if isinstance(value, float) and value != value else str(value)

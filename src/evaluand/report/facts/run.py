@@ -1,0 +1,120 @@
+"""Facts about a run: its rows with their spans, and why calls failed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evaluand.core.errors import SpecError
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.rows import choose_rows, count_reasons, plain_row
+from evaluand.report.text import SHORT_ID
+from evaluand.run.excerpts import answers, examples_at
+
+if TYPE_CHECKING:
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.run.runner import Run
+
+
+def run_facts(run: Run, examples: int = 0, *, failed: bool = False, index: int | None = None) -> Facts:
+    """A run: why calls failed, and the first rows, failed ones first.
+
+    Args:
+        examples: how many rows.
+        failed: only failed ones.
+        index: only those of the example with this `_index_`.
+
+    Raises:
+        SpecError: no example has this `_index_`.
+    """
+    if index is None:
+        chosen = choose_rows(run.batches(), run.counts, "completed", examples, failed)
+    else:
+        chosen = list(_read_example(run, index))
+        if not chosen:
+            raise SpecError(f"run {run.id[:SHORT_ID]} has no _index_ {index}; {_describe_indices(run)}")
+    return {"missing": missing_facts(run, None), "rows": _response_rows(run, chosen)}
+
+
+def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]:
+    """Why rows failed or were abstained from, most frequent first; a failed call is listed once, not by each scorer."""
+    found: list[Facts] = [] if run is None else [{"scorer": None} | reason for reason in _count_call_failures(run)]
+    for scorer in [] if evaluation is None else evaluation.scorers:
+        reasons = count_reasons(_iterate_ungraded(evaluation, scorer)) if evaluation else []
+        found += [
+            {"scorer": scorer} | reason
+            for reason in reasons
+            if run is None or not reason["reason"].startswith(("task: ", "the task was not asked"))
+        ]
+    return found
+
+
+def _count_call_failures(run: Run) -> list[Facts]:
+    """Why calls failed or skipped their rows."""
+    if set(run.counts) <= {"completed"}:
+        return []
+    failures = (
+        (row["_index_"], row["status"], f"{row['error']['type']}: {row['error']['message']}")
+        for batch in run.batches(["_index_", "status", "error"])
+        for row in batch.filter(batch.column("error").is_valid()).to_pylist()
+    )
+    return count_reasons((i, status, reason.removeprefix("Skipped: ")) for i, status, reason in failures)
+
+
+def _iterate_ungraded(evaluation: Evaluation, scorer: str) -> Iterator[tuple[int, str, str]]:
+    if set(evaluation.counts[scorer]) <= {"scored"}:
+        return
+    for batch in evaluation.batches(scorer, ["_index_", "status", "reason"]):
+        for row in batch.filter(batch.column("reason").is_valid()).to_pylist():
+            yield row["_index_"], row["status"], row["reason"]
+
+
+def _read_example(run: Run, index: int) -> Iterator[dict[str, Any]]:
+    for batch in run.batches():
+        for i, other in enumerate(batch.column("_index_").to_pylist()):
+            if other == index:
+                yield batch.slice(i, 1).to_pylist()[0]
+
+
+def _describe_indices(run: Run) -> str:
+    """The range of `_index_` that a run has, in words."""
+    known = dict.fromkeys(i for batch in run.batches(["_index_"]) for i in batch.column("_index_").to_pylist())
+    if not known:
+        return "it has no examples"
+    return f"there are {len(known):,} examples, from {next(iter(known))} to {next(reversed(known))}"
+
+
+def _response_rows(run: Run, chosen: Sequence[dict[str, Any]]) -> list[Facts]:
+    examples = examples_at(run, sorted({row["_index_"] for row in chosen}))
+    spans = _read_spans(run, {(row["_index_"], row["replication"]) for row in chosen})
+    return [
+        plain_row(row)
+        | {"responses": answers(row["responses"], row["n_responses"], run.items)}
+        | examples.get(row["_index_"], {})
+        | {"spans": spans.get((row["_index_"], row["replication"]), [])}
+        for row in chosen
+    ]
+
+
+def _read_spans(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Facts]]:
+    found: dict[tuple[int, int], list[Facts]] = {}
+    last = max((index for index, _ in keys), default=-1)
+    for batch in run.spans() if keys else ():
+        indices, replications = batch.column("_index_").to_pylist(), batch.column("replication").to_pylist()
+        for i, key in enumerate(zip(indices, replications, strict=True)):
+            if key in keys:
+                found.setdefault(key, []).append(_span_facts(batch.slice(i, 1).to_pylist()[0]))
+        if indices and indices[-1] > last:
+            break
+    return found
+
+
+def _span_facts(row: dict[str, Any]) -> Facts:
+    """A span with times in microseconds; values stay canonical JSON text."""
+    times = {name: None if row[name] is None else _count_microseconds(row[name]) for name in ("start", "duration")}
+    return {name: row[name] for name in row if name not in ("_index_", "replication")} | times
+
+
+def _count_microseconds(time: dt.timedelta) -> int:
+    return time // dt.timedelta(microseconds=1)

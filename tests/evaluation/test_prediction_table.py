@@ -1,0 +1,109 @@
+"""The table of predictions built from columns, against the scorer `prediction` row by row."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, SpecError
+from evaluand.evaluation.prediction_table import PredictionColumns
+from evaluand.evaluation.scorer import Score
+from evaluand.experiment import evaluate
+from evaluand.experiment.experiment import Experiment
+from evaluand.run.tasks.given import GivenTask
+from evaluand.store.store import MemoryStore
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=2)
+VALUES = {
+    "text": TEXT,
+    "integer": st.integers(-(2**63), 2**63 - 1) | st.integers(0, 2),
+    "number": st.floats(allow_nan=False) | st.sampled_from([0.5, 1.5]),
+    "boolean": st.booleans(),
+    "labels": st.lists(st.sampled_from("abc"), unique=True, max_size=3),
+    "json": st.lists(st.integers(0, 2), max_size=2) | st.none() | TEXT,
+}
+CLASSES = {"text": ["a", "b"], "integer": [0, 1], "boolean": [True, False]}
+CONFIDENCE = st.none() | st.floats(-1, 2) | st.just(math.inf)
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> PredictionColumns:
+    kind = draw(st.sampled_from(sorted(VALUES)))
+    values = st.none() | VALUES[kind]
+    if draw(st.booleans()) and kind in CLASSES:
+        values = st.none() | st.sampled_from(CLASSES[kind])
+    n = draw(st.integers(1, 6))
+    truth, predictions = (draw(st.lists(values, min_size=n, max_size=n)) for _ in range(2))
+    more: dict[str, Any] = {}
+    which = draw(st.sampled_from(["nothing", "confidence", "scores"]))
+    if which == "confidence":
+        more["confidence"] = draw(st.lists(CONFIDENCE, min_size=n, max_size=n))
+    elif which == "scores" and kind in CLASSES:
+        score = st.none() | st.floats(0, 1)
+        more["scores"] = {label: draw(st.lists(score, min_size=n, max_size=n)) for label in CLASSES[kind]}
+    if draw(st.booleans()):
+        more["weight"] = draw(st.lists(st.floats(0, 3), min_size=n, max_size=n))
+    return PredictionColumns.build(truth, predictions, type=kind, **more)
+
+
+def rows_of_scorer(made: PredictionColumns) -> list[Score | Exception]:
+    """What the scorer says of each row alone."""
+    truths = [None if text is None else text for text in made.truth.to_pylist()]
+    if made.type == "json":
+        truths = [None if text is None else identity.decode(text) for text in truths]
+    weights = [None] * len(truths) if made.weight is None else made.weight.to_pylist()
+    scores: list[Score | Exception] = []
+    for output, truth, weight in zip(made.outputs(), truths, weights, strict=True):
+        try:
+            scores.append(made.scorer.score(output, truth, weight))  # type: ignore[call-arg]
+        except DataError as error:
+            scores.append(error)
+    return scores
+
+
+@given(columns())
+def test_the_table_is_what_the_scorer_says_row_by_row(made: PredictionColumns) -> None:
+    for row, score in zip(made.table().to_pylist(), rows_of_scorer(made), strict=True):
+        if isinstance(score, Exception):
+            assert row["status"] == "failed"
+            continue
+        assert row["status"] == score.status
+        if score.status != "scored":
+            continue
+        assert row.get("value") == score.value
+        expected = dict(score.columns or {})
+        for name in ("truth", "prediction", "confidence_of"):
+            if made.type == "json" and expected[name] is not None:
+                expected[name] = identity.encode(expected[name]).decode()
+        if expected["scores"] is not None:
+            expected["scores"] = [{"label": label, "score": score} for label, score in expected["scores"].items()]
+        assert {name: row.get(name) for name in expected} == expected
+
+
+@given(columns())
+def test_known_scores_are_stored_as_the_scorer_grades_them(made: PredictionColumns) -> None:
+    arrays = evaluate(
+        made.truth, made.prediction, metrics="mean_absolute_error" if made.type == "number" else "accuracy"
+    )
+    predictions = arrays.arrays.predictions
+    outputs = {(0, row): identity.encode(output) for row, output in enumerate(predictions.outputs())}
+    task, scorers = GivenTask("predictions", outputs), {"prediction": predictions.scorer}
+    graded = Experiment("x", arrays.arrays.dataset(), {"predictions": task}, scorers, list(arrays.measures)).run()
+    [saved], [direct] = arrays.save(MemoryStore(), "x").tasks, graded.tasks
+    assert saved.evaluation.digest == direct.evaluation.digest
+    assert saved.evaluation.receipt.reused == saved.evaluation.counts["prediction"].get("scored", 0)
+
+
+def test_scores_need_classes() -> None:
+    with pytest.raises(SpecError, match="scores need classes, but a prediction is a number"):
+        PredictionColumns.build([0.5], [0.7], scores={"a": [0.1]})
+
+
+def test_infinite_scores_are_refused_with_their_rows() -> None:
+    with pytest.raises(DataError, match="score of 'a', row 1: is infinite; give a finite number"):
+        PredictionColumns.build(["a", "b"], ["a", "a"], scores={"a": [0.1, math.inf]})

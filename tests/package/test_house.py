@@ -1,0 +1,47 @@
+"""The package stays a house with few rooms: see the rooms and their order in ARCHITECTURE.md."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from support.places import ROOT_FOLDER
+
+PACKAGE = ROOT_FOLDER / "src" / "evaluand"
+MOST_LAYERS, MOST_ENTRIES = 15, 20
+NOT_COUNTED = {"__init__.py", "_version.py", "py.typed", "__pycache__"}
+OPEN_TO_INTEROP = {"interop", "testing", "_version"}
+
+
+def contracts(kind: str) -> list[dict[str, list[str]]]:
+    settings = tomllib.loads((ROOT_FOLDER / "pyproject.toml").read_text(encoding="utf-8"))
+    return [each for each in settings["tool"]["importlinter"]["contracts"] if each["type"] == kind]
+
+
+def test_rooms_stand_in_few_layers() -> None:
+    [order] = contracts("layers")
+    assert len(order["layers"]) <= MOST_LAYERS
+    assert "ignore_imports" not in order
+
+
+def test_every_room_has_its_place_in_the_order() -> None:
+    [order] = contracts("layers")
+    named = re.findall(r"\w+", " ".join(order["layers"]))
+    assert sorted(named) == sorted(
+        path.stem for path in PACKAGE.iterdir() if path.name not in NOT_COUNTED - {"_version.py"}
+    )
+
+
+def test_the_top_of_the_package_has_few_entries() -> None:
+    assert len([path for path in PACKAGE.iterdir() if path.name not in NOT_COUNTED]) <= MOST_ENTRIES
+
+
+def test_no_native_room_may_import_interop() -> None:
+    [contract] = [each for each in contracts("forbidden") if each["forbidden_modules"] == ["evaluand.interop"]]
+    rooms = {path.stem for path in PACKAGE.iterdir() if path.name not in NOT_COUNTED} - OPEN_TO_INTEROP
+    assert {module.removeprefix("evaluand.") for module in contract["source_modules"]} == rooms
+
+
+def line_count(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())

@@ -1,0 +1,141 @@
+"""A store written by the version before 0.1.0 is read, continued and finished; see `store_0_0/README.md`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import shutil
+import sys
+import tarfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from support.stored import call, finish, read_all, read_json, read_status, sealed_ids
+
+from evaluand import DirectoryStore, Evaluation, Run, SpecError
+from evaluand.evaluation.feedback.references import referred
+
+SAMPLE = Path(__file__).parent / "store_0_0"
+EXPECTED = json.loads((SAMPLE / "expected.json").read_text())
+
+resumes = pytest.mark.skipif(
+    not Path("/proc/self/cwd").exists(), reason="the experiments are stored as files of the working folder of Linux"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the sample."""
+    with tarfile.open(SAMPLE / "store.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+@pytest.fixture
+def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the sample in the working folder, with the project's files."""
+    for file in (SAMPLE / "project").iterdir():
+        shutil.copy(file, folder / file.name.removesuffix(".txt"))
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    importlib.invalidate_caches()
+    yield folder
+    for name in ("sample_reviews", "sample_guide"):
+        sys.modules.pop(name, None)
+
+
+def test_all_that_was_stored_is_read_as_the_earlier_version_read_it(folder: Path) -> None:
+    read = read_all(folder)
+    assert [faults for _, faults in read["verify"] if faults] == []
+    for part, values in read.items():
+        assert values == EXPECTED[part], part
+
+
+def test_a_report_shows_the_stored_values(folder: Path) -> None:
+    call(folder, "report", "reviews", "-o", str(folder / "reviews.html"))
+    call(folder, "report", "guide/1", "-o", str(folder / "guide.html"))
+    reviews, guide = (folder / "reviews.html").read_text(), (folder / "guide.html").read_text()
+    assert all(text in reviews for text in ("short and right", "equalized_odds", "a review has no text", "words"))
+    assert all(text in guide for text in ("Who wrote Emma?", "Jane Austen.", "relevance"))
+
+
+# -- open artifacts
+
+
+@resumes
+def test_open_artifacts_are_finished_as_the_earlier_version_finishes_them(project: Path) -> None:
+    begin = datetime.now(UTC)
+    assert finish(project) == EXPECTED["finished"]
+    assert read_json(project, "verify")["ok"]
+    run = Run(DirectoryStore(project / "store"), EXPECTED["finished"]["interrupted/versioned"]["id"])
+    assert sum(started < begin for started in run.table()["started"].to_pylist()) == 5  # those were not called again
+
+
+@resumes
+def test_a_run_whose_fingerprint_has_changed_is_refused_and_can_be_run_again(project: Path) -> None:
+    refused = call(project, "resume", "interrupted/fingerprinted", code=1)
+    assert "cannot be resumed: its code, data or settings are not what they were when it began" in refused.stderr
+    assert "start it again with `evaluand run`" in refused.stderr
+    printed = call(project, "run", "interrupted.yaml", "--task", "fingerprinted").stdout
+    assert "10 done now" in " ".join(printed.split())
+    listed = [(run["name"], run["status"]) for run in read_json(project, "list", "runs")]
+    assert listed.count(("interrupted/fingerprinted", "sealed")) == 1
+
+
+def test_a_recording_whose_app_was_killed_is_closed_with_the_feedbacks_that_have_not_changed(project: Path) -> None:
+    call(project, "resume", "guide/4")
+    status = read_status(project, "guide/4")
+    assert status["status"] == "sealed"
+    counts = {"right": {"abstained": 1, "scored": 3}, "strict": {"failed": 1, "scored": 3}, "waits": {"scored": 4}}
+    assert status["feedbacks"] == counts
+    [evaluation] = [e for e in evaluations(project) if e.name == "guide/4"]
+    [reason] = [row["reason"] for row in evaluation.table("strict").to_pylist() if row["status"] == "failed"]
+    assert "feedback 'strict' is not what it was when the recording was opened: its code has changed" in reason
+
+
+def evaluations(folder: Path) -> list[Evaluation]:
+    store = DirectoryStore(folder / "store")
+    return [Evaluation(store, id) for id in sealed_ids(store, "evaluations")]
+
+
+# -- reuse
+
+
+def test_work_with_a_declared_version_is_not_done_again(project: Path) -> None:
+    known = DirectoryStore(project / "store").ids("runs")
+    for experiment, task in (("experiment", "counting"), ("experiment", "forest"), ("names", "capitals")):
+        call(project, "run", f"{experiment}.yaml", "--task", task)
+    assert DirectoryStore(project / "store").ids("runs") == known
+
+
+def test_a_stored_reply_of_a_provider_is_reused(project: Path) -> None:
+    oracle = importlib.import_module("sample_guide").oracle(project / "store" / "cache" / "replies.db")
+    assert oracle.approves("Who wrote Emma?") == 1.0
+    assert (oracle.spent.n_requests, oracle.spent.n_known) == (0, 1)
+
+
+@pytest.mark.parametrize("provider", EXPECTED["references"])
+def test_methods_of_providers_are_found_by_the_names_they_had(provider: str) -> None:
+    for method in EXPECTED["references"][provider]:
+        reference = {"class": provider, "method": method, "parameters": parameters_of(provider)}
+        assert referred(reference).likeness.__name__ == method
+
+
+def parameters_of(provider: str) -> dict[str, None]:
+    """Those that the class needs."""
+    needed = {
+        "GroundTruth": "ground_truth",
+        "GroundTruthAgreement": "ground_truth",
+        "GroundTruthAggregator": "true_labels",
+    }
+    name = needed.get(provider.rpartition(":")[2])
+    return {} if name is None else {name: None}
+
+
+def test_a_stored_name_leads_only_to_what_evaluand_had_there() -> None:
+    with pytest.raises(SpecError, match=r"evaluand.providersx:f may not be imported"):
+        referred({"function": "evaluand.providersx:f"})
+    assert inspect.isfunction(referred({"function": "evaluand.feedback:mean"}).make())

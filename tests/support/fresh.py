@@ -1,0 +1,65 @@
+"""Runs Python code in a new process that does not import the large libraries again: it is forked from one that has.
+
+Take a real interpreter (`sys.executable`) where a test is about start-up, the modules that are loaded, or what happens
+when an interpreter ends.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from subprocess import CompletedProcess
+from types import ModuleType
+
+_PATIENCE = 120.0
+_WARM = ("numpy", "pyarrow.parquet", "pyarrow.compute", "evaluand.cli", "evaluand.experiment.experiment", "pandas")
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(list(_WARM))
+
+
+def run_python(
+    code: str, *arguments: str, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> CompletedProcess[str]:
+    """Runs `code` as `python -c code *arguments` does, with `cwd` first on the path, and waits for its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        output, errors = Path(folder, "output"), Path(folder, "errors")
+        where = str(cwd or os.getcwd())
+        process = _CONTEXT.Process(
+            target=_execute, args=(code, list(arguments), dict(env or os.environ), where, str(output), str(errors))
+        )
+        process.start()
+        process.join(_PATIENCE)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise TimeoutError(f"the process has not ended after {_PATIENCE} seconds: {errors.read_text()}")
+        return CompletedProcess([code, *arguments], process.exitcode, output.read_text(), errors.read_text())
+
+
+def _execute(code: str, arguments: list[str], env: dict[str, str], where: str, output: str, errors: str) -> None:
+    for stream, path in ((1, output), (2, errors)):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
+        os.dup2(descriptor, stream)
+        os.close(descriptor)
+    sys.stdout, sys.stderr = (os.fdopen(stream, "w", encoding="utf-8", closefd=False) for stream in (1, 2))
+    os.environ.clear()
+    os.environ.update(env)
+    os.chdir(where)
+    sys.argv, sys.path[:0] = ["-c", *arguments], [where]
+    main = ModuleType("__main__")
+    sys.modules["__main__"] = main
+    try:
+        exec(compile(code, "<string>", "exec"), main.__dict__)
+    except SystemExit:
+        raise
+    except BaseException:
+        traceback.print_exc()
+        sys.exit(1)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
