@@ -29,7 +29,7 @@ from evaluand.core.files.csv import write_table
 from evaluand.data.split import Folds
 from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.folder import ProblemFolder
-from evaluand.interop.d3m.solve import solve
+from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
 from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -145,18 +144,3 @@ READING = ("list", "show", "validate", "verify", "export", "schema", "gc", "impo
 def test_every_command_that_reads_can_answer_in_json(command: str) -> None:
     found: Any = main.get_command(click.Context(main), command)
     assert "--json" in [flag for option in found.params for flag in option.opts]
-
-
-def test_what_the_howto_on_predictions_shows_works(folder: Folder) -> None:
-    text = (ROOT_FOLDER / "docs" / "howto" / "predictions.md").read_text()
-    files = re.findall(r"```csv\n(.*?)```", text, flags=re.DOTALL)
-    for name, content in zip(("truth.csv", "mine.csv"), files, strict=True):
-        (folder.path / name).write_text(content)
-    commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
-    assert [command.split()[1] for command in commands] == ["import", "show", "init", "validate", "run", "export"]
-    told = [folder.done(*shlex.split(command)[1:]) for command in commands]
-    assert "(mine) over 3 examples: 3 completed" in told[0]
-    [code] = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert re.search(r"negative +0\.75 +4", printed)
-    assert len(text.splitlines()) <= 60

@@ -53,7 +53,7 @@ def test_every_broken_row_is_told_with_its_line(folder: Folder, stored: str) -> 
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         "fault  rows.jsonl:3: not JSON at column 1: unexpected end of data",
-        "fault  rows.jsonl:4: _index_: is a text ('8'), not a whole number",
+        "fault  rows.jsonl:4: _index_: is text ('8'), not an integer",
         "fault  rows.jsonl:4: responses[0].text: is null",
         "fault  rows.jsonl:5: is a list, not an object",
         "4 faults in rows.jsonl (3 rows) against output.json",
@@ -65,7 +65,7 @@ def test_every_broken_row_is_told_with_its_line(folder: Folder, stored: str) -> 
         "index": None,
         "path": "_index_",
         "what": "type",
-        "message": "is a text ('8'), not a whole number",
+        "message": "is text ('8'), not an integer",
     }
 
 
@@ -104,11 +104,11 @@ def test_every_form_converts_into_every_other_and_back(folder: Folder) -> None:
     ("text", "told"),
     [
         ("{", "x.json:1:2: not JSON"),
-        ("{}", "x.json: $: says no type"),
+        ("{}", "x.json: $: has no type"),
         ('{"components": []}', "x.json: components: "),
         ('{"components": ["text.Txet"]}', "x.json: no schema is called 'text.Txet'"),
-        ('{"arrowSchema": "bm8="}', "this is no encoded Arrow schema"),
-        ("no", "this is no encoded Arrow schema"),
+        ('{"arrowSchema": "bm8="}', "this is not an encoded Arrow schema"),
+        ("no", "this is not an encoded Arrow schema"),
     ],
 )
 def test_a_file_that_is_no_schema_is_refused(folder: Folder, text: str, told: str) -> None:
@@ -126,7 +126,7 @@ def test_rows_of_a_dataset_that_share_an_index_are_faults(folder: Folder) -> Non
     (folder.path / "rows.jsonl").write_text("".join(f'{{"_index_": {i}, "text": "a"}}\n\n' for i in (4, 5, 4)))
     result = folder.call("schema", "validate", "rows.jsonl", "--schema", "input.json")
     assert result.exit_code == 1
-    assert "fault  rows.jsonl:5 (_index_ 4): _index_: row 0 has it already; give each its own" in result.stdout
+    assert "fault  rows.jsonl:5 (_index_ 4): _index_: row 0 has the same value; give each row its own" in result.stdout
 
 
 def test_all_faults_are_counted_and_the_first_of_each_path_and_sort_listed(folder: Folder) -> None:
@@ -136,7 +136,7 @@ def test_all_faults_are_counted_and_the_first_of_each_path_and_sort_listed(folde
     assert folder.call(*call).stdout.splitlines() == [
         "fault  rows.jsonl:1: not JSON at column 1: unexpected end of data",
         "fault  rows.jsonl:31: spans[0].start: -1 is less than 0",
-        "fault  rows.jsonl:31: spans[0].end: is a text ('x'), not a whole number",
+        "fault  rows.jsonl:31: spans[0].end: is text ('x'), not an integer",
         "     30 × row: json",
         "    100 × spans[].start: bounds",
         "    100 × spans[].end: type",
@@ -208,7 +208,7 @@ def test_a_model_of_ones_own_is_a_schema(folder: Folder, model: str) -> None:
     assert lines["tone"].split()[2:] == ["no", "yes:", '"kind"', "matches", "^[a-z]+$"]
     assert json.loads(folder.done("schema", "show", "people:Person", "--as", "json"))["title"] == "Person"
     assert "people.py has no 'Persno' (did you mean 'Person'?)" in folder.refused("schema", "show", "people.py:Persno")
-    assert "people.py:dt: a module is no schema" in folder.refused("schema", "show", "people.py:dt")
+    assert "people.py:dt: a module is not a schema" in folder.refused("schema", "show", "people.py:dt")
 
 
 def test_typed_rows_go_to_parquet_and_back(folder: Folder, model: str) -> None:
@@ -238,7 +238,7 @@ def test_typed_rows_go_to_parquet_and_back(folder: Folder, model: str) -> None:
 @pytest.mark.parametrize(
     ("text", "output", "code", "told"),
     [
-        ('{"text": 1}', "out.parquet", 1, "row 0: text: is a whole number (1), not a text"),
+        ('{"text": 1}', "out.parquet", 1, "row 0: text: is an integer (1), not text"),
         ('{"text": "a"}\n{', "out.parquet", 1, "in.jsonl:2: not JSON"),
         ('{"text": "a"}', "out.csv", 2, "give OUT.jsonl or OUT.parquet"),
     ],

@@ -271,7 +271,7 @@ def test_hidden_targets_come_from_the_truth_beside_the_problem(made: Made) -> No
     assert [e.expected for e in folder.dataset()] == ["a", "b", "c", "d"]
     assert [e.expected for e in folder.dataset(truth=False)] == [None] * 4
     (made.root / "targets.csv").write_text("d3mIndex,label\n10,a\n")
-    with pytest.raises(DataError, match="3 rows to be tested have no target value"):
+    with pytest.raises(DataError, match="3 test rows have no target value"):
         folder.dataset()
 
 
@@ -459,7 +459,7 @@ def test_a_split_by_image_is_written_row_by_row(tmp_path: Path) -> None:
         "d3mIndex,image,type,repeat,fold\n5,a,TEST,0,0\n6,b,TRAIN,0,0\n7,a,TEST,0,0\n"
     )
     assert read_splits(tmp_path / "s.csv", keys).numbers.tolist() == [[0, -1]]
-    with pytest.raises(SpecError, match="the split is of 3 examples, the table of 2"):
+    with pytest.raises(SpecError, match="the split has 3 examples, but the table has 2"):
         write_splits(tmp_path / "t.csv", Folds(np.zeros((1, 3), np.int32), 1), keys)
 
 
@@ -561,7 +561,7 @@ def test_texts_of_any_arrow_type_are_written_and_nested_columns_are_refused(tmp_
     folder = write_folder(tmp_path / "w", problem, Dataset.from_arrow(pa.table(columns), expected="y"))
     assert [e.input for e in folder.dataset()] == [{"large": t, "coded": t} for t in ("007", "x")]
     nested = Dataset.from_arrow(pa.table({"y": [1.0], "x": [[["a"]]]}), expected="y")
-    with pytest.raises(SpecError, match=r"column 'x' of the type .* has no form in a CSV file"):
+    with pytest.raises(SpecError, match=r"column 'x' of the type .* cannot be written as CSV"):
         write_folder(tmp_path / "n", problem, nested)
 
 

@@ -1,4 +1,4 @@
-"""The files that docs/howto/d3m.md shows are a problem that can be scored."""
+"""The files that docs/howto/d3m.md describes can be scored; tests/package/test_docs.py runs its complete problem."""
 
 from __future__ import annotations
 
@@ -10,22 +10,6 @@ from support.commands import Folder as Commands
 from support.places import ROOT_FOLDER
 
 PAGE = ROOT_FOLDER / "docs" / "howto" / "d3m.md"
-FILE = re.compile(r"^`(loans/[^`]+)`.*?\n```(?:json|csv)\n(.*?)```", re.MULTILINE | re.DOTALL)
-
-
-def test_the_files_that_are_shown_are_whole_and_have_the_scores_that_are_shown(tmp_path: Path) -> None:
-    text = PAGE.read_text().partition("## The files of a problem")[2].partition("### Without any document")[0]
-    files = FILE.findall(text)
-    assert len(files) == 6
-    for name, content in files:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
-    commands = Commands(tmp_path)
-    assert "is complete and consistent" in commands.done("problem", "check", tmp_path / "loans")
-    shown = text.partition("```console\n")[2].partition("```")[0].split("\n")
-    found = commands.done("score", tmp_path / "loans").split("\n")
-    assert [line.rstrip() for line in found[: len(shown) - 1]] == shown[:-1]
 
 
 @pytest.mark.parametrize(

@@ -310,13 +310,13 @@ def test_the_area_of_one_class_is_refused_with_its_reason() -> None:
 
 def test_calls_that_are_none_are_refused() -> None:
     sides = columns(TWO), columns(MIXED)
-    with pytest.raises(SpecError, match="neither 'singleTarget' nor 'allTargets'"):
+    with pytest.raises(SpecError, match="must be 'singleTarget' or 'allTargets'"):
         compute_metric("accuracy", *sides, targets="y", applicability_to_target="all")
     with pytest.raises(SpecError, match="has no parameter 'poslabel' \\(did you mean 'posLabel'\\?\\)"):
         compute_metric("f1", *sides, targets="y", poslabel="a")
-    with pytest.raises(DataError, match="K is 0; give a whole number"):
+    with pytest.raises(DataError, match="K is 0; give an integer"):
         compute_metric("precisionAtTopK", *sides, targets="y", K=0)
-    with pytest.raises(DataError, match="no metric is called 'f1macro'"):
+    with pytest.raises(DataError, match="there is no metric 'f1macro'"):
         compute_metric("f1macro", *sides, targets="y")
     with pytest.raises(SpecError, match="truth is list; give columns"):
         compute_metric("accuracy", TWO, MIXED, targets="y")

@@ -14,7 +14,7 @@ from support.commands import Folder as Commands
 from evaluand.core.errors import DataError
 from evaluand.data.dataset import Dataset
 from evaluand.interop.d3m import compute_metric
-from evaluand.interop.d3m.solve import solve
+from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
 from evaluand.problem import DEFINITIONS
 from evaluand.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
@@ -61,9 +61,9 @@ def checked(path: Path, code: int) -> dict[str, Any]:
         ({"metric": "f1"}, ".posLabel", "needs_positive", "f1 of status: say which label is positive"),
         ({"metric": "f1", "posLabel": "BAD"}, ".posLabel", "needs_positive", "'BAD' is none of 'bad' and 'good'"),
         ({"metric": "f1", "posLabel": ""}, ".posLabel", "needs_positive", "'' is none of 'bad' and 'good'"),
-        ({"metric": "hitsAtK"}, ".K", "cannot_be_scored", "hitsAtK: lacks k (K)"),
+        ({"metric": "hitsAtK"}, ".K", "cannot_be_scored", "hitsAtK: needs k (K)"),
         ({"metric": "meanSquaredError"}, ".metric", "not_applicable", "meanSquaredError needs numbers"),
-        ({"metric": "other", "specifyOther": "count"}, ".metric", "not_applicable", "looks at no prediction"),
+        ({"metric": "other", "specifyOther": "count"}, ".metric", "not_applicable", "reads no prediction"),
     ],
 )
 def test_check_and_solve_tell_of_metrics_that_do_not_fit(
@@ -140,7 +140,7 @@ def test_metrics_are_known_by_the_names_of_both_layouts(name: str, meant: str) -
     assert compute_metric(name, truth, predictions, targets="y") == compute_metric(
         meant, truth, predictions, targets="y"
     )
-    with pytest.raises(DataError, match=r"no metric is called 'f1Makro' \(did you mean 'f1Macro'\?\)"):
+    with pytest.raises(DataError, match=r"there is no metric 'f1Makro' \(did you mean 'f1Macro'\?\)"):
         compute_metric("f1Makro", truth, predictions, targets="y")
 
 

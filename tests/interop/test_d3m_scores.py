@@ -26,7 +26,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
 from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.folder import open_folder
-from evaluand.interop.d3m.solve import solve
+from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
 from evaluand.problem.files import CellFault
 from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
@@ -566,7 +566,9 @@ def test_what_is_kept_has_the_same_values_and_can_be_compared(files: Files) -> N
         kept = found.save(store, f"try{number}")
         table = kept.aggregation.table().to_pylist()
         assert [(row["value"], row["low"], row["n"]) for row in table] == [(r.value, r.low, r.n) for r in found.rows]
-        evaluations.append(kept.tasks[0].evaluation)
+        evaluation = kept.tasks[0].evaluation
+        assert (evaluation.receipt.reused, evaluation.receipt.called) == (4, 0)  # nothing is graded a second time
+        evaluations.append(evaluation)
     [pair] = compare(*evaluations).to_dict()["pairs"]
     assert (pair["difference"], pair["n_used"]) == (-0.25, 4)
 

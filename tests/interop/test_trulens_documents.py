@@ -281,6 +281,6 @@ def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
 
 
 def test_the_guide_lists_the_names_that_are_not_here() -> None:
-    absent = GUIDE.read_text().partition("And these names are not there")[2]
+    absent = GUIDE.read_text().partition("These names are not supported")[2]
     rows = re.findall(r"^\| (`.*`) \| (.*) \|$", absent, re.MULTILINE)
     assert {name: instead for names, instead in rows for name in re.findall(r"`(\w+)`", names)} == INSTEAD

@@ -13,14 +13,15 @@ import sklearn.metrics as sk
 
 from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import DataError
+from evaluand.evaluation.prediction_table import scored_table
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.mean_squared_error import RootMeanSquaredError
 from evaluand.metrics.roc_auc import RocAuc
 from evaluand.problem import DEFINITIONS, CriterionResult, Rule, judge, rule_of, tables
-from evaluand.problem.judging import _Case
+from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.problem import STANDARD_METRICS, Criterion
-from evaluand.problem.reading import Side, keys_of
+from evaluand.problem.reading import Side, match_keys
 
 N = 60
 
@@ -478,11 +479,11 @@ def test_no_order_of_rows_changes_anything(kind: str) -> None:
 
 def columns_of(truth: pa.Table, predictions: pa.Table, reads: Any) -> pa.Table:
     sides = Side("truth", truth), Side("predictions", predictions)
-    keys, _ = keys_of(*sides, ["id"])
-    case = _Case(*sides, ("id",), keys, reads == "sets")
+    keys, _ = match_keys(*sides, ["id"])
+    case = AlignedTables(*sides, ("id",), keys, reads == "sets")
     assert not case.faults(["y"], {reads})
     columns = case.columns("y", reads)
-    return tables.table_of([tables.with_value(columns) if reads in ("sets", "labels") else columns], None)
+    return scored_table([tables.with_value(columns) if reads in ("sets", "labels") else columns], None)
 
 
 @pytest.mark.parametrize(
@@ -635,11 +636,11 @@ def test_labels_written_otherwise_are_told_with_their_row_and_what_may_be_meant(
         judged(TRUTH, table(id=[1, 2, 3], y=["a", "B", "B"]), Criterion(metric="f1", positive="b"))
     [fault] = caught.value.faults
     assert (fault.code, fault.where) == ("unknown_label", "predictions row 2, column y")
-    assert fault.message == "is 'B', and the truth has 'a' and 'b' (did you mean 'b'?); so is 1 more"
+    assert fault.message == "is 'B', but the truth has only 'a' and 'b' (did you mean 'b'?); 1 more row has it"
 
 
 def test_one_row_per_example_is_no_table_of_scores_and_it_is_told_why() -> None:
-    with pytest.raises(DataError, match="the class that has none is taken to have the score 0"):
+    with pytest.raises(DataError, match="a class without a row has the score 0"):
         judged(TRUTH, table(id=[1, 2, 3], y=["b"] * 3, confidence=[0.1, 0.3, 0.2]), "roc_auc")
 
 

@@ -232,7 +232,7 @@ def test_an_item_that_does_not_fit_the_output_schema_fails_its_row(
     task = ServiceTask(server.url, output_schema=schema, output_pipeline=pipeline)
     run = Runner().run(task, data("right", "wrong"))
     assert outcomes(run) == [[fits], ("BadAnswer", "schema")]
-    assert messages(run) == [f"{told} is a whole number (3), not a text: it does not fit the output schema"]
+    assert messages(run) == [f"{told} is an integer (3), not text: it does not fit the output schema"]
 
 
 @pytest.mark.parametrize("word", ["$defs", "definitions"])
@@ -254,7 +254,7 @@ def test_the_first_item_that_does_not_fit_is_told_by_its_place() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     run = Runner().run(LocalServiceTask(lambda asked: rows[asked["text"]], output_schema=schema), data(*rows))
     assert outcomes(run) == [("BadAnswer", "schema"), rows["b"], []]
-    assert messages(run) == ["item 1.n is a text ('x'), not a whole number: it does not fit the output schema"]
+    assert messages(run) == ["item 1.n is text ('x'), not an integer: it does not fit the output schema"]
 
 
 def test_an_async_function_is_a_service_too() -> None:

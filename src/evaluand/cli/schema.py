@@ -20,8 +20,8 @@ from evaluand.core.errors import DataError, SpecError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evaluand.data.schema import RowFault, Schema
-    from evaluand.data.schema.faults import Faults
+    from evaluand.data.schema.data import Schema
+    from evaluand.data.schema.faults import Faults, RowFault
     from evaluand.data.schema.kinds import StructType
 
 EXPERIMENT = "experiment"
@@ -76,7 +76,7 @@ def show_command(what: str, form: str, as_json: bool) -> None:
         return print_json(schema.json)
     if form == "arrow":
         return click.echo(schema.arrow.to_string(truncate_metadata=False))
-    fields = list(_fields(schema.record))
+    fields = list(_fields(schema.struct))
     if as_json:
         return print_json({"schema": what, "fields": fields})
     from rich.table import Table
@@ -189,7 +189,8 @@ def _lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
 )
 def convert_command(what: str, form: str) -> None:
     """Print the schema NAME or that in FILE in another form; nothing is lost, and each form can be read again."""
-    from evaluand.data.schema import DataSchema, encode_schema
+    from evaluand.data.schema.arrow import encode_schema
+    from evaluand.data.schema.data import DataSchema
 
     schema = _read(what)
     if form == "arrow":
@@ -234,7 +235,7 @@ def _print_experiment() -> None:
 
 def _read(what: str) -> Schema:
     """The schema of a name or in a file."""
-    from evaluand.data.schema import Schema, names
+    from evaluand.data.schema.data import Schema, names
 
     path, place = Path(what), what.rpartition(":")[0]
     if place and not path.exists():
@@ -254,7 +255,7 @@ def _read(what: str) -> Schema:
     except UnicodeDecodeError:
         raise SpecError(f"{path}: this is no schema; give JSON, an encoded Arrow schema, Parquet or Arrow") from None
     if not text.startswith("{"):
-        from evaluand.data.schema import decode_schema
+        from evaluand.data.schema.arrow import decode_schema
 
         return _from(what, decode_schema(text))
     try:
@@ -275,7 +276,7 @@ def _is_encoded(path: Path) -> bool:
 def _from(what: str, given: Any) -> Schema:
     from pydantic import ValidationError
 
-    from evaluand.data.schema import DataSchema, DyffDataSchema, Schema
+    from evaluand.data.schema.data import DataSchema, DyffDataSchema, Schema
 
     try:
         if isinstance(given, dict) and "arrowSchema" in given:
@@ -292,12 +293,12 @@ def _from(what: str, given: Any) -> Schema:
 
 def _fields(record: StructType, path: str = "") -> Iterator[dict[str, Any]]:
     """Each field, and those inside it."""
-    from evaluand.data.schema.kinds import json_value
+    from evaluand.data.schema.kinds import to_json
 
     for each in record.fields:
         told = {"field": f"{path}{each.name}", "nullable": each.nullable, "optional": not each.required}
-        if not each.required and (each.filling is not None or each.default is None):
-            told["default"] = json_value(each.type, each.filling)
+        if not each.required and (each.fill_value is not None or each.default is None):
+            told["default"] = to_json(each.type, each.fill_value)
         yield told | _type(each.type) | {"doc": each.doc}
         yield from _inside(each.type, f"{path}{each.name}")
 

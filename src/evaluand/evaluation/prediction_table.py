@@ -7,7 +7,7 @@ where values are lists, objects or of mixed types.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -129,6 +129,10 @@ class PredictionColumns:
             columns["confidence_of"] = pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
         return pa.table(columns)
 
+    def truths(self) -> Iterator[Any]:
+        """Of each row the truth as a plain value."""
+        return self._values(self.truth)
+
     def outputs(self) -> Iterator[Any]:
         """Of each row the output of a task that predicts so: the prediction, with its confidence or scores."""
         predictions = self._values(self.prediction)
@@ -192,11 +196,50 @@ def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
     """
     table = np.stack([np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in by_class.values()], 1)
     known = ~np.isnan(table)
-    code = np.broadcast_to(np.arange(len(by_class), dtype=np.int32), table.shape)[known]
+    rows, code = np.nonzero(known)
     labels = pa.array([*by_class], pa.string()).take(pa.array(code))
     pairs = pa.StructArray.from_arrays([labels, pa.array(table[known])], names=["label", "score"])
-    ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(ends), pairs)
+    return lists_by_row(pairs, rows, len(table))
+
+
+def lists_by_row(values: pa.Array, rows: np.ndarray, n: int) -> pa.Array:
+    """The values of each of n rows as a list, in the order in which they come.
+
+    Args:
+        values: one or several of a row.
+        rows: of each value the number of its row.
+        n: the number of rows.
+    """
+    if not bool((rows[1:] >= rows[:-1]).all()):
+        order = np.argsort(rows, kind="stable")
+        values, rows = values.take(pa.array(order)), rows[order]
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    return pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), values)
+
+
+def scored_table(columns: Sequence[Mapping[str, pa.Array]], targets: Sequence[str] | None = None) -> pa.Table:
+    """The columns of one target, or of several one after the other, as a table of scored rows.
+
+    Args:
+        columns: of each target, of one length.
+        targets: their names; None for one target without a name.
+    """
+    n = len(next(iter(columns[0].values())))
+    index = np.tile(np.arange(n), len(columns))
+    status = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(index), np.int8)), pa.array([SCORED]))
+    table = {INDEX: pa.array(index), "status": status}
+    table |= {name: _concatenate([each[name] for each in columns]) for name in columns[0]}
+    if targets is not None:
+        code = pa.array(np.repeat(np.arange(len(columns), dtype=np.int32), n))
+        table["target"] = pa.DictionaryArray.from_arrays(code, pa.array(targets, pa.string()))
+    return pa.table(table)
+
+
+def _concatenate(columns: Sequence[pa.Array]) -> pa.Array:
+    """Columns of several targets; labels of different types as text, since each target has its own labels."""
+    if len({column.type for column in columns}) > 1:
+        columns = [column.cast(column.type.value_type).cast(pa.large_string()) for column in columns]
+    return columns[0] if len(columns) == 1 else pa.concat_arrays(columns)
 
 
 # Columns and their types

@@ -1,4 +1,4 @@
-"""Experiments: the whole path from one YAML file, from a few lines of Python, or from two arrays.
+"""Experiments: the whole path from one YAML file, from a few lines of Python, from two arrays or from prediction files.
 
     name: arithmetic
     dataset: {path: questions.jsonl, input: question, expected: answer}
@@ -19,6 +19,8 @@ Paths are relative to the file. Code is imported only from where the file says.
     preflight   finds what does not fit together before anything runs
     experiment  runs all of it in order
     arrays      `evaluate(truth, predictions)`, in memory
+    scoring     `score(problem, predictions)`, of prediction files
+    given_rows  stores scored files
 """
 
 from __future__ import annotations
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from evaluand.experiment.experiment import Experiment as Experiment
     from evaluand.experiment.experiment import Result as Result
     from evaluand.experiment.experiment import Results as Results
+    from evaluand.experiment.scoring import Score as Score
+    from evaluand.experiment.scoring import Scores as Scores
+    from evaluand.experiment.scoring import Spread as Spread
+    from evaluand.experiment.scoring import score as score
     from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec
     from evaluand.experiment.spec import json_schema as json_schema
     from evaluand.experiment.user_code import referred as referred
@@ -48,6 +54,12 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Experiment",
             "Result",
             "Results",
+        ),
+        "scoring": (
+            "Score",
+            "Scores",
+            "Spread",
+            "score",
         ),
         "spec": (
             "ExperimentSpec",

@@ -1,12 +1,15 @@
-"""What was scored from files, kept as dataset, run, evaluation and aggregation: one more run on the path.
+"""Scored prediction files as a dataset, a run, an evaluation and an aggregation in a store.
 
-The rows of the truth are the examples, named by their index; what a file says of one is its response. A repeat of the
-split is a replication; what it does not test is skipped.
+The rows of the truth are the examples, named by their index; what a file predicts for one is its response. A repeat of
+the split is a replication, in which rows that it does not test are skipped. Truth and predictions were aligned when
+they were judged; these columns are what is stored, as outputs of the run and as scores of the evaluation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,8 +18,11 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.core import identity, registry
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import KnownScores
+from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import Metric
+from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Reads
 from evaluand.problem.files import CONFIDENCE, RANK
 from evaluand.problem.layout import FileLayout
@@ -25,45 +31,138 @@ from evaluand.store.store import Store
 from evaluand.store.tables import INDEX
 
 TASK: Final = "predictions"
-_SCORER: Final = "prediction"
 _TYPES: Final = {"text": "text", "time": "text", "integer": "integer", "real": "number", "boolean": "boolean"}
 
 
+@dataclass(frozen=True, eq=False)
+class GivenPart:
+    """The tested rows of one fold of one repeat: the tables of both files, and their aligned columns."""
+
+    repeat: int
+    fold: int
+    truth: pa.Table
+    predictions: pa.Table
+    aligned: AlignedTables
+
+
+@dataclass(frozen=True, eq=False)
 class GivenRows:
-    """What is right and what was predicted, for each part: repeat, fold, and both tables."""
+    """Truth and predictions of all parts.
 
-    def __init__(
-        self, parts: Sequence[tuple[int, int, pa.Table, pa.Table]], layout: FileLayout, reads: Sequence[Reads]
-    ) -> None:
-        self.parts, self.layout, self.reads = parts, layout, {*reads}
-        keys = pa.chunked_array([part[2].column(layout.key).combine_chunks() for part in parts]).unique()
-        self.keys = (keys if "rows" in self.reads else keys.sort()).to_pylist()
-        several = any(len(part[3]) > len(part[3].column(layout.key).unique()) for part in parts)
-        self.shape = _shape_of(self.reads, several)
+    Args:
+        parts: the parts.
+        layout: the columns of the files.
+        reads: what the metrics read of the rows.
 
-    def dataset(self, name: str | None) -> Dataset:
-        targets = [*self.layout.targets]
-        if INDEX in targets:
-            raise SpecError(f"a target called {INDEX!r} cannot be kept, since runs call their rows so; leave out name")
-        right: dict[Any, dict[str, Any]] = {}
-        for _, _, truth, _ in self.parts:
-            right |= _gathered(truth, self.layout, self.shape.truth)
-        records = [{self.layout.key: key, **right[key]} for key in self.keys]
+    Raises:
+        SpecError: targets have several types, so no single scorer reads them, or a reserved name.
+    """
+
+    parts: Sequence[GivenPart]
+    layout: FileLayout
+    reads: set[Reads]
+    _type: str = field(init=False, default="json")
+
+    def __post_init__(self) -> None:
+        if INDEX in self.layout.targets:
+            raise SpecError(f"a target called {INDEX!r} cannot be stored, since runs use this name; leave out --name")
+        types = {_TYPES.get(kind, "json") for kind in self.layout.targets.values()}
+        if self.scorer_kind == SCORER and "sets" not in self.reads:
+            if len(types) > 1:
+                listed = ", ".join(sorted(types))
+                raise SpecError(f"targets of the types {listed} cannot be stored as one run; leave out --name")
+            object.__setattr__(self, "_type", types.pop())
+
+    @property
+    def scorer_kind(self) -> str:
+        """The kind of scorer that reads the rows, which is also its name."""
+        return "detection" if "boxes" in self.reads else "ranking" if "ranking" in self.reads else SCORER
+
+    @cached_property
+    def keys(self) -> list[Any]:
+        """The index of each example: sorted, or in the order of the files where a metric depends on that."""
+        keys = pa.chunked_array([part.truth.column(self.layout.key).combine_chunks() for part in self.parts]).unique()
+        return (keys if "rows" in self.reads else keys.sort()).to_pylist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def columns(self) -> list[dict[str, PredictionColumns]]:
+        """Of each part the columns of each target, in the order of `_part_keys`; none for boxes and rankings."""
+        if self.scorer_kind != SCORER:
+            return []
+        return [
+            {name: part.aligned.prediction_columns(name, self._type) for name in self.layout.targets}
+            for part in self.parts
+        ]
+
+    def dataset(self) -> Dataset:
+        """The truth of each example."""
+        targets, key_column = [*self.layout.targets], self.layout.key
+        truths: dict[Any, Mapping[str, Any]] = {}
+        for part, values in zip(self.parts, self._truths(), strict=True):
+            truths |= dict(zip(_part_keys(part, key_column), values, strict=True))
+        records = [{key_column: key, **truths[key]} for key in self.keys]
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
-        return Dataset.from_rows(records, name=name, id=self.layout.key, input=self.layout.key, expected=expected)
+        return Dataset.from_rows(records, id=key_column, input=key_column, expected=expected)
 
     def task(self) -> GivenTask:
-        places = {key: place for place, key in enumerate(self.keys)}
+        """The predictions as the outputs of a task."""
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
-        for repeat, fold, truth, predictions in self.parts:
-            found = _gathered(predictions, self.layout, self.shape.prediction)
-            for key in truth.column(self.layout.key).unique().to_pylist():
-                place = (repeat, places[key])
-                of_targets = found.get(key) or {target: [] for target in self.layout.targets}  # an image without boxes
-                outputs[place] = identity.encode(of_targets if len(of_targets) > 1 else next(iter(of_targets.values())))
-                folds[place] = fold
-        return GivenTask(TASK, outputs, folds if len({fold for _, fold, _, _ in self.parts}) > 1 else {})
+        for part, values in zip(self.parts, self._outputs(), strict=True):
+            for place, of_targets in zip(self._places(part), values, strict=True):
+                output = of_targets if len(of_targets) > 1 else next(iter(of_targets.values()))
+                outputs[part.repeat, place] = identity.encode(output)
+                folds[part.repeat, place] = part.fold
+        return GivenTask(TASK, outputs, folds if len({part.fold for part in self.parts}) > 1 else {})
+
+    def scorer(self) -> Any:
+        """The scorer that grades the outputs."""
+        kind = registry.find("scorers", self.scorer_kind)
+        if self.scorer_kind != SCORER:
+            return kind()
+        return kind(type="labels" if "sets" in self.reads else self._type)
+
+    def known_scores(self) -> KnownScores:
+        """The scores of all rows, which the aligned columns are; none for boxes and rankings."""
+        if self.scorer_kind != SCORER:
+            return {}
+        names: Sequence[str | None] = [*self.layout.targets] if len(self.layout.targets) > 1 else [None]
+        records: dict[tuple[int, int], list[list[Any]]] = {}
+        for part, columns in zip(self.parts, self.columns, strict=True):
+            places = self._places(part)
+            for name, target in zip(names, columns.values(), strict=True):
+                for row, score in target.known_scores():
+                    records.setdefault((places[row], part.repeat), []).append(score.record(name))
+        complete = (key for key in sorted(records) if len(records[key]) == len(names))
+        return {SCORER: [(key, records[key]) for key in complete]}
+
+    def _places(self, part: GivenPart) -> list[int]:
+        """Of each example of a part its position among all examples."""
+        positions = {key: place for place, key in enumerate(self.keys)}
+        return [positions[key] for key in _part_keys(part, self.layout.key)]
+
+    def _truths(self) -> Iterator[list[dict[str, Any]]]:
+        if self.scorer_kind != SCORER:
+            yield from (
+                self._by_target(part, part.truth, _boxes if "boxes" in self.reads else _values) for part in self.parts
+            )
+        for columns in self.columns:
+            yield _transpose({name: target.truths() for name, target in columns.items()})
+
+    def _outputs(self) -> Iterator[list[dict[str, Any]]]:
+        if self.scorer_kind != SCORER:
+            gather = _boxes if "boxes" in self.reads else _answers
+            yield from (self._by_target(part, part.predictions, gather) for part in self.parts)
+        for columns in self.columns:
+            yield _transpose({name: target.outputs() for name, target in columns.items()})
+
+    def _by_target(self, part: GivenPart, table: pa.Table, gather: Any) -> list[dict[str, Any]]:
+        """Of each example of a part its rows of a table, gathered to one value for each target."""
+        by_key: dict[Any, list[Mapping[str, Any]]] = {}
+        for row in table.to_pylist():
+            by_key.setdefault(row[self.layout.key], []).append(row)
+        keys = _part_keys(part, self.layout.key)
+        return [{name: gather(by_key.get(key, []), name) for name in self.layout.targets} for key in keys]
 
 
 def store_rows(
@@ -74,99 +173,40 @@ def store_rows(
     origin: Mapping[str, Any],
     called: Mapping[str, Sequence[str]],
 ) -> Results:
-    """Keeps rows and what metrics say of them; see `Experiment.run`.
+    """Stores rows and the values of metrics; see `Experiment.run`.
 
     Args:
+        rows: truth and predictions.
+        metrics: the metrics, each with what it reads.
+        store: where.
+        name: what run, evaluation and aggregation are called.
+        origin: where the rows came from, for provenance.
         called: signature → what the problem calls the metric.
     """
-    scorers = {scorer: registry.find("scorers", kind)(**more) for scorer, kind, more in rows.shape.scorers(rows.layout)}
-    measures = [
-        Measure(rows.shape.read_by(reads), metric, called=called.get(metric.signature, ())) for metric, reads in metrics
-    ]
-    given = {TASK: rows.task()}
-    experiment = Experiment(name, rows.dataset(None), given, scorers, measures, origin=dict(origin))
-    return experiment.run(store)
+    scorer = rows.scorer_kind
+    measures = [Measure(scorer, metric, called=called.get(metric.signature, ())) for metric, _ in metrics]
+    experiment = Experiment(
+        name, rows.dataset(), {TASK: rows.task()}, {scorer: rows.scorer()}, measures, origin=dict(origin)
+    )
+    return experiment.run(store, known_scores={TASK: rows.known_scores()})
 
 
-# Shapes
+def _part_keys(part: GivenPart, key: str) -> list[Any]:
+    """The index of each example of a part, sorted."""
+    return part.truth.column(key).combine_chunks().unique().sort().to_pylist()  # type: ignore[no-any-return]
 
 
-Cells = Callable[[list[Mapping[str, Any]], str], Any]
-"""The rows of one key and a target → the value."""
-
-
-class _Shape:
-    """How the rows of an example are one value, and which scorers read it."""
-
-    def __init__(self, truth: Cells, prediction: Cells, kind: str | None = None, type: str | None = None) -> None:
-        self.truth, self.prediction, self._kind, self._type = truth, prediction, kind, type
-
-    def scorers(self, layout: FileLayout) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Name, kind and parameters of each."""
-        if self._kind is not None:
-            yield self._kind, self._kind, {}
-            return
-        kinds = {_TYPES.get(kind, "json") for kind in layout.targets.values()}
-        if self._type is None and len(kinds) > 1:
-            raise SpecError(
-                f"targets of the types {', '.join(sorted(kinds))} cannot be kept as one run; leave out name"
-            )
-        yield _SCORER, _SCORER, {"type": self._type or kinds.pop()}
-
-    def read_by(self, reads: Reads) -> str:
-        return self._kind or _SCORER
-
-
-def _shape_of(reads: set[Reads], several: bool) -> _Shape:
-    if "boxes" in reads:
-        return _Shape(_boxes, _boxes, kind="detection")
-    if "ranking" in reads:
-        return _Shape(_values, _answers, kind="ranking")
-    if "sets" in reads:
-        return _Shape(_labels, _labels, type="labels")
-    if "scores" in reads or several:
-        return _Shape(_value, _scores)
-    return _Shape(_value, _value_and_confidence)
-
-
-def _gathered(table: pa.Table, layout: FileLayout, cells: Cells) -> dict[Any, dict[str, Any]]:
-    """Key → target → value."""
-    by_key: dict[Any, list[Mapping[str, Any]]] = {}
-    for row in table.to_pylist():
-        by_key.setdefault(row[layout.key], []).append(row)
-    return {key: {target: cells(rows, target) for target in layout.targets} for key, rows in by_key.items()}
-
-
-def _value(rows: list[Mapping[str, Any]], target: str) -> Any:
-    return rows[0][target]
-
-
-def _value_and_confidence(rows: list[Mapping[str, Any]], target: str) -> Any:
-    [row] = rows
-    if CONFIDENCE not in row or target == CONFIDENCE:
-        return row[target]
-    return {"prediction": row[target], "confidence": row[CONFIDENCE]}
+def _transpose(columns: Mapping[str, Iterator[Any]]) -> list[dict[str, Any]]:
+    """Rows of columns."""
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def _values(rows: list[Mapping[str, Any]], target: str) -> Any:
     return [row[target] for row in rows]
 
 
-def _labels(rows: list[Mapping[str, Any]], target: str) -> Any:
-    return sorted(str(row[target]) for row in rows if row[target] not in (None, ""))
-
-
 def _answers(rows: list[Mapping[str, Any]], target: str) -> Any:
     return [{"answer": row[target], "rank": row[RANK]} for row in rows]
-
-
-def _scores(rows: list[Mapping[str, Any]], target: str) -> Any:
-    best = min(rows, key=lambda row: (-row[CONFIDENCE], row[target]))
-    texts = {
-        row[target]: row[target] if isinstance(row[target], str) else identity.encode(row[target]).decode()
-        for row in rows
-    }
-    return {"prediction": best[target], "confidence": {texts[row[target]]: row[CONFIDENCE] for row in rows}}
 
 
 def _boxes(rows: list[Mapping[str, Any]], target: str) -> Any:

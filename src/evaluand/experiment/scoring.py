@@ -20,8 +20,9 @@ from evaluand.core import identity
 from evaluand.core.errors import Fault, SpecError
 from evaluand.core.files.csv import write_table
 from evaluand.experiment.experiment import Results
-from evaluand.experiment.given_rows import GivenRows, store_rows
+from evaluand.experiment.given_rows import GivenPart, GivenRows, store_rows
 from evaluand.metrics.base.metric import Metric
+from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Reads
 from evaluand.problem.formats import OpenProblem, ProblemFormat, default_format, format_of
 from evaluand.problem.judge_parts import judge_part
@@ -101,7 +102,8 @@ class Scores:
         notes: deviations that did not prevent scoring.
         digests: of the problem's document and of the truth file.
         parts: the rows that were judged.
-        layout: their columns.
+        aligned: the same rows aligned with their truth, for each part.
+        layout: the columns of the files.
         metrics: the metrics, each with what it reads of the rows.
         format: how the problem was written.
     """
@@ -111,6 +113,7 @@ class Scores:
     notes: tuple[Fault, ...]
     digests: Mapping[str, str]
     parts: tuple[Part, ...]
+    aligned: tuple[AlignedTables, ...]
     layout: FileLayout
     metrics: tuple[tuple[Metric, Reads], ...]
     format: ProblemFormat
@@ -152,7 +155,8 @@ class Scores:
     def save(self, store: Store, name: str) -> Results:
         """Stores the scores as a dataset, a run of recorded predictions, its evaluation and its aggregation.
 
-        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. What is stored already stays.
+        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. What is stored already stays, and
+        the predictions are not graded a second time.
 
         Args:
             store: where; `DirectoryStore()` is the command line's.
@@ -161,8 +165,11 @@ class Scores:
         Raises:
             SpecError: targets have several types, so no single scorer can read them.
         """
-        parts = [(part.repeat, part.fold, part.truth, part.predictions) for part in self.parts]
-        rows = GivenRows(parts, self.layout, [reads for _, reads in self.metrics])
+        parts = [
+            GivenPart(part.repeat, part.fold, part.truth, part.predictions, aligned)
+            for part, aligned in zip(self.parts, self.aligned, strict=True)
+        ]
+        rows = GivenRows(parts, self.layout, {reads for _, reads in self.metrics})
         files = {str(part.file): None for part in self.parts}
         origin = {"problem": self.problem.id, "files": [*files], **self.digests}
         words: dict[str, list[str]] = {}
@@ -227,7 +234,8 @@ def score(
     findings.check()
     digests = {path: identity.digest_of_file(path) for path in files}
     confidence = _CONFIDENCE if intervals else None
-    results = [(part, result) for part in parts for result in judge_part(part, task, definition, confidence)]
+    judged = [(part, *judge_part(part, task, definition, confidence)) for part in parts]
+    results = [(part, result) for part, _, part_results in judged for result in part_results]
     metrics = {result.made.signature: (result.made, result.reads) for _, result in results}
     return Scores(
         problem=task.problem,
@@ -238,6 +246,7 @@ def score(
             "truth": identity.digest_of_file(task.cells.path),
         },
         parts=tuple(parts),
+        aligned=tuple(aligned for _, aligned, _ in judged),
         layout=task.layout,
         metrics=tuple(metrics.values()),
         format=chosen,

@@ -1,6 +1,6 @@
-"""Definitions: what each metric that problems are judged by is, of our kinds, under each public definition.
+"""Public definitions of the metrics by which problems are judged, in terms of our kinds.
 
-One table, and nothing but data. Where programs and papers differ, they differ here.
+One table of data. Where programs and papers differ, they differ here.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from evaluand.core.registry import nearest
 from evaluand.metrics.base.metric import OverTargets
 from evaluand.problem.problem import STANDARD_METRICS
 
-Reads = Literal["labels", "sets", "numbers", "rows", "scores", "sure", "ranking", "boxes"]
-"""What is read of each example: one label; one label or several (`sets`); a number; whatever stands in the row, in the
-order of the file (`rows`); a score for each class; a label and its confidence (`sure`); answers with their ranks; or
-boxes."""
+Reads = Literal["labels", "sets", "numbers", "rows", "scores", "confidence", "ranking", "boxes"]
+"""What is read of each example: one label; one label or several (`sets`); a number; any value, in the order of the file
+(`rows`); a score for each class; a label with its confidence; answers with their ranks; or boxes."""
 
 Positive = Literal["none", "one", "given", "chosen"]
-"""Whether a label counts as positive: none does; 1 if none is given (`one`); one has to be given (`given`); or the kind
-knows what to do without one (`chosen`)."""
+"""Whether a label counts as positive: none does; 1 unless another is named (`one`); one must be named (`given`); or the
+kind works without one (`chosen`)."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -34,14 +33,14 @@ class Rule:
         kind: our kind of metric.
         reads: what it is computed from.
         parameters: of the kind.
-        positive: whether a label counts as positive, which then is the kind's `label`.
-        k: the kind's `k`, where none is given; 0 if one has to be given; None where it takes none.
-        labels: whether the kind can be told all labels there are.
-        two_classes: it is refused where there are more.
-        one_value: the values of the classes have to be the same, else there is none.
+        positive: whether a label counts as positive; it is the kind's parameter `label`.
+        k: the default of the kind's `k`; 0 if it must be given; None if the kind has none.
+        labels: whether the kind takes the list of all labels.
+        two_classes: whether more than two classes are refused.
+        one_value: whether both classes must give the same value.
         jointly: how several targets are judged together; None if they cannot be.
-        always_jointly: several targets are judged together whether that is asked for or not.
-        clusters: what labels are called does not matter.
+        always_jointly: whether several targets are always judged together.
+        clusters: whether labels are names of clusters, so that only their partition counts.
         without_scores: the rule where predictions have no confidence.
     """
 
@@ -59,13 +58,13 @@ class Rule:
     without_scores: Rule | None = None
 
     def __repr__(self) -> str:
-        given = ((each.name, getattr(self, each.name), each) for each in fields(self))
-        told = [f"{name}={value!r}" for name, value, each in given if value not in (each.default, {})]
-        return f"Rule({', '.join(told)})"
+        values = ((each.name, getattr(self, each.name), each) for each in fields(self))
+        listed = [f"{name}={value!r}" for name, value, each in values if value not in (each.default, {})]
+        return f"Rule({', '.join(listed)})"
 
 
 STANDARD: Final = "standard"
-"""The well-defined one, which is taken where none is named."""
+"""The well-defined one, and the default."""
 
 _OF_ONE_CLASS: Final[Mapping[str, Any]] = {"reads": "labels", "positive": "one", "two_classes": True}
 _AREA: Final[Mapping[str, Any]] = {"kind": "roc_auc", "reads": "scores"}
@@ -248,7 +247,7 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
     if "scores" in columns:
         reads = "scores"
     elif "confidence" in columns:
-        reads = "sure"
+        reads = "confidence"
     elif {"ranks", "first_rank"}.intersection(columns):
         reads = "ranking"
     elif "detections" in columns:
@@ -258,9 +257,9 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
     elif columns == ("truth", "prediction"):
         reads = "numbers"
     if reads is None:
-        given = " and ".join(columns)
-        told = f"reads {given}, which predictions do not have" if given else "looks at no prediction"
-        return "not_applicable", f"{told}, so it cannot judge any; take another metric"
+        names = " and ".join(columns)
+        reason = f"reads {names}, which predictions do not have" if names else "reads no prediction"
+        return "not_applicable", f"{reason}, so it cannot judge predictions; choose another metric"
     return Rule(
         kind=metric,
         reads=reads,

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, Fault
+from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.files import CONFIDENCE, RANK, CellFault, cell_fault
-from evaluand.problem.judging import CriterionFault, CriterionResult, judge
+from evaluand.problem.judging import CriterionFault, CriterionResult, align, judge_aligned
 from evaluand.problem.parts import Part
 from evaluand.problem.problem import SubType
 from evaluand.problem.truth import ProblemTruth
@@ -22,8 +23,8 @@ _ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")
 
 def judge_part(
     part: Part, truth: ProblemTruth, definition: str | None, confidence: float | None
-) -> list[CriterionResult]:
-    """Judges the predictions of a part by each criterion of the problem.
+) -> tuple[AlignedTables, list[CriterionResult]]:
+    """Aligns the rows of a part with their truth, and judges them by each criterion of the problem.
 
     Args:
         part: the rows.
@@ -81,19 +82,14 @@ def _judge(
     definition: str | None,
     confidence: float | None,
     locate: Callable[[Fault], Fault],
-) -> list[CriterionResult]:
-    layout = truth.layout
+) -> tuple[AlignedTables, list[CriterionResult]]:
+    layout, criteria = truth.layout, truth.problem.criteria
+    targets = [*layout.targets]
+    several = True if SubType.MULTI_LABEL in truth.problem.sub_types else None
+    table = table.select([layout.key, *targets])
     try:
-        return judge(
-            table.select([layout.key, *layout.targets]),
-            predictions,
-            truth.problem.criteria,
-            index=(layout.key,),
-            targets=[*layout.targets],
-            definition=definition,
-            confidence_of_interval=confidence,
-            several=True if SubType.MULTI_LABEL in truth.problem.sub_types else None,
-        )
+        aligned, rules = align(table, predictions, criteria, (layout.key,), targets, definition, several)
+        return aligned, judge_aligned(aligned, criteria, rules, targets, definition, None, confidence)
     except DataError as error:
         raise DataError(map(locate, error.faults)) from None
 

@@ -14,7 +14,7 @@ INDEX_COLUMN: Final = "d3mIndex"
 """The column that is the index of a file wherever it occurs; without it, the first column that is no target is."""
 
 IMAGE_COLUMN: Final = "image"
-BY_CLASS: Final = frozenset({"scores", "sure"})
+BY_CLASS: Final = frozenset({"scores", "confidence"})
 """What metrics read of predictions that have a row for each class."""
 
 

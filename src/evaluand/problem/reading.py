@@ -1,6 +1,6 @@
-"""The two tables read: which rows belong together, what their cells hold, and everything that is wrong with them.
+"""Reads the index and the cells of truth and predictions, and finds everything that is wrong with them.
 
-Nothing here goes row by row, except to tell faults.
+Whole columns are read at once; only faults are looked at row by row.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ CONFIDENCE, RANK = "confidence", "rank"
 TRUTH, PREDICTIONS = "truth", "predictions"
 
 
-def place(side: str, row: int, column: str) -> str:
-    """Where a cell is, with rows counted from 1 and without the header."""
+def cell_place(side: str, row: int, column: str) -> str:
+    """The place of a cell in messages, with rows counted from 1 without the header."""
     return f"{side} row {row + 1}, column {column}"
 
 
@@ -34,25 +34,25 @@ class Side(NamedTuple):
     table: pa.Table
 
     def column(self, name: str, *, coded: bool = False) -> pa.Array:
-        """A column in one piece; with `coded` a dictionary stays one."""
+        """A column in one piece; a dictionary is decoded unless `coded`."""
         column = self.table.column(name)
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
         if isinstance(column, pa.ChunkedArray):
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) and not coded else column
 
-    def named(self, wanted: str) -> str | None:
-        """The name of a column, in whatever case."""
+    def find_column(self, wanted: str) -> str | None:
+        """The name of a column in any case; None if there is none."""
         return next((name for name in self.table.column_names if name.lower() == wanted), None)
 
     def faults(self, rows: np.ndarray, column: str, code: str, message: Callable[[int], str]) -> list[Fault]:
         """One fault for each row of a mask, or of a list of rows."""
-        found = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return [Fault(place(self.name, row, column), message(row), code=code) for row in found.tolist()]
+        numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return [Fault(cell_place(self.name, row, column), message(row), code=code) for row in numbers.tolist()]
 
 
 def column_faults(truth: Side, predictions: Side, index: Sequence[str], targets: Sequence[str]) -> Iterable[Fault]:
-    """Columns that lack, that are there twice, or that nobody knows."""
+    """Columns that are missing, repeated or unexpected."""
     needed = [*index, *targets]
     for side in (truth, predictions):
         names = side.table.column_names
@@ -60,57 +60,57 @@ def column_faults(truth: Side, predictions: Side, index: Sequence[str], targets:
             yield Fault(f"{side.name}, column {name}", "two columns have this name", code="twice_column")
         for name in needed:
             if name not in names:
-                told = ", ".join(map(repr, names)) or "none"
-                yield Fault(side.name, f"there is no column {name!r}; there is {told}", code="missing_column")
+                existing = ", ".join(map(repr, names)) or "none"
+                yield Fault(side.name, f"there is no column {name!r}; its columns: {existing}", code="missing_column")
     allowed = {*needed, *truth.table.column_names}
     others = [name for name in predictions.table.column_names if name not in allowed]
     for name in others:
         if name.lower() not in (CONFIDENCE, RANK):
             known = ", ".join(map(repr, needed))
-            told = f"nobody asked for this column; there are to be {known}, and perhaps a confidence"
-            yield Fault(f"{predictions.name}, column {name or repr(name)}", told, code="unexpected_column")
+            message = f"unexpected column; give {known}, and optionally confidence"
+            yield Fault(f"{predictions.name}, column {name or repr(name)}", message, code="unexpected_column")
     for wanted in (CONFIDENCE, RANK):
         same = dict.fromkeys(name for name in others if name.lower() == wanted)
         if len(same) > 1:
-            told = f"{' and '.join(map(repr, same))} are both the {wanted}"
-            yield Fault(f"{predictions.name}, column {wanted}", told, code="twice_column")
+            message = f"{' and '.join(map(repr, same))} are both the {wanted}"
+            yield Fault(f"{predictions.name}, column {wanted}", message, code="twice_column")
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Which example each row is about, as its place in the order of the index; -1 for one the truth does not have.
+    """The example of each row, as its position in the order of the index; -1 for one that the truth does not have.
 
     Attributes:
         truth: of each row of the truth.
         predictions: of each row of the predictions.
-        n: how many examples the truth has.
-        names: what the example at a place is called.
-        aligned: both tables have one row for each example, in the order of the index.
+        n: the number of examples in the truth.
+        name: how messages name the example at a position.
+        aligned: whether both tables have one row for each example, in the order of the index.
     """
 
     truth: np.ndarray
     predictions: np.ndarray
     n: int
-    names: Callable[[int], str]
+    name: Callable[[int], str]
     aligned: bool = False
 
     @cached_property
     def truth_rows(self) -> np.ndarray | None:
-        """The row of each example, where each has one; None where they stand in that order."""
+        """The row of each example, where each has one; None where the rows are in that order."""
         return None if self.aligned else _rows(self.truth, self.n)
 
     @cached_property
     def prediction_rows(self) -> np.ndarray | None:
-        """The same of the predictions."""
+        """The same for the predictions."""
         return None if self.aligned else _rows(self.predictions, self.n)
 
 
 def _rows(codes: np.ndarray, n: int) -> np.ndarray | None:
     if is_rising(codes):
         return None
-    found = np.empty(n, np.int64)
-    found[codes] = np.arange(len(codes))
-    return found
+    rows = np.empty(n, np.int64)
+    rows[codes] = np.arange(len(codes))
+    return rows
 
 
 def is_rising(codes: np.ndarray) -> bool:
@@ -118,8 +118,8 @@ def is_rising(codes: np.ndarray) -> bool:
     return bool((codes[1:] > codes[:-1]).all())
 
 
-def keys_of(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys | None, list[Fault]]:
-    """The examples of all rows, by columns that both tables have; no keys where they cannot be compared."""
+def match_keys(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys | None, list[Fault]]:
+    """Matches the rows of both tables by the columns of the index; no keys where these cannot be compared."""
     faults: list[Fault] = []
     codes: list[_Codes] = []
     for name in index:
@@ -130,22 +130,22 @@ def keys_of(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys 
             columns.append(column)
         kinds = [contents(column.type) for column in columns]
         if set(kinds) == set(_INDEX):
-            told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
-            faults.append(Fault(f"{predictions.name}, column {name}", told, code="index_type"))
+            message = f"holds {_PLURAL[kinds[1]]}, but the truth {_PLURAL[kinds[0]]}; these are never equal"
+            faults.append(Fault(f"{predictions.name}, column {name}", message, code="index_type"))
         elif all(kind in _INDEX for kind in kinds):
-            codes.append(_coded(*(_one_type(column, kinds) for column in columns)))
+            codes.append(_encode(*(_cast(column, kinds) for column in columns)))
     if len(codes) < len(index):
         return None, faults
-    found = codes[0]
+    combined = codes[0]
     for other in codes[1:]:
-        found = _crossed(found, other)
-    aligned = found.predictions is found.truth  # which only codes in order are
-    n, names = len(found.names), partial(_named, ", ".join(index), found.names)
-    return Keys(found.truth, found.predictions, n, names, aligned), faults
+        combined = _cross(combined, other)
+    aligned = combined.predictions is combined.truth  # `_encode` shares them only if both are in order
+    example_name = partial(_example_name, ", ".join(index), combined.names)
+    return Keys(combined.truth, combined.predictions, len(combined.names), example_name, aligned), faults
 
 
-def _named(index: str, names: pa.Array | _Pairs, at: int) -> str:
-    return f"{index} {_told(names, at)}"
+def _example_name(index: str, names: pa.Array | _Pairs, at: int) -> str:
+    return f"{index} {_key_text(names, at)}"
 
 
 class _Codes(NamedTuple):
@@ -166,10 +166,10 @@ class _Pairs:
         return len(self.code)
 
 
-def _told(names: pa.Array | _Pairs, at: int) -> str:
+def _key_text(names: pa.Array | _Pairs, at: int) -> str:
     if isinstance(names, _Pairs):
         one, other = divmod(int(names.code[at]), len(names.second))
-        return f"{_told(names.first, one)}, {_told(names.second, other)}"
+        return f"{_key_text(names.first, one)}, {_key_text(names.second, other)}"
     value = names[at].as_py()
     return repr(value) if isinstance(value, str) else str(value)
 
@@ -183,8 +183,8 @@ def _index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
             column = pa.array(filled.astype(np.int64), mask=empty)
     kind = contents(column.type)
     if kind not in (*_INDEX, ""):
-        told = f"holds {_PLURAL[kind]}; an index is whole numbers or text"
-        return column, [Fault(f"{side.name}, column {name}", told, code="index_type")]
+        message = f"holds {_PLURAL[kind]}; an index has integers or text"
+        return column, [Fault(f"{side.name}, column {name}", message, code="index_type")]
     if kind == "integers" and not column.null_count:
         return column, []
     empty = np.asarray(column.is_null())
@@ -193,24 +193,24 @@ def _index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
     return column, side.faults(empty, name, "empty_index", lambda row: "is empty; name the example")
 
 
-def _one_type(column: pa.Array, kinds: Sequence[str]) -> pa.Array:
+def _cast(column: pa.Array, kinds: Sequence[str]) -> pa.Array:
     return column.cast(pa.int64() if "integers" in kinds else pa.large_string() if "text" in kinds else pa.string())
 
 
-def _coded(truth: pa.Array, predictions: pa.Array) -> _Codes:
-    """Both as places among the values of the truth, in their order."""
+def _encode(truth: pa.Array, predictions: pa.Array) -> _Codes:
+    """Both as positions among the sorted values of the truth."""
     if pa.types.is_integer(truth.type) and not truth.null_count:
         numbers = np.asarray(truth)
         if is_rising(numbers):
             codes = np.arange(len(numbers))
-            return _Codes(codes, codes if predictions.equals(truth) else _found(predictions, truth), truth)
+            return _Codes(codes, codes if predictions.equals(truth) else _positions(predictions, truth), truth)
     names = pc.unique(truth).drop_null()
     names = names.take(pc.sort_indices(names))
-    return _Codes(_found(truth, names), _found(predictions, names), names)
+    return _Codes(_positions(truth, names), _positions(predictions, names), names)
 
 
-def _found(column: pa.Array, names: pa.Array) -> np.ndarray:
-    """The place of each value, -1 for those that are not there."""
+def _positions(column: pa.Array, names: pa.Array) -> np.ndarray:
+    """The position of each value among the names, -1 for those that are not there."""
     if pa.types.is_integer(names.type) and len(names) and not column.null_count:
         first, last = names[0].as_py(), names[-1].as_py()
         if last - first < 4 * len(names) and is_rising(np.asarray(names)):
@@ -220,7 +220,7 @@ def _found(column: pa.Array, names: pa.Array) -> np.ndarray:
 
 
 def _by_number(numbers: np.ndarray, names: np.ndarray, first: int, last: int) -> np.ndarray:
-    """The same by looking it up, where numbers lie close together."""
+    """The same by a lookup table, for integers that are close together."""
     if len(names) == last - first + 1 and numbers.min(initial=first) >= first and numbers.max(initial=last) <= last:
         return np.asarray(numbers - first, np.int64)
     table = np.full(last - first + 2, -1)
@@ -229,7 +229,7 @@ def _by_number(numbers: np.ndarray, names: np.ndarray, first: int, last: int) ->
     return np.asarray(table[np.where(inside, numbers - first, -1)])
 
 
-def _crossed(one: _Codes, other: _Codes) -> _Codes:
+def _cross(one: _Codes, other: _Codes) -> _Codes:
     n = len(other.names)
     truth, predictions = (
         np.where((a < 0) | (b < 0), -1, a * n + b)
@@ -237,14 +237,14 @@ def _crossed(one: _Codes, other: _Codes) -> _Codes:
     )
     pairs = np.unique(truth[truth >= 0])
     values = pa.array(pairs)
-    truth, predictions = (_found(pa.array(codes), values) for codes in (truth, predictions))
+    truth, predictions = (_positions(pa.array(codes), values) for codes in (truth, predictions))
     return _Codes(truth, predictions, _Pairs(one.names, other.names, pairs))
 
 
 _PLURAL: Final = {
     "": "nothing",
     "bools": "bools",
-    "integers": "whole numbers",
+    "integers": "integers",
     "numbers": "real numbers",
     "text": "text",
     "lists": "lists",
@@ -255,7 +255,7 @@ _LABELS: Final = ("bools", "integers", "text")
 
 
 def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array, list[Fault]]:
-    """A column of labels, as a dictionary; with `sets` an empty cell is no fault, but no label, and null."""
+    """A column of labels as a dictionary; with `sets` an empty cell is null and no fault."""
     column = side.column(name, coded=True)
     if pa.types.is_dictionary(column.type) and (contents(column.type.value_type) != "text" or not _is_tidy(column)):
         column = side.column(name)
@@ -268,8 +268,8 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
     coded = pa.types.is_dictionary(column.type)
     kind = "text" if coded else contents(column.type)
     if kind not in (*_LABELS, ""):
-        told = f"holds {_PLURAL[kind]}; labels are text, whole numbers or bools"
-        return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
+        message = f"holds {_PLURAL[kind]}; labels are text, integers or bools"
+        return column, [Fault(f"{side.name}, column {name}", message, code="wrong_type")]
     encoded = column if coded else (column.cast(pa.int64()) if kind == "integers" else column).dictionary_encode()
     if kind == "text":
         blank = pc.index(encoded.dictionary, pa.scalar("", encoded.dictionary.type)).as_py()
@@ -291,17 +291,17 @@ def _is_tidy(column: pa.DictionaryArray) -> bool:
 
 
 def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
-    """A column of finite numbers; text is taken for the numbers it is written as."""
+    """A column of finite numbers, also of numbers written as text."""
     column = side.column(name)
     kind = contents(column.type)
     wrong: dict[int, str] = {}
     if kind == "text":
         column = cells.typed(column.cast(pa.string()), "real", wrong.__setitem__)
     elif kind not in ("integers", "numbers", ""):
-        told = f"holds {_PLURAL[kind]}; give numbers"
-        return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
+        message = f"holds {_PLURAL[kind]}; give numbers"
+        return column, [Fault(f"{side.name}, column {name}", message, code="wrong_type")]
     column = column.cast(pa.float64())
-    faults = [Fault(place(side.name, row, name), message, code="wrong_type") for row, message in wrong.items()]
+    faults = [Fault(cell_place(side.name, row, name), message, code="wrong_type") for row, message in wrong.items()]
     if column.null_count:
         empty = np.asarray(column.is_null()).copy()
         empty[list(wrong)] = False
@@ -312,9 +312,9 @@ def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
 
 
 def read_pair(
-    truth: Side, predictions: Side, name: str, reads: Literal["labels", "sets", "numbers", "rows", "sure"]
+    truth: Side, predictions: Side, name: str, reads: Literal["labels", "sets", "numbers", "rows", "confidence"]
 ) -> tuple[pa.Array, pa.Array, list[Fault]]:
-    """A target's column of both tables, in one type."""
+    """A target's column of both tables in one type."""
     if reads == "rows":
         numeric = {contents(side.column(name).type) for side in (truth, predictions)} <= {"integers", "numbers", ""}
         reads = "numbers" if numeric else "labels"
@@ -329,24 +329,26 @@ def read_pair(
 
 
 def same_labels(one: pa.Array, other: pa.Array, where: str) -> tuple[pa.Array, pa.Array, list[Fault]]:
-    """Labels of truth and predictions with one dictionary: those that occur, in order."""
+    """Labels of truth and predictions with one dictionary: all labels that occur, sorted."""
     kinds = [contents(column.type.value_type) for column in (one, other)]
     if "" not in kinds and kinds[0] != kinds[1]:
-        told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
-        return one, other, [Fault(where, told, code="wrong_type")]
+        message = f"holds {_PLURAL[kinds[1]]}, but the truth {_PLURAL[kinds[0]]}; these are never equal"
+        return one, other, [Fault(where, message, code="wrong_type")]
     types = dict.fromkeys(column.type.value_type for column, kind in zip((one, other), kinds, strict=True) if kind)
     width = pa.large_string() if len(types) > 1 else next(iter(types), pa.string())
-    held = [column.dictionary.cast(width) for column in (one, other)]
-    labels = pc.unique(pa.chunked_array(held))
+    own_labels = [column.dictionary.cast(width) for column in (one, other)]
+    labels = pc.unique(pa.chunked_array(own_labels))
     if "text" in kinds:
         labels = labels.filter(pc.not_equal(labels, ""))
     labels = labels.take(pc.sort_indices(labels))
-    made = (_through(pc.index_in(own, labels), column.indices) for own, column in zip(held, (one, other), strict=True))
-    return *(pa.DictionaryArray.from_arrays(codes, labels) for codes in made), []
+    codes = [
+        _recode(pc.index_in(own, labels), column.indices) for own, column in zip(own_labels, (one, other), strict=True)
+    ]
+    return *(pa.DictionaryArray.from_arrays(code, labels) for code in codes), []
 
 
-def _through(places: pa.Array, indices: pa.Array) -> pa.Array:
-    """The place of each row's label."""
+def _recode(places: pa.Array, indices: pa.Array) -> pa.Array:
+    """The new code of each row's label."""
     table, missing = np.asarray(places.fill_null(-1)), None
     if indices.null_count:
         missing, table = np.asarray(indices.is_null()), np.append(table, -1)
@@ -355,33 +357,33 @@ def _through(places: pa.Array, indices: pa.Array) -> pa.Array:
 
 
 def repeated(codes: np.ndarray) -> np.ndarray:
-    """The rows whose code another row before them has; codes below 0 are none."""
+    """The rows whose code an earlier row has; negative codes are ignored."""
     if len(codes) < 2 or is_rising(codes):
         return np.empty(0, np.int64)
     if codes.max() < 4 * len(codes) and not (np.bincount(codes[codes >= 0], minlength=1) > 1).any():
         return np.empty(0, np.int64)
     order = np.argsort(codes, kind="stable")
-    held = codes[order]
-    return np.sort(order[1:][(held[1:] == held[:-1]) & (held[1:] >= 0)])
+    ordered = codes[order]
+    return np.sort(order[1:][(ordered[1:] == ordered[:-1]) & (ordered[1:] >= 0)])
 
 
 def row_faults(
     truth: Side, predictions: Side, index: Sequence[str], keys: Keys, *, one_truth: bool, one_prediction: bool
 ) -> Iterable[Fault]:
-    """Rows of no example, examples without a row, and where each has one row those that have several."""
+    """Rows that match no example, examples without a row, and repeated rows where each example has one."""
     if keys.aligned:
         return
-    shown = ", ".join(index)
+    columns_text = ", ".join(index)
     for side, codes, one_each in ((truth, keys.truth, one_truth), (predictions, keys.predictions, one_prediction)):
         for row in repeated(codes).tolist() if one_each else ():
-            told = f"{keys.names(codes[row])} has a row already"
-            yield Fault(place(side.name, row, shown), told, code="duplicate_row")
+            message = f"{keys.name(codes[row])} has a row already"
+            yield Fault(cell_place(side.name, row, columns_text), message, code="duplicate_row")
     columns = [predictions.column(name) for name in index]
     empty = np.logical_or.reduce([np.asarray(column.is_null()) for column in columns])
     for row in np.flatnonzero((keys.predictions < 0) & ~empty).tolist():
-        told = ", ".join(repr(column[row].as_py()) for column in columns)
-        yield Fault(place(predictions.name, row, shown), f"{told} is not in the truth", code="extra_row")
-    there = np.zeros(keys.n, np.bool_)
-    there[keys.predictions[keys.predictions >= 0]] = True
-    for at in np.flatnonzero(~there).tolist():
-        yield Fault(predictions.name, f"there is no row for {keys.names(at)}", code="missing_row")
+        key = ", ".join(repr(column[row].as_py()) for column in columns)
+        yield Fault(cell_place(predictions.name, row, columns_text), f"{key} is not in the truth", code="extra_row")
+    present = np.zeros(keys.n, np.bool_)
+    present[keys.predictions[keys.predictions >= 0]] = True
+    for at in np.flatnonzero(~present).tolist():
+        yield Fault(predictions.name, f"there is no row for {keys.name(at)}", code="missing_row")

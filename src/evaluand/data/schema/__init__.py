@@ -1,78 +1,96 @@
-"""Schemas of rows: pydantic, Arrow and JSON Schema as three forms of one thing, and rows held to it.
+"""Schemas of rows: pydantic, Arrow and JSON Schema as three forms of one schema, and the validation of rows.
 
-    Schema.of(Answer).arrow              a pydantic model as Arrow …
-    Schema.of(arrow).json                … an Arrow schema as JSON Schema …
-    Schema.of(json).model                … and a JSON Schema as a pydantic model; nothing is lost on the way
-    Schema.of("text.Text").validate(rows)
+Schema.of(Answer).arrow              a pydantic model as Arrow …
+Schema.of(arrow).json                … an Arrow schema as JSON Schema …
+Schema.of(json).model                … and a JSON Schema as a pydantic model; nothing is lost on the way
+Schema.of("text.Text").validate(rows)
 
-    kinds.py         what a schema is made of
-    stored.py        Int8 … UInt64, Float32, Float64 for pydantic models
-    models.py, arrow.py, json_schema.py   the three forms
-    rows.py          rows held to a schema: of Python objects (objects.py) or in tables (tables.py)
-    limits.py        bounds, choices and lengths, in columns
-    faults.py        what is wrong, and where
-    keys.py          `_index_` and its like, reserved names, ids derived from others
-    data.py          names, products, stored schemas
-
-The named schemas themselves are in `evaluand/schemas/`.
+data.py          `Schema`, names, products, stored schemas
+kinds.py         the types that a schema consists of
+stored.py        `Int8` … `UInt64`, `Float32`, `Float64` for pydantic models
+models.py, arrow.py, json_schema.py   the three forms
+declared.py      checks of a schema itself
+rows.py          validation of rows: Python objects (objects.py) or tables (tables.py)
+limits.py        bounds, choices and lengths of whole columns
+faults.py        faults and their places
+keys.py          `_index_` and other reserved names, derived ids
+named/           the named schemas
 """
 
 from __future__ import annotations
 
-from evaluand.data.schema.arrow import (
-    decode_schema,
-    encode_schema,
-    field_with_docstring,
-    schema_docstring,
-    subset_schema,
-)
-from evaluand.data.schema.data import DataSchema, DyffDataSchema, Schema, find, names, register
-from evaluand.data.schema.faults import RowFault, SchemaError
-from evaluand.data.schema.keys import is_reserved
-from evaluand.data.schema.stored import (
-    Float32,
-    Float64,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Json,
-    SchemaModel,
-    UInt8,
-    UInt16,
-    UInt32,
-    UInt64,
-    fixed_list,
-    sized,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DataSchema",
-    "DyffDataSchema",
-    "Float32",
-    "Float64",
-    "Int8",
-    "Int16",
-    "Int32",
-    "Int64",
-    "Json",
-    "RowFault",
-    "Schema",
-    "SchemaError",
-    "SchemaModel",
-    "UInt8",
-    "UInt16",
-    "UInt32",
-    "UInt64",
-    "decode_schema",
-    "encode_schema",
-    "field_with_docstring",
-    "find",
-    "fixed_list",
-    "is_reserved",
-    "names",
-    "register",
-    "schema_docstring",
-    "sized",
-    "subset_schema",
-]
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.data.schema.arrow import decode_schema as decode_schema
+    from evaluand.data.schema.arrow import encode_schema as encode_schema
+    from evaluand.data.schema.arrow import field_with_docstring as field_with_docstring
+    from evaluand.data.schema.arrow import schema_docstring as schema_docstring
+    from evaluand.data.schema.arrow import subset_schema as subset_schema
+    from evaluand.data.schema.data import DataSchema as DataSchema
+    from evaluand.data.schema.data import DyffDataSchema as DyffDataSchema
+    from evaluand.data.schema.data import Schema as Schema
+    from evaluand.data.schema.data import find as find
+    from evaluand.data.schema.data import names as names
+    from evaluand.data.schema.data import register as register
+    from evaluand.data.schema.faults import RowFault as RowFault
+    from evaluand.data.schema.faults import SchemaError as SchemaError
+    from evaluand.data.schema.keys import is_reserved as is_reserved
+    from evaluand.data.schema.stored import Float32 as Float32
+    from evaluand.data.schema.stored import Float64 as Float64
+    from evaluand.data.schema.stored import Int8 as Int8
+    from evaluand.data.schema.stored import Int16 as Int16
+    from evaluand.data.schema.stored import Int32 as Int32
+    from evaluand.data.schema.stored import Int64 as Int64
+    from evaluand.data.schema.stored import Json as Json
+    from evaluand.data.schema.stored import SchemaModel as SchemaModel
+    from evaluand.data.schema.stored import UInt8 as UInt8
+    from evaluand.data.schema.stored import UInt16 as UInt16
+    from evaluand.data.schema.stored import UInt32 as UInt32
+    from evaluand.data.schema.stored import UInt64 as UInt64
+    from evaluand.data.schema.stored import fixed_list as fixed_list
+    from evaluand.data.schema.stored import sized as sized
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "arrow": (
+            "decode_schema",
+            "encode_schema",
+            "field_with_docstring",
+            "schema_docstring",
+            "subset_schema",
+        ),
+        "data": (
+            "DataSchema",
+            "DyffDataSchema",
+            "Schema",
+            "find",
+            "names",
+            "register",
+        ),
+        "faults": (
+            "RowFault",
+            "SchemaError",
+        ),
+        "keys": ("is_reserved",),
+        "stored": (
+            "Float32",
+            "Float64",
+            "Int8",
+            "Int16",
+            "Int32",
+            "Int64",
+            "Json",
+            "SchemaModel",
+            "UInt8",
+            "UInt16",
+            "UInt32",
+            "UInt64",
+            "fixed_list",
+            "sized",
+        ),
+    },
+)

@@ -1,11 +1,11 @@
-"""Arrow schemas to records, and back.
+"""Arrow schemas as `StructType`, and back.
 
-Fields carry their documentation as `__doc__` in their metadata, and as `evaluand.schema` what an Arrow type cannot say:
-bounds, choices, defaults, lengths.
+The metadata of a field holds its documentation under `__doc__`, and under `evaluand.schema` what an Arrow type cannot
+express: bounds, choices, defaults, lengths, as keywords of JSON Schema.
 
-There are two ways to write a record. The plain one says in the types themselves what may be null. Dyff's writes every
-field as nullable, so that what may not be null is marked beside it; only in a schema that begins with a documented
-`_index_` is that the rule, and what may be null is marked.
+There are two written forms. The native form expresses nullability in the Arrow types. The Dyff form declares every
+field nullable, and the keyword `null` holds the real nullability; in a Dyff schema with a documented `_index_`, fields
+without that keyword are not nullable.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from evaluand.data.schema.kinds import (
     StructType,
     Type,
     check_shapes,
-    json_value,
+    from_json,
     keywords,
-    native_value,
-    scalar,
+    read_scalar,
+    to_json,
 )
 
 DOC: Final = b"__doc__"
-MORE: Final = b"evaluand.schema"
+KEYWORDS: Final = b"evaluand.schema"
 JSON: Final = (b"evaluand", b"json")
-"""How the tables of evaluand mark a text that is JSON."""
+"""The metadata of a text column that contains JSON, as in evaluand's own tables."""
 
 _KEYS = {each.name: each for each in (keys.INDEX_FIELD, keys.REPLICATION_FIELD, keys.RESPONSE_INDEX_FIELD)}
 
 
 def encode_schema(schema: pa.Schema) -> str:
-    """An Arrow schema as text: base64 of its IPC form."""
+    """An Arrow schema as text: its IPC form in base64."""
     return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
 def decode_schema(text: str) -> pa.Schema:
-    """The Arrow schema of a text that `encode_schema` made.
+    """The Arrow schema of a text that `encode_schema` returned.
 
     Raises:
-        SpecError: it is no such text.
+        SpecError: it is not such a text.
 
     Example:
         >>> decode_schema(encode_schema(pa.schema([("text", pa.string())])))
@@ -64,7 +64,7 @@ def decode_schema(text: str) -> pa.Schema:
     try:
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text, validate=True)))
     except (binascii.Error, pa.ArrowException, OSError, TypeError, ValueError) as error:
-        raise SpecError(f"this is no encoded Arrow schema: {error}; make one with encode_schema") from None
+        raise SpecError(f"this is not an encoded Arrow schema: {error}; create one with encode_schema") from None
 
 
 def field_with_docstring(
@@ -76,8 +76,8 @@ def field_with_docstring(
     docstring: str | None = None,
 ) -> pa.Field:
     """An Arrow field with its documentation."""
-    told = dict(metadata or {}) | ({DOC: docstring} if docstring is not None else {})
-    return pa.field(name, type, nullable, told or None)
+    with_doc = dict(metadata or {}) | ({DOC: docstring} if docstring is not None else {})
+    return pa.field(name, type, nullable, with_doc or None)
 
 
 def subset_schema(schema: pa.Schema, field_names: Iterable[str]) -> pa.Schema:
@@ -94,12 +94,17 @@ def subset_schema(schema: pa.Schema, field_names: Iterable[str]) -> pa.Schema:
 
 
 def schema_docstring(schema: pa.Schema) -> str:
-    """The fields of a schema with their types and documentation, a line each."""
-    return "\n".join(f"{each.name} : {each.type}{_after(_doc(each))}" for each in schema)
+    """The fields of a schema with their types and documentation, one per line."""
+    lines = []
+    for each in schema:
+        lines.append(f"{each.name} : {each.type}")
+        if doc := _read_doc(each):
+            lines.append(f"    {doc}")
+    return "\n".join(lines)
 
 
 def field_names(fields: Iterable[pa.Field], path: str = "") -> Iterator[tuple[str, str]]:
-    """The path and name of each field, and of those inside it.
+    """The path and name of each field and of the fields inside it.
 
     Example:
         >>> list(field_names(pa.schema([("a", pa.list_(pa.struct([("b", pa.int8())])))])))
@@ -110,8 +115,8 @@ def field_names(fields: Iterable[pa.Field], path: str = "") -> Iterator[tuple[st
         yield from _inner_names(each.type, f"{path}{each.name}")
 
 
-def named_twice(schema: pa.Schema) -> list[str]:
-    """The paths of fields whose names another field beside them has."""
+def repeated_names(schema: pa.Schema) -> list[str]:
+    """The paths at which several fields have the same name."""
     counts = Counter(path for path, _ in field_names(schema))
     return [path for path, times in counts.items() if times > 1]
 
@@ -119,191 +124,200 @@ def named_twice(schema: pa.Schema) -> list[str]:
 def _inner_names(kind: pa.DataType, path: str) -> Iterator[tuple[str, str]]:
     if pa.types.is_map(kind):
         return _inner_names(kind.item_type, f"{path}{{}}")
-    if is_list(kind):
+    if is_list_type(kind):
         return _inner_names(kind.value_type, f"{path}[]")
     return field_names((kind.field(i) for i in range(kind.num_fields)), f"{path}.")
-
-
-def _after(doc: str) -> str:
-    return f"\n    {doc}" if doc else ""
 
 
 # Writing
 
 
-def write_arrow(record: StructType, *, dyff: bool = False) -> pa.Schema:
-    """The Arrow schema of a record, in the plain way or in Dyff's."""
-    writer = _Writer(dyff, implied=dyff and _implies(record))
-    told = {} if writer.implied else _named(record)
-    return pa.schema([writer.field(each) for each in record.fields], {MORE: orjson.dumps(told)} if told else None)
+def write_arrow(struct: StructType, *, dyff: bool = False) -> pa.Schema:
+    """The Arrow schema of a row type, in the native form or in Dyff's."""
+    writer = _Writer(dyff, implied=dyff and _has_documented_index(struct))
+    words = {} if writer.implied else _title_words(struct)
+    return pa.schema([writer.field(each) for each in struct.fields], {KEYWORDS: orjson.dumps(words)} if words else None)
 
 
-def arrow_type(given: Type, *, dyff: bool = False) -> pa.DataType:
-    """The Arrow type of a type, in the plain way or in Dyff's."""
-    return _Writer(dyff, implied=dyff).type(given)
+def arrow_type(type_: Type, *, dyff: bool = False) -> pa.DataType:
+    """The Arrow type of a type, in the native form or in Dyff's."""
+    return _Writer(dyff, implied=dyff).type(type_)
 
 
-def _implies(record: StructType) -> bool:
-    return any(each.name == keys.INDEX and each.doc == keys.INDEX_FIELD.doc for each in record.fields)
+def _has_documented_index(struct: StructType) -> bool:
+    return any(each.name == keys.INDEX and each.doc == keys.INDEX_FIELD.doc for each in struct.fields)
 
 
-def _named(given: Any) -> dict[str, Any]:
-    if not isinstance(given, StructType):
+def _title_words(type_: Type) -> dict[str, Any]:
+    if not isinstance(type_, StructType):
         return {}
-    return {word: value for word, value in (("title", given.title), ("description", given.doc)) if value}
+    return {word: value for word, value in (("title", type_.title), ("description", type_.doc)) if value}
 
 
 class _Writer:
+    """Writes Arrow fields.
+
+    Args:
+        dyff: declare every field nullable.
+        implied: fields without the keyword `null` are not nullable.
+    """
+
     def __init__(self, dyff: bool, implied: bool) -> None:
         self.dyff, self.implied = dyff, implied
 
-    def field(self, given: Field) -> pa.Field:
-        known = self.implied and (_KEYS.get(given.name) == given or given.name == keys.RESPONSES)
-        made = self._marked(given.name, given.type, given.blank, known, given.nullable, self._of_field(given))
-        return made.with_metadata({DOC: given.doc, **(made.metadata or {})}) if given.doc else made
+    def field(self, field: Field) -> pa.Field:
+        known = self.implied and (_KEYS.get(field.name) == field or field.name == keys.RESPONSES)
+        words = self._field_words(field)
+        arrow = self._with_words(field.name, field.type, field.stores_null, known, field.nullable, words)
+        return arrow.with_metadata({DOC: field.doc, **(arrow.metadata or {})}) if field.doc else arrow
 
-    def type(self, given: Type, known: bool = False) -> pa.DataType:
-        if isinstance(given, Scalar):
-            return _scalar_type(given)
-        if isinstance(given, StructType):
-            return pa.struct([self.field(each) for each in given.fields])
-        if isinstance(given, Map):
-            return pa.map_(pa.string(), self._marked("value", given.value, given.nullable, known, given.nullable, {}))
-        item = self._marked("item", given.item, given.nullable, known, given.nullable, {})
-        return pa.list_(item, given.max_length if given.fixed else -1)
+    def type(self, type_: Type, known: bool = False) -> pa.DataType:
+        if isinstance(type_, Scalar):
+            return _scalar_type(type_)
+        if isinstance(type_, StructType):
+            return pa.struct([self.field(each) for each in type_.fields])
+        if isinstance(type_, Map):
+            value = self._with_words("value", type_.value, type_.nullable, known, type_.nullable, {})
+            return pa.map_(pa.string(), value)
+        item = self._with_words("item", type_.item, type_.nullable, known, type_.nullable, {})
+        return pa.list_(item, type_.max_length if type_.fixed else -1)
 
-    def _marked(
-        self, name: str, given: Type, nullable: bool, known: bool, may_be: bool, more: dict[str, Any]
+    def _with_words(
+        self, name: str, type_: Type, stores_null: bool, known: bool, nullable: bool, words: dict[str, Any]
     ) -> pa.Field:
-        flag = nullable or self.dyff
-        told = {} if known else more | _named(given) | _limits(given)
-        if may_be != (False if self.implied else flag):
-            told["null"] = may_be
-        metadata = {MORE: orjson.dumps(told)} if told else {}
-        if isinstance(given, Scalar) and given.kind == "json":
+        """An Arrow field with its keywords; a `known` one of Dyff's needs none."""
+        flag = stores_null or self.dyff
+        words = {} if known else words | _title_words(type_) | _limit_words(type_)
+        if nullable != (False if self.implied else flag):
+            words["null"] = nullable
+        metadata = {KEYWORDS: orjson.dumps(words)} if words else {}
+        if isinstance(type_, Scalar) and type_.kind == "json":
             metadata |= dict([JSON])
-        return pa.field(name, self.type(given, known), flag, metadata or None)
+        return pa.field(name, self.type(type_, known), flag, metadata or None)
 
     @staticmethod
-    def _of_field(given: Field) -> dict[str, Any]:
-        told: dict[str, Any] = {} if given.required else {"required": False}
-        return told if given.default is MISSING else told | {"default": json_value(given.type, given.default)}
+    def _field_words(field: Field) -> dict[str, Any]:
+        words: dict[str, Any] = {} if field.required else {"required": False}
+        return words if field.default is MISSING else words | {"default": to_json(field.type, field.default)}
 
 
-def _limits(given: Type) -> dict[str, Any]:
-    """What the Arrow type does not say."""
-    if isinstance(given, Scalar):
-        told = keywords(given)
-        for word in ("x-digits", "x-places", *(("x-min-bytes", "x-max-bytes") if _fixed_bytes(given) else ())):
-            told.pop(word, None)
-        return told
-    if isinstance(given, StructType) or (isinstance(given, Array) and given.fixed):
+def _limit_words(type_: Type) -> dict[str, Any]:
+    """The limits that the Arrow type does not express."""
+    if isinstance(type_, Scalar):
+        limits = keywords(type_)
+        for word in ("x-digits", "x-places", *(("x-min-bytes", "x-max-bytes") if _has_fixed_size(type_) else ())):
+            limits.pop(word, None)
+        return limits
+    if isinstance(type_, StructType) or (isinstance(type_, Array) and type_.fixed):
         return {}
-    words = ("minItems", "maxItems") if isinstance(given, Array) else ("minProperties", "maxProperties")
-    lengths = zip(words, (given.min_length, given.max_length), strict=True)
+    words = ("minItems", "maxItems") if isinstance(type_, Array) else ("minProperties", "maxProperties")
+    lengths = zip(words, (type_.min_length, type_.max_length), strict=True)
     return {word: value for word, value in lengths if value is not None}
 
 
-def _scalar_type(given: Scalar) -> pa.DataType:
-    if given.kind == "decimal":
-        made = pa.decimal128 if (given.digits or 0) <= 38 else pa.decimal256
-        return made(given.digits, given.places)
-    return pa.binary(given.max_length) if _fixed_bytes(given) else KINDS[given.kind].arrow
+def _scalar_type(scalar: Scalar) -> pa.DataType:
+    if scalar.kind == "decimal":
+        decimal = pa.decimal128 if (scalar.digits or 0) <= 38 else pa.decimal256
+        return decimal(scalar.digits, scalar.places)
+    return pa.binary(scalar.max_length) if _has_fixed_size(scalar) else KINDS[scalar.kind].arrow
 
 
-def _fixed_bytes(given: Scalar) -> bool:
-    return given.kind == "binary" and given.max_length is not None and given.min_length == given.max_length
+def _has_fixed_size(scalar: Scalar) -> bool:
+    return scalar.kind == "binary" and scalar.max_length is not None and scalar.min_length == scalar.max_length
 
 
 # Reading
 
 
 def read_arrow(schema: pa.Schema) -> StructType:
-    """The record that an Arrow schema describes.
+    """The row type that an Arrow schema describes.
 
     Raises:
         SpecError: every field that cannot be expressed, with its path and type.
     """
-    implied = any(each.name == keys.INDEX and _doc(each) == keys.INDEX_FIELD.doc for each in schema)
+    implied = any(each.name == keys.INDEX and _read_doc(each) == keys.INDEX_FIELD.doc for each in schema)
     reader = _Reader(implied)
     reader.faults += [] if len(schema) else ["the schema has no fields"]
-    reader.faults += [f"{path}: two columns have this name" for path in named_twice(schema)]
+    reader.faults += [f"{path}: two columns have this name" for path in repeated_names(schema)]
     fields = tuple(reader.field(each, "") for each in schema)
     if reader.faults:
         raise SpecError("\n".join(reader.faults))
-    told = _more(schema.metadata)
-    return StructType(fields, told.get("title", ""), told.get("description", ""))
+    words = _read_words(schema.metadata)
+    return StructType(fields, words.get("title", ""), words.get("description", ""))
 
 
 class _Reader:
+    """Reads Arrow fields and collects those that cannot be expressed."""
+
     def __init__(self, implied: bool) -> None:
         self.implied = implied
         self.faults: list[str] = []
 
-    def field(self, given: pa.Field, path: str) -> Field:
-        known = _KEYS.get(given.name)
-        if known and MORE not in (given.metadata or {}) and _doc(given) == known.doc:
+    def field(self, field: pa.Field, path: str) -> Field:
+        known = _KEYS.get(field.name)
+        if known and KEYWORDS not in (field.metadata or {}) and _read_doc(field) == known.doc:
             return known
-        told = _more(given.metadata)
-        made = self._type(given, f"{path}{given.name}", told)
-        required = told.get("required", True)
-        default = native_value(made, told["default"]) if "default" in told else MISSING
-        return Field(given.name, made, self._nullable(given, told), required, default, _doc(given))
+        words = _read_words(field.metadata)
+        type_ = self._type(field, f"{path}{field.name}", words)
+        required = words.get("required", True)
+        default = from_json(type_, words["default"]) if "default" in words else MISSING
+        return Field(field.name, type_, self._nullable(field, words), required, default, _read_doc(field))
 
-    def _nullable(self, given: pa.Field, told: Mapping[str, Any]) -> bool:
-        return bool(told.get("null", False if self.implied else given.nullable))
+    def _nullable(self, field: pa.Field, words: Mapping[str, Any]) -> bool:
+        return bool(words.get("null", False if self.implied else field.nullable))
 
-    def _type(self, given: pa.Field, path: str, told: Mapping[str, Any]) -> Type:
-        kind = given.type
-        if pa.types.is_struct(kind):
-            if not kind.num_fields:
-                self.faults.append(f"{path}: {kind}: has no fields")
-            fields = tuple(self.field(kind.field(i), f"{path}.") for i in range(kind.num_fields))
-            return StructType(fields, told.get("title", ""), told.get("description", ""))
-        if pa.types.is_map(kind):
-            value = kind.item_field
-            if not (pa.types.is_string(kind.key_type) or pa.types.is_large_string(kind.key_type)):
-                self.faults.append(f"{path}: {kind}: the keys are no texts")
-            inner, told_inner = f"{path}{{}}", _more(value.metadata)
-            made = self._type(value, inner, told_inner)
-            return Map(made, self._nullable(value, told_inner), told.get("minProperties"), told.get("maxProperties"))
-        if is_list(kind):
-            item = kind.value_field
-            told_item = _more(item.metadata)
-            made, nullable = self._type(item, f"{path}[]", told_item), self._nullable(item, told_item)
-            if pa.types.is_fixed_size_list(kind):
-                return Array(made, nullable, kind.list_size, kind.list_size)
-            return Array(made, nullable, told.get("minItems"), told.get("maxItems"))
+    def _type(self, field: pa.Field, path: str, words: Mapping[str, Any]) -> Type:
+        arrow = field.type
+        if pa.types.is_struct(arrow):
+            if not arrow.num_fields:
+                self.faults.append(f"{path}: {arrow}: has no fields")
+            fields = tuple(self.field(arrow.field(i), f"{path}.") for i in range(arrow.num_fields))
+            return StructType(fields, words.get("title", ""), words.get("description", ""))
+        if pa.types.is_map(arrow):
+            if not (pa.types.is_string(arrow.key_type) or pa.types.is_large_string(arrow.key_type)):
+                self.faults.append(f"{path}: {arrow}: the keys are not text")
+            value, nullable = self._inner(arrow.item_field, f"{path}{{}}")
+            return Map(value, nullable, words.get("minProperties"), words.get("maxProperties"))
+        if is_list_type(arrow):
+            item, nullable = self._inner(arrow.value_field, f"{path}[]")
+            if pa.types.is_fixed_size_list(arrow):
+                return Array(item, nullable, arrow.list_size, arrow.list_size)
+            return Array(item, nullable, words.get("minItems"), words.get("maxItems"))
         try:
-            return self._scalar(given, path, told)
+            return self._scalar(field, path, words)
         except (ValueError, TypeError) as error:
-            self.faults.append(f"{path}: {kind}: {error}")
+            self.faults.append(f"{path}: {arrow}: {error}")
             return Scalar("string")
 
-    def _scalar(self, given: pa.Field, path: str, told: Mapping[str, Any]) -> Scalar:
-        kind, words = given.type, dict(told)
-        if pa.types.is_decimal(kind):
-            return scalar("decimal", words | {"x-digits": kind.precision, "x-places": kind.scale})
-        if pa.types.is_fixed_size_binary(kind):
-            return scalar("binary", words | {"x-min-bytes": kind.byte_width, "x-max-bytes": kind.byte_width})
-        if JSON in (given.metadata or {}).items():
-            return scalar("json", words)
-        if pa.types.is_timestamp(kind) and kind.tz not in (None, *_UTC):
-            raise ValueError(f"a column of instants is in UTC; cast it to {pa.timestamp(kind.unit, 'UTC')}")
-        name = kind_of(kind)
-        if name is None:
-            self.faults.append(f"{path}: {kind}: has no counterpart in a schema")
+    def _inner(self, field: pa.Field, path: str) -> tuple[Type, bool]:
+        """The type of the items of a list or the values of a map, and whether they may be null."""
+        words = _read_words(field.metadata)
+        return self._type(field, path, words), self._nullable(field, words)
+
+    def _scalar(self, field: pa.Field, path: str, words: Mapping[str, Any]) -> Scalar:
+        arrow, words = field.type, dict(words)
+        if pa.types.is_decimal(arrow):
+            return read_scalar("decimal", words | {"x-digits": arrow.precision, "x-places": arrow.scale})
+        if pa.types.is_fixed_size_binary(arrow):
+            return read_scalar("binary", words | {"x-min-bytes": arrow.byte_width, "x-max-bytes": arrow.byte_width})
+        if JSON in (field.metadata or {}).items():
+            return read_scalar("json", words)
+        if pa.types.is_timestamp(arrow) and arrow.tz not in (None, *_UTC):
+            raise ValueError(f"timestamps with a time zone must be UTC; cast to {pa.timestamp(arrow.unit, 'UTC')}")
+        kind = scalar_kind(arrow)
+        if kind is None:
+            self.faults.append(f"{path}: {arrow}: has no counterpart in a schema")
             return Scalar("string")
-        return scalar(name, words)
+        return read_scalar(kind, words)
 
 
-def kind_of(given: pa.DataType) -> str | None:
-    """The kind that an Arrow type without limits is, whichever way it is laid out."""
-    if pa.types.is_dictionary(given):
-        return kind_of(given.value_type)
-    if pa.types.is_timestamp(given) and given.unit != "ns":
-        return "datetime-local" if given.tz is None else "datetime"
-    return _LAYOUTS.get(given) or _BY_TYPE.get(given)
+def scalar_kind(arrow: pa.DataType) -> str | None:
+    """The kind of an Arrow type in any layout, or None where it has no counterpart."""
+    if pa.types.is_dictionary(arrow):
+        return scalar_kind(arrow.value_type)
+    if pa.types.is_timestamp(arrow) and arrow.unit != "ns":
+        return "datetime-local" if arrow.tz is None else "datetime"
+    return _LAYOUTS.get(arrow) or _BY_TYPE.get(arrow)
 
 
 _UTC: Final = ("UTC", "Etc/UTC", "Z", "+00:00")
@@ -320,27 +334,32 @@ _LAYOUTS = {
 }
 
 
-def is_list(given: pa.DataType) -> bool:
-    """Whether an Arrow type is a list, whichever way it is laid out."""
+def is_list_type(arrow: pa.DataType) -> bool:
+    """Whether an Arrow type is a list in any layout."""
     tests = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
-    return any(getattr(pa.types, test)(given) for test in tests)
+    return any(getattr(pa.types, test)(arrow) for test in tests)
 
 
-def _doc(given: pa.Field) -> str:
-    return bytes((given.metadata or {}).get(DOC, b"")).decode()
+def _read_doc(field: pa.Field) -> str:
+    return bytes((field.metadata or {}).get(DOC, b"")).decode()
 
 
-def _more(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    if not metadata or MORE not in metadata:
+def _read_words(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """The keywords in the metadata of a field or schema.
+
+    Raises:
+        SpecError: they are not a JSON object, or malformed.
+    """
+    if not metadata or KEYWORDS not in metadata:
         return {}
     try:
-        told = orjson.loads(metadata[MORE])
+        words = orjson.loads(metadata[KEYWORDS])
     except orjson.JSONDecodeError:
-        told = None
-    if not isinstance(told, dict):
-        raise SpecError(f"the metadata {MORE.decode()!r} of a field is no JSON object")
+        words = None
+    if not isinstance(words, dict):
+        raise SpecError(f"the metadata {KEYWORDS.decode()!r} of a field is not a JSON object")
     try:
-        check_shapes(told)
+        check_shapes(words)
     except ValueError as error:
-        raise SpecError(f"the metadata {MORE.decode()!r} of a field: {error}") from None
-    return told
+        raise SpecError(f"the metadata {KEYWORDS.decode()!r} of a field: {error}") from None
+    return words

@@ -1,4 +1,4 @@
-"""Schemas by name, products of them, and schemas that are stored with what they describe."""
+"""Schemas: in any form, by name, as products, and as stored with the data they describe."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from evaluand.data.schema.arrow import (
     decode_schema,
     encode_schema,
     field_names,
-    named_twice,
     read_arrow,
+    repeated_names,
     write_arrow,
 )
 from evaluand.data.schema.declared import TOO_DEEP, check_declared
@@ -32,10 +32,14 @@ GROUP = "schemas"
 
 
 class Schema:
-    """What rows are: names, types, limits, what may be null or missing, and what everything means.
+    """The schema of rows: names, types, limits, what may be null or missing, and the documentation of each field.
 
-    One schema has three written forms, and each is read back to the same schema. Two schemas are equal where their
-    fields are, whatever their models are called.
+    A schema has three written forms, and each is read back to the same schema. Two schemas are equal if their fields
+    are equal, whatever the names of their models.
+
+    Attributes:
+        struct: the type of a row.
+        kind: the name of a named schema, else empty.
 
     Example:
         >>> schema = Schema.of("text.Text")
@@ -45,93 +49,93 @@ class Schema:
         "is missing (there is 'txet')"
     """
 
-    def __init__(self, record: StructType, kind: str = "") -> None:
-        self.record, self.kind = record, kind
+    def __init__(self, struct: StructType, kind: str = "") -> None:
+        self.struct, self.kind = struct, kind
 
     @classmethod
-    def of(cls, given: Any) -> Schema:
+    def of(cls, schema: Any) -> Schema:
         """A schema from any of its forms.
 
         Args:
-            given: a pydantic model, an Arrow schema, a JSON Schema, a name, a product (`DyffDataSchema`), a stored
-                schema (`DataSchema`), or a schema.
+            schema: a pydantic model, an Arrow schema, a JSON Schema, a name, a product (`DyffDataSchema`), a stored
+                schema (`DataSchema`), or a `Schema`.
 
         Raises:
-            SpecError: it is none of these, or says what cannot be expressed: all of it, with path and type.
+            SpecError: it is none of these, or contains what cannot be expressed; lists every fault with path and type.
         """
-        if isinstance(given, Schema):
-            return given
-        if isinstance(given, str):
-            return find(given)
-        if isinstance(given, DyffDataSchema | DataSchema):
-            return given.to_schema()
-        if isinstance(given, type) and issubclass(given, BaseModel):
-            return cls(_declared(read_model, given, given.__name__), given.__dict__.get("kind") or "")
-        if isinstance(given, pa.Schema):
-            return cls(_declared(read_arrow, given, ""))
-        if isinstance(given, Mapping):
-            return cls(_declared(read_json_schema, given, "$"))
+        if isinstance(schema, Schema):
+            return schema
+        if isinstance(schema, str):
+            return find(schema)
+        if isinstance(schema, DyffDataSchema | DataSchema):
+            return schema.to_schema()
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            return cls(_read_checked(read_model, schema, schema.__name__), schema.__dict__.get("kind") or "")
+        if isinstance(schema, pa.Schema):
+            return cls(_read_checked(read_arrow, schema, ""))
+        if isinstance(schema, Mapping):
+            return cls(_read_checked(read_json_schema, schema, "$"))
         raise SpecError(
-            f"{with_article(type(given).__name__)} is no schema; give a pydantic model, an Arrow schema, a JSON "
+            f"{with_article(type(schema).__name__)} is not a schema; give a pydantic model, an Arrow schema, a JSON "
             "Schema, a name or a product"
         )
 
     @property
     def arrow(self) -> pa.Schema:
-        """The Arrow schema; what its types cannot say stands in the metadata of its fields."""
-        return write_arrow(self.record)
+        """The Arrow schema; the metadata of its fields holds what Arrow types cannot express."""
+        return write_arrow(self.struct)
 
     @property
     def json(self) -> dict[str, Any]:
         """The JSON Schema."""
-        return write_json_schema(self.record)
+        return write_json_schema(self.struct)
 
     @property
     def model(self) -> Model:
         """A pydantic model."""
-        return write_model(self.record)
+        return write_model(self.struct)
 
     def validate(self, data: Any, *, json: bool = False) -> pa.Table:
-        """The table that rows make which hold to the schema; missing values are filled with their defaults.
+        """The table of valid rows, with missing values filled by their defaults.
 
-        A column cannot tell a missing value from null. So where a field may be missing and has no default, null says
-        that it is: what comes out holds to the schema again and comes out the same, as a table and as its rows. (The
-        JSON Schema cannot say so of a field that may be missing and not null, and refuses the null there.)
+        A column cannot distinguish a missing value from null. So in an optional field without a default, null means
+        missing. The result is valid again and stays the same, both as a table and as its rows. (Only the JSON Schema
+        refuses that null in a field that may be missing but not null.)
 
-        Rows that have an `_index_`, and nothing by which one example may have several rows (`_replication_`,
-        `_response_index_`), are a dataset, in which no two have the same: give them all at once.
+        Rows with an `_index_` and without a field that gives an example several rows (`_replication_`,
+        `_response_index_`) are a dataset, in which every `_index_` must be unique: validate them in one call.
 
         Args:
-            data: mappings, or an Arrow table or batch. A table may be laid out otherwise (narrower numbers, another
-                order of columns), if its values are the same.
-            json: the rows are as JSON has them: times, UUIDs and decimals as text, bytes as base64.
+            data: mappings, or an Arrow table or batch. The types of a table may differ (narrower numbers, another
+                order of columns), as long as its values are the same.
+            json: whether the rows have the forms of JSON: times, UUIDs and decimals as text, bytes as base64.
 
         Raises:
-            SchemaError: rows break the schema; all faults are counted, and the first thousand of each path and sort
-                told.
+            SchemaError: rows break the schema; it counts all faults and lists the first thousand of each path and
+                code.
         """
-        table, faults = check_rows(self.record, data, json=json, most=_MOST_FAULTS)
+        table, faults = check_rows(self.struct, data, json=json, most=_MOST_FAULTS)
         if table is None:
             raise SchemaError(faults)
         return table
 
     def faults(self, data: Any, *, json: bool = False, most: int | None = None) -> Faults:
-        """What is wrong with rows, in their order; nothing where they hold to the schema.
+        """The faults of rows, in the order of the rows; empty where all are valid.
 
         Args:
             data: as in `validate`.
             json: as in `validate`.
-            most: how many faults to tell of each path and sort; `counts` of what is returned counts all.
+            most: how many faults of each path and code to return; `counts` of the result counts all.
 
         Example:
             >>> faults = Schema.of("text.Text").faults([{"text": 1}] * 1000, most=1)
             >>> len(faults), faults.counts
             (1, Counter({('text', 'type'): 1000}))
         """
-        return check_rows(self.record, data, json=json, most=most)[1]
+        return check_rows(self.struct, data, json=json, most=most)[1]
 
     def json_rows(self, table: pa.Table) -> Iterator[dict[str, Any]]:
-        """The rows of a table that `validate` made as JSON has them, for `validate(…, json=True)` to read.
+        """The rows of a validated table in the forms of JSON, as `validate(…, json=True)` reads them.
 
         Example:
             >>> schema = Schema.of(pa.schema([("spent", pa.duration("us"))]))
@@ -140,26 +144,26 @@ class Schema:
         """
         for batch in table.to_batches(_JSON_ROWS):
             for row in batch.to_pylist(maps_as_pydicts="strict"):
-                yield kinds.json_value(self.record, row)
+                yield kinds.to_json(self.struct, row)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.record.fields == other.record.fields
+        return isinstance(other, Schema) and self.struct.fields == other.struct.fields
 
     def __hash__(self) -> int:
-        return hash(tuple(self.record.names))
+        return hash(tuple(self.struct.names))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{each.name}: {arrow_type(each.type)}" for each in self.record.fields)
+        fields = ", ".join(f"{each.name}: {arrow_type(each.type)}" for each in self.struct.fields)
         return f"Schema({fields})"
 
 
-def _declared(read: Callable[[Any], StructType], given: Any, name: str) -> StructType:
+def _read_checked(read: Callable[[Any], StructType], schema: Any, name: str) -> StructType:
     try:
-        record = read(given)
+        struct = read(schema)
     except RecursionError:
         raise SpecError(f"{name or 'the schema'}: {TOO_DEEP}") from None
-    check_declared(record, name)
-    return record
+    check_declared(struct, name)
+    return struct
 
 
 _MOST_FAULTS, _JSON_ROWS = 1000, 1024
@@ -169,7 +173,7 @@ _registered: dict[str, Schema] = {}
 
 
 def register(name: str, schema: Any) -> Schema:
-    """Gives a schema of your own a name for as long as the process runs; a package declares an entry point instead.
+    """Register a schema under a name in this process; a package declares an entry point instead.
 
     Args:
         name: such as `acme.Ticket`.
@@ -183,20 +187,20 @@ def register(name: str, schema: Any) -> Schema:
         >>> find("acme.Ticket")
         Schema(ticket: string)
     """
-    made = Schema(Schema.of(schema).record, name)
-    _check_names(made.record, name)
+    named = Schema(Schema.of(schema).struct, name)
+    _check_names(named.struct, name)
     known = _registered.get(name)
-    if name in registry.names(GROUP) or (known is not None and known != made):
-        raise SpecError(f"a schema is called {name!r} already; give yours another name")
-    _registered[name] = made
-    return made
+    if name in registry.names(GROUP) or (known is not None and known != named):
+        raise SpecError(f"another schema is called {name!r}; choose another name")
+    _registered[name] = named
+    return named
 
 
 def find(name: str) -> Schema:
-    """The schema of a name.
+    """The schema with that name.
 
     Raises:
-        SpecError: none has that name; the message names the nearest.
+        SpecError: the name is unknown; the message suggests the nearest.
     """
     if name in _registered:
         return _registered[name]
@@ -207,34 +211,34 @@ def find(name: str) -> Schema:
 
 
 def names() -> list[str]:
-    """The names of all schemas there are, sorted."""
+    """The names of all installed and registered schemas, sorted."""
     return sorted({*registry.names(GROUP), *_registered})
 
 
-Source: TypeAlias = "DyffDataSchema | str | type[BaseModel] | pa.Schema | Schema | Mapping[str, Any]"
+SchemaLike: TypeAlias = "DyffDataSchema | str | type[BaseModel] | pa.Schema | Schema | Mapping[str, Any]"
 
 
-def _component(given: Any) -> Any:
-    """A component as it is stored: a name, or the JSON Schema of a model."""
-    if isinstance(given, str | Mapping):
-        return given
-    return Schema.of(given).json
+def _as_component(schema: Any) -> Any:
+    """The stored form of a component: a name, or the JSON Schema of a model."""
+    if isinstance(schema, str | Mapping):
+        return schema
+    return Schema.of(schema).json
 
 
-Component = Annotated[str | dict[str, Any], BeforeValidator(_component)]
+Component = Annotated[str | dict[str, Any], BeforeValidator(_as_component)]
 
 
-class _Stored(BaseModel):
+class _StoredModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class DyffDataSchema(_Stored):
-    """A product of schemas: all the fields of all of them.
+class DyffDataSchema(_StoredModel):
+    """A product of schemas: the fields of all of them.
 
-    The fields of a component that is named later come before those of an earlier one, as Dyff has it.
+    The fields of a later component come before those of an earlier one, as in Dyff.
 
     Attributes:
-        components: names of schemas, pydantic models, or JSON Schemas; a model is kept as its JSON Schema.
+        components: names of schemas, pydantic models, or JSON Schemas; a model is stored as its JSON Schema.
 
     Example:
         >>> DyffDataSchema(components=["classification.Label", "text.Text"]).to_schema()
@@ -248,39 +252,39 @@ class DyffDataSchema(_Stored):
         """The product.
 
         Raises:
-            SpecError: a component is not known, or two have a field of the same name; names both.
+            SpecError: a component is unknown, or two have a field of the same name; names both.
         """
         owners: dict[str, str] = {}
-        twice = []
+        faults = []
         parts = []
         for number, component in enumerate(self.components):
-            record, name = Schema.of(component).record, _name_of(component, number)
+            struct, name = Schema.of(component).struct, _component_name(component, number)
             if not isinstance(component, str):
-                _check_names(record, name)
-            for field in record.names:
+                _check_names(struct, name)
+            for field in struct.names:
                 if field in owners:
                     where = f"twice in {name}" if owners[field] == name else f"in both {owners[field]} and {name}"
-                    twice.append(f"the field {field!r} is {where}; a product has each once")
+                    faults.append(f"the field {field!r} is {where}; a product may have it only once")
                 owners.setdefault(field, name)
-            parts.append(record.fields)
-        if twice:
-            raise SpecError("\n".join(twice))
+            parts.append(struct.fields)
+        if faults:
+            raise SpecError("\n".join(faults))
         return Schema(StructType(tuple(field for part in reversed(parts) for field in part), "Product"))
 
 
-def _name_of(component: str | Mapping[str, Any], number: int) -> str:
+def _component_name(component: str | Mapping[str, Any], number: int) -> str:
     if isinstance(component, str):
         return component
     return f"{component.get('title') or 'the schema'} (component {number + 1})"
 
 
-class DataSchema(_Stored):
-    """A schema as it is stored with what it describes: in three forms.
+class DataSchema(_StoredModel):
+    """A schema in three forms, as it is stored with the data it describes.
 
     Attributes:
-        arrowSchema: the Arrow schema, base64 of its IPC form. Every column may be null in it, as Dyff writes it.
-        dyffSchema: the product it was made of, if it was.
-        jsonSchema: the JSON Schema, which says everything.
+        arrowSchema: the Arrow schema, its IPC form in base64, with every column nullable as Dyff writes it.
+        dyffSchema: the product that it comes from, if any.
+        jsonSchema: the JSON Schema, the most complete form.
     """
 
     arrowSchema: str  # noqa: N815 - the names in stored files
@@ -288,67 +292,75 @@ class DataSchema(_Stored):
     jsonSchema: dict[str, Any] | None = None  # noqa: N815
 
     @classmethod
-    def from_model(cls, model: Source) -> DataSchema:
+    def from_model(cls, model: SchemaLike) -> DataSchema:
         """A pydantic model, or any other form of a schema, in all three forms.
 
         Example:
             >>> DataSchema.from_model("text.Text").to_schema() == Schema.of("text.Text")
             True
         """
-        record = Schema.of(model).record
+        struct = Schema.of(model).struct
         if isinstance(model, type):
-            _check_names(record, record.title)
-        return cls._of(record, model)
+            _check_names(struct, struct.title)
+        return cls._from_struct(struct, model)
 
     @classmethod
-    def make_input_schema(cls, schema: Source) -> DataSchema:
-        """A schema with the field that every input needs: `_index_`."""
+    def make_input_schema(cls, schema: SchemaLike) -> DataSchema:
+        """A schema of inputs: its fields and `_index_`, which every input needs."""
         if isinstance(schema, pa.Schema):
-            return cls._of_arrow(schema, item_schema(schema), _input_record)
-        return cls._of(_input_record(Schema.of(schema).record), schema)
+            return cls._from_arrow(schema, item_schema(schema), _input_struct)
+        return cls._from_struct(_input_struct(Schema.of(schema).struct), schema)
 
     @classmethod
-    def make_output_schema(cls, schema: Source) -> DataSchema:
-        """The schema of outputs: `_index_`, `_replication_`, and `responses`, a list of what is given, each with its
-        `_response_index_`.
+    def make_output_schema(cls, schema: SchemaLike) -> DataSchema:
+        """A schema of outputs: `_index_`, `_replication_`, and the list `responses`, whose items have the fields of the
+        schema and `_response_index_`.
         """
         if isinstance(schema, pa.Schema):
-            return cls._of_arrow(schema, response_schema(schema), _output_record)
-        return cls._of(_output_record(Schema.of(schema).record), schema)
+            return cls._from_arrow(schema, response_schema(schema), _output_struct)
+        return cls._from_struct(_output_struct(Schema.of(schema).struct), schema)
 
     @classmethod
-    def _of(cls, record: StructType, source: Any) -> DataSchema:
-        arrow = encode_schema(write_arrow(record, dyff=True))
-        return cls(arrowSchema=arrow, dyffSchema=_product(source), jsonSchema=write_json_schema(record))
+    def _from_struct(cls, struct: StructType, source: Any) -> DataSchema:
+        arrow = encode_schema(write_arrow(struct, dyff=True))
+        return cls(arrowSchema=arrow, dyffSchema=_as_product(source), jsonSchema=write_json_schema(struct))
 
     @classmethod
-    def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[StructType], StructType]) -> DataSchema:
-        """An Arrow schema stays as it was given; what only Arrow has is in no JSON Schema."""
-        keys.check_names(field_names(own), "the Arrow schema")
-        twice = named_twice(own)
-        if twice:
-            raise SpecError(f"the Arrow schema has several columns called {', '.join(map(repr, twice))}; rename them")
+    def _from_arrow(cls, schema: pa.Schema, full: pa.Schema, wrap: Callable[[StructType], StructType]) -> DataSchema:
+        """An Arrow schema, stored unchanged, and its JSON Schema, unless some of its types exist in Arrow only.
+
+        Args:
+            schema: the Arrow schema.
+            full: the schema with its keys.
+            wrap: adds the keys to the row type.
+        """
+        keys.check_names(field_names(schema), "the Arrow schema")
+        repeated = repeated_names(schema)
+        if repeated:
+            raise SpecError(
+                f"the Arrow schema has several columns called {', '.join(map(repr, repeated))}; rename them"
+            )
         try:
-            record = Schema.of(own).record
+            struct = Schema.of(schema).struct
         except SpecError:
-            return cls(arrowSchema=encode_schema(whole))
-        return cls(arrowSchema=encode_schema(whole), jsonSchema=write_json_schema(wrap(record)))
+            return cls(arrowSchema=encode_schema(full))
+        return cls(arrowSchema=encode_schema(full), jsonSchema=write_json_schema(wrap(struct)))
 
     def to_schema(self) -> Schema:
-        """The schema, from the form that says most."""
+        """The schema, from its most complete form."""
         return Schema.of(decode_schema(self.arrowSchema) if self.jsonSchema is None else self.jsonSchema)
 
     def response(self) -> Schema:
         """The schema of one item of `responses`, without its `_response_index_`.
 
         Raises:
-            SpecError: it is no schema of outputs.
+            SpecError: it is not a schema of outputs.
 
         Example:
             >>> DataSchema.make_output_schema("text.Text").response() == Schema.of("text.Text")
             True
         """
-        for each in self.to_schema().record.fields:
+        for each in self.to_schema().struct.fields:
             if (
                 each.name == keys.RESPONSES
                 and isinstance(each.type, kinds.Array)
@@ -356,13 +368,13 @@ class DataSchema(_Stored):
             ):
                 item = each.type.item
                 return Schema(StructType(tuple(_without(item, keys.RESPONSE_INDEX_FIELD)), item.title))
-        raise SpecError(f"a schema of outputs has a list {keys.RESPONSES!r}; make one with make_output_schema")
+        raise SpecError(f"a schema of outputs has a list {keys.RESPONSES!r}; create one with make_output_schema")
 
 
-def arrow_schema(schema: Source, *, metadata: Mapping[str, str] | None = None) -> pa.Schema:
+def arrow_schema(schema: SchemaLike, *, metadata: Mapping[str, str] | None = None) -> pa.Schema:
     """The Arrow schema of any form of a schema, with every field nullable as Dyff writes it."""
-    made = write_arrow(Schema.of(schema).record, dyff=True)
-    return made.with_metadata({**(made.metadata or {}), **metadata}) if metadata else made
+    arrow = write_arrow(Schema.of(schema).struct, dyff=True)
+    return arrow.with_metadata({**(arrow.metadata or {}), **metadata}) if metadata else arrow
 
 
 def annotation_type(annotation: Any) -> pa.DataType:
@@ -377,51 +389,55 @@ def annotation_type(annotation: Any) -> pa.DataType:
 
 def item_schema(schema: pa.Schema) -> pa.Schema:
     """An Arrow schema with `_index_` before its fields."""
-    return _with(schema, keys.INDEX)
+    return _with_key(schema, keys.INDEX)
 
 
 def response_item_schema(schema: pa.Schema) -> pa.Schema:
     """An Arrow schema with `_response_index_` before its fields."""
-    return _with(schema, RESPONSE_INDEX)
+    return _with_key(schema, RESPONSE_INDEX)
 
 
 def response_schema(schema: pa.Schema) -> pa.Schema:
-    """The Arrow schema of outputs whose responses are of a schema."""
+    """The Arrow schema of outputs whose responses have a schema."""
     item = pa.struct([*response_item_schema(schema)])
     return pa.schema([(keys.INDEX, pa.int64()), (keys.REPLICATION, pa.string()), (keys.RESPONSES, pa.list_(item))])
 
 
-def _with(schema: pa.Schema, key: str) -> pa.Schema:
+def _with_key(schema: pa.Schema, key: str) -> pa.Schema:
     if key in schema.names and schema.field(key).type != pa.int64():
         raise SpecError(f"{key} is {schema.field(key).type}; it must be int64")
     return pa.schema([pa.field(key, pa.int64()), *(each for each in schema if each.name != key)], schema.metadata)
 
 
-def _input_record(record: StructType) -> StructType:
-    _check_names(record, record.title or "the schema")
-    return StructType((keys.INDEX_FIELD, *_without(record, keys.INDEX_FIELD)), f"{record.title}Item")
+def _input_struct(struct: StructType) -> StructType:
+    _check_names(struct, struct.title or "the schema")
+    return StructType((keys.INDEX_FIELD, *_without(struct, keys.INDEX_FIELD)), f"{struct.title}Item")
 
 
-def _output_record(record: StructType) -> StructType:
-    _check_names(record, record.title or "the schema")
-    own = _without(record, keys.RESPONSE_INDEX_FIELD)
-    item = StructType((keys.RESPONSE_INDEX_FIELD, *own), f"{record.title}ResponseItem")
+def _output_struct(struct: StructType) -> StructType:
+    _check_names(struct, struct.title or "the schema")
+    own = _without(struct, keys.RESPONSE_INDEX_FIELD)
+    item = StructType((keys.RESPONSE_INDEX_FIELD, *own), f"{struct.title}ResponseItem")
     return StructType((keys.INDEX_FIELD, keys.REPLICATION_FIELD, keys.responses_field(item)), "Response")
 
 
-def _check_names(record: StructType, where: str) -> None:
-    keys.check_names(field_names(write_arrow(record)), where)
+def _check_names(struct: StructType, where: str) -> None:
+    keys.check_names(field_names(write_arrow(struct)), where)
 
 
-def _without(record: StructType, key: kinds.Field) -> list[kinds.Field]:
-    """The fields of a record but the key, which it may only have in its own type."""
-    for field in record.fields:
+def _without(struct: StructType, key: kinds.Field) -> list[kinds.Field]:
+    """The fields except the key.
+
+    Raises:
+        SpecError: the key has another type.
+    """
+    for field in struct.fields:
         if field.name == key.name and arrow_type(field.type) != arrow_type(key.type):
             raise SpecError(f"{key.name} is {arrow_type(field.type)}; it must be {arrow_type(key.type)}")
-    return [field for field in record.fields if field.name != key.name]
+    return [field for field in struct.fields if field.name != key.name]
 
 
-def _product(source: Any) -> DyffDataSchema | None:
+def _as_product(source: Any) -> DyffDataSchema | None:
     if isinstance(source, str):
         return DyffDataSchema(components=[source])
     return source if isinstance(source, DyffDataSchema) else None

@@ -1,4 +1,4 @@
-"""What is wrong with rows, and where."""
+"""Faults of rows: their places, messages and counts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from evaluand.data.schema import keys
 
 @dataclass(frozen=True)
 class RowFault(Fault):
-    """One thing wrong in one row.
+    """One fault of one row.
 
     Attributes:
         row: the number of the row, from 0; None where a whole column is wrong.
-        index: its `_index_`, where it has one.
-        path: where in the row: `responses[0].text`.
-        what: `missing`, `extra`, `type`, `null`, `bounds`, `length`, `choice`, `pattern`, `json` or `twice`.
+        index: the row's `_index_`, if it has one.
+        path: the place in the row, such as `responses[0].text`.
+        what: the code: `missing`, `extra`, `type`, `null`, `bounds`, `length`, `choice`, `pattern`, `json` or `twice`.
     """
 
     row: int | None = None
@@ -33,10 +33,10 @@ class RowFault(Fault):
 
 
 class Faults(list[RowFault]):
-    """What is wrong with rows, in their order: of each sort the first, and how many there are.
+    """Faults in the order of the rows: the first of each path and code, and the number of all.
 
     Attributes:
-        counts: how many there are at each path (`responses[].text`) and of each sort (`what`).
+        counts: (path, code) → number of faults; paths such as `responses[].text`.
     """
 
     def __init__(self, faults: Iterable[RowFault], counts: Counter[tuple[str, str]]) -> None:
@@ -45,7 +45,12 @@ class Faults(list[RowFault]):
 
 
 class SchemaError(DataError):
-    """Rows break their schema; `faults` has what is wrong in the order of the rows, `counts` how often."""
+    """Rows break their schema.
+
+    Attributes:
+        faults: the faults in the order of the rows.
+        counts: (path, code) → number of faults.
+    """
 
     def __init__(self, faults: Faults) -> None:
         self.counts = faults.counts
@@ -57,8 +62,18 @@ class SchemaError(DataError):
         return "\n".join([*lines, *([f"… and {more:,} more faults"] if more else [])])
 
 
-class Found:
-    """Collects the faults of some rows: all are counted, and the first `most` of each path and sort kept."""
+class FaultCollector:
+    """Collects the faults of a chunk of rows: counts all, and stores the first `most` of each path and code.
+
+    Args:
+        counts: the counts of all chunks; they are added to.
+        most: how many faults of each path and code to store; None for all.
+        index: the `_index_` of a row of the chunk.
+        first: the number of the chunk's first row.
+
+    Attributes:
+        any: whether the chunk has a fault.
+    """
 
     def __init__(
         self, counts: Counter[tuple[str, str]], most: int | None, index: Callable[[int], Any], first: int = 0
@@ -70,19 +85,19 @@ class Found:
     def add(self, place: Place, at: int, what: str, message: str) -> None:
         self.add_all(place, (at,), what, lambda _: message)
 
-    def add_all(self, place: Place, ats: Collection[Any], what: str, tell: Callable[[int], str]) -> None:
-        """Faults of one sort at some places of a column; only those that are kept are told."""
-        if not len(ats):
+    def add_all(self, place: Place, positions: Collection[Any], what: str, message: Callable[[int], str]) -> None:
+        """Add faults of one code at several positions of a column; only stored faults call `message`."""
+        if not len(positions):
             return
         self.any = True
-        sort = place.path, what
-        room = len(ats) if self._most is None else max(self._most - self._counts[sort], 0)
-        self._counts[sort] += len(ats)
-        for at in islice(ats, room):
-            self._keep(place, int(at), what, tell(int(at)))
+        key = place.path, what
+        room = len(positions) if self._most is None else max(self._most - self._counts[key], 0)
+        self._counts[key] += len(positions)
+        for at in islice(positions, room):
+            self._store(place, int(at), what, message(int(at)))
 
-    def _keep(self, place: Place, at: int, what: str, message: str) -> None:
-        row, path = place.of(at)
+    def _store(self, place: Place, at: int, what: str, message: str) -> None:
+        row, path = place.locate(at)
         index = self._index(row)
         index = index if isinstance(index, int) and not isinstance(index, bool) else None
         row += self._first
@@ -90,13 +105,14 @@ class Found:
         self.faults.append(RowFault(f"{name}: {path}" if path else name, message, row, index, path, what))
 
     def add_column(self, path: str, message: str, what: str = "type") -> None:
+        """Add a fault of a whole column."""
         self.any = True
         self._counts[path, what] += 1
         self.faults.append(RowFault(path, message, path=path, what=what))
 
 
-def in_order(faults: Iterable[RowFault]) -> list[RowFault]:
-    """Faults by row, then by field as they were found, in a list by item."""
+def sort_faults(faults: Iterable[RowFault]) -> list[RowFault]:
+    """Faults by row, then by field in the order they were collected, then by item of a list."""
     seen: dict[tuple[int | None, str], int] = {}
 
     def order(fault: RowFault) -> tuple[int, ...]:
@@ -110,26 +126,29 @@ _FIELD, _ITEM = re.compile(r"[.\[]"), re.compile(r"\[(\d+)\]")
 
 
 class Place:
-    """Where the values of a flattened column stand; told only of those that are wrong.
+    """Where the values of a flattened column come from. This is the row itself; subclasses are fields and items.
 
     Attributes:
-        path: where all of them stand in their rows: `responses[].text`.
+        path: the path of all values in their rows, such as `responses[].text`.
     """
 
     path = ""
 
-    def of(self, at: int) -> tuple[int, str]:
+    def locate(self, at: int) -> tuple[int, str]:
+        """The row and the path in it of the value at a position of the column."""
         return at, ""
 
     def field(self, name: str) -> Place:
-        return _Named(self, name)
+        """The place of a field of these objects."""
+        return _FieldPlace(self, name)
 
     def items(self, ends: np.ndarray[Any, Any], keys: Sequence[Any] | None = None) -> Place:
-        return _Item(self, ends, keys)
+        """The place of the items of these lists, or of the values of these maps under their keys."""
+        return _ItemPlace(self, ends, keys)
 
 
 @dataclass
-class _Named(Place):
+class _FieldPlace(Place):
     parent: Place
     name: str
 
@@ -137,13 +156,13 @@ class _Named(Place):
     def path(self) -> str:  # type: ignore[override]
         return f"{self.parent.path}.{self.name}" if self.parent.path else self.name
 
-    def of(self, at: int) -> tuple[int, str]:
-        row, path = self.parent.of(at)
+    def locate(self, at: int) -> tuple[int, str]:
+        row, path = self.parent.locate(at)
         return row, f"{path}.{self.name}" if path else self.name
 
 
 @dataclass
-class _Item(Place):
+class _ItemPlace(Place):
     parent: Place
     ends: np.ndarray[Any, Any]
     keys: Sequence[Any] | None
@@ -152,9 +171,9 @@ class _Item(Place):
     def path(self) -> str:  # type: ignore[override]
         return self.parent.path + ("[]" if self.keys is None else "{}")
 
-    def of(self, at: int) -> tuple[int, str]:
+    def locate(self, at: int) -> tuple[int, str]:
         owner = int(np.searchsorted(self.ends, at, side="right"))
-        row, path = self.parent.of(owner)
+        row, path = self.parent.locate(owner)
         if self.keys is not None:
             return row, f"{path}[{self.keys[at]!r}]"
         return row, f"{path}[{at - (int(self.ends[owner - 1]) if owner else 0)}]"

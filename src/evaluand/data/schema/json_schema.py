@@ -1,8 +1,8 @@
-"""JSON Schemas (draft 2020-12) to records, and back.
+"""JSON Schemas (draft 2020-12) as `StructType`, and back.
 
-The `format` of a number says how wide it is stored, as in OpenAPI's registry of formats; what neither has a word for
-has one that begins with `x-`. An object takes no other fields than those it names: there is no column for them. One
-that does not say whether it takes others is read so, since hardly any says; one that says it does is refused.
+The `format` of a number is its storage width, as in OpenAPI's registry of formats; limits without a keyword in either
+have one that begins with `x-`. Objects have no fields but those they name, since there is no column for others: an
+object that omits `additionalProperties` is read that way (few schemas set it), one that allows others is refused.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from evaluand.data.schema.kinds import (
     StructType,
     Type,
     check_shapes,
-    json_value,
+    from_json,
     keywords,
-    native_value,
-    scalar,
+    read_scalar,
+    to_json,
 )
 
 _ANNOTATIONS: Final = {
@@ -39,269 +39,280 @@ _ANNOTATIONS: Final = {
 _REF = ("#/$defs/", "#/definitions/")
 
 
-def write_json_schema(record: StructType, title: str = "") -> dict[str, Any]:
-    """The JSON Schema of a record."""
+def write_json_schema(struct: StructType, title: str = "") -> dict[str, Any]:
+    """The JSON Schema of a row type."""
     writer = _Writer()
-    made = writer.record(record, title or record.title)
-    return ({"$defs": writer.defs} if writer.defs else {}) | made
+    schema = writer.struct(struct, title or struct.title)
+    return ({"$defs": writer.defs} if writer.defs else {}) | schema
 
 
 class _Writer:
+    """Writes types as JSON Schemas, and collects the definitions that they refer to."""
+
     def __init__(self) -> None:
         self.defs: dict[str, Any] = {}
 
-    def record(self, given: StructType, title: str) -> dict[str, Any]:
-        made: dict[str, Any] = {"additionalProperties": False}
-        if given.doc:
-            made["description"] = given.doc
-        made["properties"] = {each.name: self._field(each) for each in given.fields}
-        required = [each.name for each in given.fields if each.required]
-        return made | ({"required": required} if required else {}) | {"title": title or "Item", "type": "object"}
+    def struct(self, struct: StructType, title: str) -> dict[str, Any]:
+        schema: dict[str, Any] = {"additionalProperties": False}
+        if struct.doc:
+            schema["description"] = struct.doc
+        schema["properties"] = {each.name: self._field(each) for each in struct.fields}
+        required = [each.name for each in struct.fields if each.required]
+        return schema | ({"required": required} if required else {}) | {"title": title or "Item", "type": "object"}
 
-    def _field(self, given: Field) -> dict[str, Any]:
-        made = self._nullable(given.type, given.nullable, given.name)
-        if given.doc:
-            made["description"] = given.doc
-        if given.default is not MISSING:
-            made["default"] = json_value(given.type, given.default)
-        return made if "$ref" in made else made | {"title": given.name.replace("_", " ").strip().title()}
+    def _field(self, field: Field) -> dict[str, Any]:
+        schema = self._nullable(field.type, field.nullable, field.name)
+        if field.doc:
+            schema["description"] = field.doc
+        if field.default is not MISSING:
+            schema["default"] = to_json(field.type, field.default)
+        return schema if "$ref" in schema else schema | {"title": field.name.replace("_", " ").strip().title()}
 
-    def _nullable(self, given: Type, nullable: bool, name: str) -> dict[str, Any]:
-        made = self._type(given, name)
-        return {"anyOf": [made, {"type": "null"}]} if nullable else made
+    def _nullable(self, type_: Type, nullable: bool, name: str) -> dict[str, Any]:
+        schema = self._type(type_, name)
+        return {"anyOf": [schema, {"type": "null"}]} if nullable else schema
 
-    def _type(self, given: Type, name: str) -> dict[str, Any]:
-        if isinstance(given, Scalar):
-            return _scalar(given)
-        if isinstance(given, StructType):
-            return {"$ref": f"#/$defs/{self._defined(given, given.title or name.title().replace('_', ''))}"}
-        if isinstance(given, Map):
-            value = self._nullable(given.value, given.nullable, name)
-            return {"type": "object", "additionalProperties": value} | _lengths(given, "minProperties", "maxProperties")
-        item = self._nullable(given.item, given.nullable, name)
-        return {"type": "array", "items": item} | _lengths(given, "minItems", "maxItems")
+    def _type(self, type_: Type, name: str) -> dict[str, Any]:
+        if isinstance(type_, Scalar):
+            return _write_scalar(type_)
+        if isinstance(type_, StructType):
+            return {"$ref": f"#/$defs/{self._define(type_, type_.title or name.title().replace('_', ''))}"}
+        if isinstance(type_, Map):
+            value = self._nullable(type_.value, type_.nullable, name)
+            return {"type": "object", "additionalProperties": value} | _lengths(type_, "minProperties", "maxProperties")
+        item = self._nullable(type_.item, type_.nullable, name)
+        return {"type": "array", "items": item} | _lengths(type_, "minItems", "maxItems")
 
-    def _defined(self, given: StructType, title: str) -> str:
-        """The name under which a record is defined: another number for another record of the same title."""
-        made, title = self.record(given, title), re.sub(r"[^\w.-]", "_", title)
+    def _define(self, struct: StructType, title: str) -> str:
+        """Define an object and return the name of the definition: its title, numbered if another object has it."""
+        schema, title = self.struct(struct, title), re.sub(r"[^\w.-]", "_", title)
         name, number = title, 1
-        while name in self.defs and self.defs[name] != made:
+        while name in self.defs and self.defs[name] != schema:
             number += 1
             name = f"{title}{number}"
-        self.defs[name] = made
+        self.defs[name] = schema
         return name
 
 
-def _scalar(given: Scalar) -> dict[str, Any]:
-    low, high = RANGES.get(given.kind, (None, None))
-    whole = {} if low is None else {"minimum": low, "maximum": high}
-    return dict(KINDS[given.kind].json) | whole | keywords(given)
+def _write_scalar(scalar: Scalar) -> dict[str, Any]:
+    low, high = RANGES.get(scalar.kind, (None, None))
+    bounds = {} if low is None else {"minimum": low, "maximum": high}
+    return dict(KINDS[scalar.kind].json) | bounds | keywords(scalar)
 
 
-def _lengths(given: Array | Map, least: str, most: str) -> dict[str, int]:
-    lengths = {least: given.min_length, most: given.max_length}
+def _lengths(type_: Array | Map, least: str, most: str) -> dict[str, int]:
+    lengths = {least: type_.min_length, most: type_.max_length}
     return {word: length for word, length in lengths.items() if length is not None}
 
 
 def read_json_schema(schema: Mapping[str, Any]) -> StructType:
-    """The record that a JSON Schema describes.
+    """The row type that a JSON Schema describes.
 
     Raises:
         SpecError: every place that cannot be expressed, with its path.
     """
     reader = _Reader(schema)
-    made, nullable = reader.type(schema, "$", ())
+    struct, nullable = reader.type(schema, "$", ())
     if reader.faults:
         raise SpecError("\n".join(reader.faults))
-    if not isinstance(made, StructType) or nullable:
-        raise SpecError("$: a schema of rows is an object with properties")
-    return made
+    if not isinstance(struct, StructType) or nullable:
+        raise SpecError("$: the schema of a row must be an object with properties")
+    return struct
 
 
 class _Reader:
-    def __init__(self, whole: Mapping[str, Any]) -> None:
-        self.whole = whole
-        self.faults: list[str] = []
-        self.referred: dict[str, tuple[Type, bool]] = {}
+    """Reads the parts of a JSON Schema and collects those that cannot be expressed.
 
-    def type(self, given: Any, path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
+    `above` holds the names of the definitions that a part is in, to find one that contains itself.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+        self.faults: list[str] = []
+        self.definitions: dict[str, tuple[Type, bool]] = {}
+
+    def type(self, part: Any, path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
         """The type of a part, and whether it may be null."""
-        if not isinstance(given, Mapping):
-            return self._refused(path, f"is {with_article(type(given).__name__)} where an object says what is allowed")
+        if not isinstance(part, Mapping):
+            return self._refuse(path, f"is {with_article(type(part).__name__)}; give an object")
         try:
-            check_shapes(given)
-            _check_parts(given)
+            check_shapes(part)
+            _check_parts(part)
         except ValueError as error:
-            return self._refused(path, str(error))
-        if "$ref" in given:
-            return self._referred(given, path, above)
-        alternatives = given.get("anyOf", given.get("oneOf"))
+            return self._refuse(path, str(error))
+        if "$ref" in part:
+            return self._reference(part, path, above)
+        alternatives = part.get("anyOf", part.get("oneOf"))
         if alternatives is not None:
-            return self._either(given, alternatives, path, above)
-        if isinstance(given.get("allOf"), list) and len(given["allOf"]) == 1 and not {"type", "enum"} & given.keys():
-            self._unknown(given, {"allOf"}, path)
-            return self.type(given["allOf"][0], path, above)
-        types = given.get("type")
+            return self._union(part, alternatives, path, above)
+        if isinstance(part.get("allOf"), list) and len(part["allOf"]) == 1 and not {"type", "enum"} & part.keys():
+            self._check_keywords(part, {"allOf"}, path)
+            return self.type(part["allOf"][0], path, above)
+        types = part.get("type")
         if isinstance(types, list):
             rest = [each for each in types if each != "null"]
             if len(rest) != 1:
-                return self._refused(path, f"may be {' or '.join(map(str, types))}; one type or null can be, no other")
-            listed = given["enum"] if isinstance(given.get("enum"), list) else [None]
-            choices = {"enum": [each for each in listed if each is not None]} if "enum" in given else {}
-            nullable = len(rest) < len(types) and None in listed
-            return self._plain({**given, "type": rest[0]} | choices, path, above), nullable
-        return self._plain(given, path, above), False
+                return self._refuse(path, f"may be {' or '.join(map(str, types))}; {_UNION}")
+            choices = part["enum"] if isinstance(part.get("enum"), list) else [None]
+            enum = {"enum": [each for each in choices if each is not None]} if "enum" in part else {}
+            nullable = len(rest) < len(types) and None in choices
+            return self._single({**part, "type": rest[0]} | enum, path, above), nullable
+        return self._single(part, path, above), False
 
-    def _referred(self, given: Mapping[str, Any], path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
-        ref = given["$ref"]
-        self._unknown(given, {"$ref"}, path)
+    def _reference(self, part: Mapping[str, Any], path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
+        ref = part["$ref"]
+        self._check_keywords(part, {"$ref"}, path)
         prefix = next((prefix for prefix in _REF if isinstance(ref, str) and ref.startswith(prefix)), "")
         name = ref[len(prefix) :] if prefix else ""
-        found = self.whole.get(prefix.strip("#/"), {}).get(name) if prefix else None
-        if found is None:
-            return self._refused(path, f"refers to {ref!r}, which is not here")
+        definition = self.root.get(prefix.strip("#/"), {}).get(name) if prefix else None
+        if definition is None:
+            return self._refuse(path, f"refers to {ref!r}, which is not defined in this schema")
         if name in above:
-            return self._refused(path, f"{name} contains itself")
-        if ref not in self.referred:
-            self.referred[ref] = self.type(found, path, (*above, name))
-        return self.referred[ref]
+            return self._refuse(path, f"{name} contains itself")
+        if ref not in self.definitions:
+            self.definitions[ref] = self.type(definition, path, (*above, name))
+        return self.definitions[ref]
 
-    def _either(self, given: Mapping[str, Any], parts: Any, path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
+    def _union(self, part: Mapping[str, Any], parts: Any, path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
         rest = [each for each in parts if each != {"type": "null"}] if isinstance(parts, list) else []
         if len(rest) != 1:
-            return self._refused(path, "may be one of several types; one type or null can be, no other union")
-        self._unknown(given, {"anyOf"} if "anyOf" in given else {"oneOf"}, path)
-        made, nullable = self.type(rest[0], path, above)
-        return made, nullable or len(rest) < len(parts)
+            return self._refuse(path, f"may be one of several types; {_UNION}")
+        self._check_keywords(part, {"anyOf"} if "anyOf" in part else {"oneOf"}, path)
+        type_, nullable = self.type(rest[0], path, above)
+        return type_, nullable or len(rest) < len(parts)
 
-    def _plain(self, given: Mapping[str, Any], path: str, above: tuple[str, ...]) -> Type:
-        given = _with_choices(given)
-        kind = given.get("type")
-        if kind == "object" or (kind is None and "properties" in given):
-            return self._object(given, path, above)
+    def _single(self, part: Mapping[str, Any], path: str, above: tuple[str, ...]) -> Type:
+        part = _normalise_choices(part)
+        kind = part.get("type")
+        if kind == "object" or (kind is None and "properties" in part):
+            return self._object(part, path, above)
         if kind == "array":
-            return self._array(given, path, above)
+            return self._array(part, path, above)
         if kind in ("boolean", "integer", "number", "string"):
-            self._unknown(given, {"type", "format", "contentEncoding", "contentMediaType", *WORDS}, path)
+            self._check_keywords(part, {"type", "format", "contentEncoding", "contentMediaType", *WORDS}, path)
             try:
-                return scalar(_kind(given), given)
+                return read_scalar(_read_kind(part), part)
             except (ValueError, TypeError) as error:
-                return self._refused(path, f"a limit cannot be read: {error}")[0]
-        why = "says no type, so that anything can be" if kind is None else f"is of type {kind!r}"
-        return self._refused(path, f"{why}; one type is needed")[0]
+                return self._refuse(path, f"a limit cannot be read: {error}")[0]
+        problem = "has no type" if kind is None else f"is of type {kind!r}"
+        return self._refuse(path, f"{problem}; give one type of JSON Schema")[0]
 
-    def _object(self, given: Mapping[str, Any], path: str, above: tuple[str, ...]) -> Type:
-        others = given.get("additionalProperties")
-        if "properties" not in given and isinstance(others, Mapping):
-            self._unknown(given, {"type", "additionalProperties", "minProperties", "maxProperties"}, path)
-            made, nullable = self.type(others, f"{path}{{}}", above)
-            return Map(made, nullable, given.get("minProperties"), given.get("maxProperties"))
-        if "properties" not in given:
-            return self._refused(path, "is any object; its properties, or the type of its values, are needed")[0]
-        self._unknown(given, {"type", "properties", "required", "additionalProperties"}, path)
-        if not given["properties"]:
-            return self._refused(path, "has no properties")[0]
+    def _object(self, part: Mapping[str, Any], path: str, above: tuple[str, ...]) -> Type:
+        others = part.get("additionalProperties")
+        if "properties" not in part and isinstance(others, Mapping):
+            self._check_keywords(part, {"type", "additionalProperties", "minProperties", "maxProperties"}, path)
+            value, nullable = self.type(others, f"{path}{{}}", above)
+            return Map(value, nullable, part.get("minProperties"), part.get("maxProperties"))
+        if "properties" not in part:
+            return self._refuse(path, "is an object of any shape; give its properties or additionalProperties")[0]
+        self._check_keywords(part, {"type", "properties", "required", "additionalProperties"}, path)
+        if not part["properties"]:
+            return self._refuse(path, "has no properties")[0]
         if isinstance(others, Mapping):
-            return self._refused(path, "has properties and others beside; either can be, not both")[0]
+            return self._refuse(path, "has both properties and a type of additionalProperties; give one of them")[0]
         if others not in (None, False):
-            told = f"takes any other properties (additionalProperties: {_json(others)}), for which there are no columns"
-            return self._refused(path, f"{told}; name them, or say false")[0]
-        required = given.get("required", [])
+            text = orjson.dumps(others).decode()
+            return self._refuse(
+                path,
+                f"allows other properties (additionalProperties: {text}), which have no columns; name them, or set "
+                "additionalProperties to false",
+            )[0]
+        required = part.get("required", [])
         for name in required:
-            if name not in given["properties"]:
-                return self._refused(path, f"requires {name!r}, which is none of its properties")[0]
-        fields = (self._field(name, part, name in required, path, above) for name, part in given["properties"].items())
-        return StructType(tuple(fields), str(given.get("title", "")), str(given.get("description", "")))
+            if name not in part["properties"]:
+                return self._refuse(path, f"requires {name!r}, which is not one of its properties")[0]
+        properties = part["properties"].items()
+        fields = (self._field(name, inner, name in required, path, above) for name, inner in properties)
+        return StructType(tuple(fields), str(part.get("title", "")), str(part.get("description", "")))
 
-    def _field(self, name: str, given: Any, required: bool, path: str, above: tuple[str, ...]) -> Field:
-        made, nullable = self.type(given, f"{path}.{name}", above)
-        told = given if isinstance(given, Mapping) else {}
+    def _field(self, name: str, part: Any, required: bool, path: str, above: tuple[str, ...]) -> Field:
+        type_, nullable = self.type(part, f"{path}.{name}", above)
+        words = part if isinstance(part, Mapping) else {}
         default = MISSING
-        if "default" in told and (told["default"] is not None or nullable):
-            default = native_value(made, told["default"])
-        return Field(name, made, nullable, required, default, str(told.get("description", "")))
+        if "default" in words and (words["default"] is not None or nullable):
+            default = from_json(type_, words["default"])
+        return Field(name, type_, nullable, required, default, str(words.get("description", "")))
 
-    def _array(self, given: Mapping[str, Any], path: str, above: tuple[str, ...]) -> Type:
-        self._unknown(given, {"type", "items", "minItems", "maxItems"}, path)
-        if "items" not in given:
-            return self._refused(path, "is a list whose items are not said; items is needed")[0]
-        made, nullable = self.type(given["items"], f"{path}[]", above)
-        return Array(made, nullable, given.get("minItems"), given.get("maxItems"))
+    def _array(self, part: Mapping[str, Any], path: str, above: tuple[str, ...]) -> Type:
+        self._check_keywords(part, {"type", "items", "minItems", "maxItems"}, path)
+        if "items" not in part:
+            return self._refuse(path, "is a list without a type of items; give items")[0]
+        item, nullable = self.type(part["items"], f"{path}[]", above)
+        return Array(item, nullable, part.get("minItems"), part.get("maxItems"))
 
-    def _unknown(self, given: Mapping[str, Any], known: set[str], path: str) -> None:
-        for word in sorted(given.keys() - known - _ANNOTATIONS):
+    def _check_keywords(self, part: Mapping[str, Any], known: set[str], path: str) -> None:
+        for word in sorted(part.keys() - known - _ANNOTATIONS):
             if not word.startswith("x-"):
-                self._refused(path, f"{word} cannot be expressed")
+                self._refuse(path, f"the keyword {word!r} is not supported")
 
-    def _refused(self, path: str, why: str) -> tuple[Type, bool]:
-        self.faults.append(f"{path}: {why}")
+    def _refuse(self, path: str, problem: str) -> tuple[Type, bool]:
+        """Collect a fault, and return any type so that reading goes on."""
+        self.faults.append(f"{path}: {problem}")
         return Scalar("string"), False
 
 
-def _check_parts(given: Mapping[str, Any]) -> None:
-    """Refuses parts of another form than JSON Schema has.
+_UNION: Final = "only a type or null is supported, no other union"
+
+
+def _check_parts(part: Mapping[str, Any]) -> None:
+    """Refuse keywords whose values JSON Schema does not allow.
 
     Raises:
-        ValueError: names the word.
+        ValueError: names the keyword.
     """
     for word in ("properties", "$defs", "definitions"):
-        parts = given.get(word, {})
+        parts = part.get(word, {})
         if not isinstance(parts, Mapping) or not all(isinstance(name, str) for name in parts):
-            raise ValueError(
-                f"{word} is {with_article(type(parts).__name__)}; give an object with a part for each name"
-            )
-    required = given.get("required", [])
+            raise ValueError(f"{word} is {with_article(type(parts).__name__)}; give an object: name: schema")
+    required = part.get("required", [])
     if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
         raise ValueError(f"required is {required!r}; give a list of names")
 
 
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()
-
-
-def _with_choices(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A part with `const` told as `enum`, and with the type that its choices have where it says none."""
-    if "const" in given:
-        given = {word: value for word, value in given.items() if word != "const"} | {"enum": [given["const"]]}
-    if "type" not in given and isinstance(given.get("enum"), list):
-        kinds = {_JSON_TYPES.get(type(choice)) for choice in given["enum"]}
+def _normalise_choices(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part with `const` as `enum`, and with the type of its choices if it has no type."""
+    if "const" in part:
+        part = {word: value for word, value in part.items() if word != "const"} | {"enum": [part["const"]]}
+    if "type" not in part and isinstance(part.get("enum"), list):
+        kinds = {_JSON_TYPES.get(type(choice)) for choice in part["enum"]}
         if len(kinds) == 1:
-            given = {**given, "type": kinds.pop()}
-    return given
+            part = {**part, "type": kinds.pop()}
+    return part
 
 
 _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _BY_FORMAT = {(kind.json["type"], kind.json["format"]): name for name, kind in KINDS.items() if "format" in kind.json}
 _OTHER_FORMATS = {("string", "time"): "time", ("string", "base64"): "binary", ("string", "byte"): "binary"}
-_PLAIN = {"boolean": "bool", "integer": "int64", "number": "float64", "string": "string"}
+_WITHOUT_FORMAT = {"boolean": "bool", "integer": "int64", "number": "float64", "string": "string"}
 
 
-def _kind(given: Mapping[str, Any]) -> str:
-    """The kind of a value; what nothing can be held to is refused."""
-    kind, format = given["type"], given.get("format")
-    found = _PLAIN[kind] if format is None else _BY_FORMAT.get((kind, format)) or _OTHER_FORMATS.get((kind, format))
-    if found is None:
-        raise ValueError(f"the format {format!r} of {with_article(kind)} is none that rows are held to; leave it out")
-    if (
-        kind == "integer"
-        and format is None
-        and _of(given, "maximum") > RANGES["int64"][1]
-        and _of(given, "minimum") >= 0
-    ):
+def _read_kind(part: Mapping[str, Any]) -> str:
+    """The kind of a scalar.
+
+    Raises:
+        ValueError: a format or encoding that cannot be validated.
+    """
+    json_type, format = part["type"], part.get("format")
+    key = (json_type, str(format))
+    kind = _WITHOUT_FORMAT[json_type] if format is None else _BY_FORMAT.get(key) or _OTHER_FORMATS.get(key)
+    if kind is None:
+        raise ValueError(f"the format {format!r} of {with_article(json_type)} cannot be validated; leave it out")
+    if json_type == "integer" and format is None and _needs_uint64(part):
         return "uint64"
-    encoding, media = given.get("contentEncoding"), given.get("contentMediaType")
-    if encoding is not None and (encoding, found) not in (("base64", "binary"), ("base64", "string")):
+    encoding, media = part.get("contentEncoding"), part.get("contentMediaType")
+    if encoding is not None and (encoding, kind) not in (("base64", "binary"), ("base64", "string")):
         raise ValueError(
-            f"contentEncoding {encoding!r} is none of {with_article(found)}; only texts in base64 are read"
+            f"contentEncoding {encoding!r} of {with_article(kind)} is not supported; only text in base64 is"
         )
-    if media is not None and (media, found, encoding) != (_JSON, "string", None):
-        raise ValueError(f"contentMediaType {media!r} is none that rows are held to; only {_JSON} of a text is")
-    return "binary" if encoding else "json" if media else found
+    if media is not None and (media, kind, encoding) != (_JSON, "string", None):
+        raise ValueError(f"contentMediaType {media!r} cannot be validated; only {_JSON} of plain text can be")
+    return "binary" if encoding else "json" if media else kind
 
 
-def _of(given: Mapping[str, Any], word: str) -> Any:
-    value = given.get(word)
-    return value if isinstance(value, int | float) else 0
+def _needs_uint64(part: Mapping[str, Any]) -> bool:
+    low, high = (part.get(word) for word in ("minimum", "maximum"))
+    low, high = (value if isinstance(value, int | float) else 0 for value in (low, high))
+    return bool(high > RANGES["int64"][1] and low >= 0)
 
 
 _JSON: Final = "application/json"

@@ -1,7 +1,7 @@
-"""The fields that evaluation itself needs, the names reserved for them, and the ids derived from others.
+"""The fields that evaluation itself needs, the names reserved for them, and derived ids.
 
-A name that begins and ends with an underscore, and one in the namespace `dyff.io` or below it, means the same thing in
-every schema. So what a reserved name may mean is listed here, and a schema of a user's own has no others.
+Names that begin and end with an underscore, and names in the namespace `dyff.io` or below it, mean the same in every
+schema. The usable ones are listed here; a user's schema may contain no other reserved name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ REPLICATION: Final = "_replication_"
 RESPONSES: Final = "responses"
 
 DEFINED: Final = (INDEX, REPLICATION, RESPONSE_INDEX, "text.dyff.io/taggedspan")
-"""The reserved names that have a meaning, and may be used for it."""
+"""The reserved names that have a meaning and may be used for it."""
 
 _RESERVED = re.compile(r"_.*_|([a-z0-9-]+\.)*dyff\.io(/.*)?", re.IGNORECASE | re.DOTALL)
 
@@ -39,7 +39,7 @@ def responses_field(item: StructType) -> Field:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name is kept for evaluation itself.
+    """Whether a name is reserved for evaluation itself.
 
     Example:
         >>> [is_reserved(name) for name in ("_index_", "text.dyff.io/span", "dyff.io", "text", "_private", "x.io/y")]
@@ -48,48 +48,48 @@ def is_reserved(name: str) -> bool:
     return bool(_RESERVED.fullmatch(name))
 
 
-def identifies(record: StructType) -> bool:
-    """Whether `_index_` alone tells the rows apart: in a dataset, but not in what is made of it, where an example has a
-    row for each replication or response.
+def index_is_unique(struct: StructType) -> bool:
+    """Whether `_index_` alone identifies a row. It does in a dataset, but not in tables derived from one, where an
+    example has a row per replication or response.
     """
-    kinds = {each.name: each.type for each in record.fields}
+    kinds = {each.name: each.type for each in struct.fields}
     index = kinds.get(INDEX)
     return isinstance(index, Scalar) and index.kind in RANGES and not kinds.keys() & _REPEATED
 
 
 _REPEATED: Final = {REPLICATION, RESPONSE_INDEX, "replication"}
-"""By which an example has several rows; the last is what the tables of the path have."""
+"""Fields that give an example several rows; the last is the one in the tables of runs and evaluations."""
 
 
 def check_names(names: Iterable[tuple[str, str]], where: str) -> None:
-    """Refuses reserved names that mean nothing.
+    """Refuse reserved names that have no meaning.
 
     Args:
-        names: the path of each field and its name, as `arrow.field_names` tells them.
-        where: what has these fields.
+        names: the path of each field and its name, as `arrow.field_names` yields them.
+        where: the schema, for messages.
 
     Raises:
-        SpecError: names all of them.
+        SpecError: lists every such name.
     """
-    wrong = [
+    faults = [
         f"{where}: {path}: the field name {name!r} is reserved (_…_, dyff.io/… and *.dyff.io/… are); give it another"
         for path, name in names
         if is_reserved(name) and name not in DEFINED
     ]
-    if wrong:
-        raise SpecError("\n".join(wrong))
+    if faults:
+        raise SpecError("\n".join(faults))
 
 
 class IdError(SpecError, ValueError):
-    """An id cannot be made of what was given."""
+    """An id cannot be derived from these arguments."""
 
 
 class WrongIdType(IdError, TypeError):
-    """An id is to be made of what is no text."""
+    """An argument of an id is not text."""
 
 
 def replication_id(evaluation: str, replication: int) -> str:
-    """The id of a repeat, derived from that of the evaluation (UUIDv5, RFC 9562).
+    """The id of a replication, derived from the id of the evaluation (UUIDv5, RFC 9562).
 
     Example:
         >>> replication_id("00000000000000000000000000000000", 0)
@@ -99,29 +99,29 @@ def replication_id(evaluation: str, replication: int) -> str:
 
 
 def namespaced_id(namespace: str, name: str) -> str:
-    """The id of something that is named within something else (UUIDv5).
+    """The id of a name within a namespace (UUIDv5).
 
     Raises:
-        IdError: the namespace is no UUID, or the name no text.
+        IdError: the namespace is not a UUID, or the name not text.
     """
-    for what, given in (("id", namespace), ("name", name)):
-        if not isinstance(given, str):
-            raise WrongIdType(f"{given!r} is no {what}; give a text")
+    for what, value in (("id", namespace), ("name", name)):
+        if not isinstance(value, str):
+            raise WrongIdType(f"the {what} is {value!r}; give text")
     try:
-        within = uuid.UUID(namespace)
+        parent = uuid.UUID(namespace)
     except ValueError:
-        raise IdError(f"{namespace!r} is no id; give the 32 hexadecimal digits of a UUID") from None
+        raise IdError(f"{namespace!r} is not an id; give the 32 hexadecimal digits of a UUID") from None
     try:
-        return uuid.uuid5(within, name).hex
+        return uuid.uuid5(parent, name).hex
     except UnicodeEncodeError:
-        raise IdError(f"{name!r} is no name: it holds half a character") from None
+        raise IdError(f"the name {name!r} contains a lone surrogate, which cannot be encoded") from None
 
 
 def generate_entity_id() -> str:
-    """A new id, by chance (UUIDv4)."""
+    """A new random id (UUIDv4)."""
     return uuid.uuid4().hex
 
 
 def null_id() -> str:
-    """The id of nothing: 32 zeros."""
+    """The null id: 32 zeros."""
     return uuid.UUID(int=0).hex

@@ -1,10 +1,10 @@
-"""What a schema is made of: scalars, lists, maps and records, which pydantic, Arrow and JSON Schema are read into and
-written from. What none of the three can say alone is said here once.
+"""The types a schema consists of. Pydantic models, Arrow schemas and JSON Schemas are read into them and written from
+them, so they hold everything that any of the three forms can express.
 
-    Scalar   one value: its kind (`int8`, `string`, `datetime`, …) and its limits
-    Array    a list, of one length where `min_length` and `max_length` are the same
-    Map      an object with any text keys and values of one type
-    Record   an object with named fields; a schema is one
+    Scalar       one value: its kind (`int8`, `string`, `datetime`, …) and its limits
+    Array        a list; of fixed length where `min_length` and `max_length` are equal
+    Map          an object with any text keys and values of one type
+    StructType   an object with named fields; the type of a row
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = {
     **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
 }
 DIGITS, PLACES = 38, 18
-"""How many digits a decimal has that declares none, and how many of them after the point."""
+"""Digits of a decimal that declares none, and how many of them come after the point."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How the values of a kind are held.
+    """How the values of a kind are represented.
 
     Attributes:
-        arrow: their Arrow type, where no limit changes it.
+        arrow: their Arrow type, unless a limit changes it.
         python: their Python type.
-        json: type and format in JSON Schema.
-        write: a value as JSON has it.
-        read: the value of its JSON form; raises a ValueError where it is none.
+        json: `type` and `format` in JSON Schema.
+        write: the JSON form of a value.
+        read: the value of a JSON form; raises ValueError for any other text. None where JSON has the value itself.
     """
 
     arrow: pa.DataType
@@ -59,26 +59,26 @@ class Kind:
     read: Callable[[Any], Any] | None = None
 
 
-def _duration(value: dt.timedelta) -> str:
+def _write_duration(value: dt.timedelta) -> str:
     seconds, rest = divmod(abs(value) // dt.timedelta(microseconds=1), 1_000_000)
     fraction = f".{rest:06}".rstrip("0") if rest else ""
     return f"{'-' if value < dt.timedelta(0) else ''}PT{seconds}{fraction}S"
 
 
-class Unheld(ValueError):
-    """A text is right in itself, but no value of its kind is just that; the message says why."""
+class Unrepresentable(ValueError):
+    """A text is well-formed, but no value of its kind equals it exactly; the message says why."""
 
 
-def _parsed(pattern: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Reads texts that match as a whole; Python's own readers take more, and round."""
+def _make_reader(pattern: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A reader of texts that match a pattern in full; Python's own readers accept more, and round."""
     form = re.compile(pattern, re.ASCII)
 
     def parse(text: str) -> Any:
-        found = form.fullmatch(text)
-        if not found:
+        match = form.fullmatch(text)
+        if not match:
             raise ValueError(text)
-        if (found.groupdict().get("fraction") or "")[6:].strip("0"):
-            raise Unheld("finer than microseconds")
+        if (match.groupdict().get("fraction") or "")[6:].strip("0"):
+            raise Unrepresentable("finer than microseconds")
         return read(text.upper())
 
     return parse
@@ -98,28 +98,29 @@ _SECONDS = (7 * 86400, 86400, 3600, 60, 1)
 
 
 def _read_duration(text: str) -> dt.timedelta:
-    """A duration of ISO 8601; a fraction may stand in its last part."""
-    found = _DURATION.fullmatch(text)
-    parts = [part for part in found.groups()[1:] if part] if found else []
-    if not found or not all(map(_AMOUNT.fullmatch, parts)) or any("." in part for part in parts[:-1]):
+    """A duration of ISO 8601, with a fraction in its last part at most."""
+    match = _DURATION.fullmatch(text)
+    parts = [part for part in match.groups()[1:] if part] if match else []
+    if not match or not all(map(_AMOUNT.fullmatch, parts)) or any("." in part for part in parts[:-1]):
         raise ValueError(text)
-    if found[2] or found[3]:
-        raise Unheld("with years or months, which have no fixed length; give days")
-    micros = 10**6 * sum(Fraction(part or 0) * each for part, each in zip(found.groups()[3:], _SECONDS, strict=True))
+    if match[2] or match[3]:
+        raise Unrepresentable("with years or months, which have no fixed length; give days")
+    amounts = zip(match.groups()[3:], _SECONDS, strict=True)
+    micros = 10**6 * sum(Fraction(amount or 0) * seconds for amount, seconds in amounts)
     if micros.denominator > 1:
-        raise Unheld("finer than microseconds")
-    made = dt.timedelta(microseconds=int(micros))
-    return -made if found[1] == "-" else made
+        raise Unrepresentable("finer than microseconds")
+    duration = dt.timedelta(microseconds=int(micros))
+    return -duration if match[1] == "-" else duration
 
 
 def _read_bytes(text: str) -> bytes:
-    made = binascii.a2b_base64(text, strict_mode=True)
-    if base64.b64encode(made).decode() != text:
+    data = binascii.a2b_base64(text, strict_mode=True)
+    if base64.b64encode(data).decode() != text:
         raise ValueError(text)
-    return made
+    return data
 
 
-def _decimal(value: decimal.Decimal) -> str:
+def _write_decimal(value: decimal.Decimal) -> str:
     text = f"{value:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -131,8 +132,8 @@ def _read_decimal(text: str) -> decimal.Decimal:
         raise ValueError(text) from None
 
 
-_read_time = _parsed(_TIME, dt.time.fromisoformat)
-_read_datetime = _parsed(f"{_DATE}[Tt ]{_TIME}", dt.datetime.fromisoformat)
+_read_time = _make_reader(_TIME, dt.time.fromisoformat)
+_read_datetime = _make_reader(f"{_DATE}[Tt ]{_TIME}", dt.datetime.fromisoformat)
 
 
 def _text(format: str, **more: str) -> dict[str, str]:
@@ -153,8 +154,8 @@ KINDS: Final[Mapping[str, Kind]] = {
         lambda value: base64.b64encode(value).decode(),
         _read_bytes,
     ),
-    "uuid": Kind(pa.uuid(), uuid.UUID, _text("uuid"), str, _parsed(_UUID, uuid.UUID)),
-    "date": Kind(pa.date32(), dt.date, _text("date"), dt.date.isoformat, _parsed(_DATE, dt.date.fromisoformat)),
+    "uuid": Kind(pa.uuid(), uuid.UUID, _text("uuid"), str, _make_reader(_UUID, uuid.UUID)),
+    "date": Kind(pa.date32(), dt.date, _text("date"), dt.date.isoformat, _make_reader(_DATE, dt.date.fromisoformat)),
     "time": Kind(pa.time64("us"), dt.time, _text("time-local"), dt.time.isoformat, _read_time),
     "datetime": Kind(
         pa.timestamp("us", "UTC"),
@@ -166,9 +167,13 @@ KINDS: Final[Mapping[str, Kind]] = {
     "datetime-local": Kind(
         pa.timestamp("us"), dt.datetime, _text("date-time-local"), dt.datetime.isoformat, _read_datetime
     ),
-    "duration": Kind(pa.duration("us"), dt.timedelta, _text("duration"), _duration, _read_duration),
+    "duration": Kind(pa.duration("us"), dt.timedelta, _text("duration"), _write_duration, _read_duration),
     "decimal": Kind(
-        pa.decimal128(DIGITS, PLACES), decimal.Decimal, _text("decimal"), _decimal, _parsed(_DECIMAL, _read_decimal)
+        pa.decimal128(DIGITS, PLACES),
+        decimal.Decimal,
+        _text("decimal"),
+        _write_decimal,
+        _make_reader(_DECIMAL, _read_decimal),
     ),
 }
 
@@ -179,14 +184,14 @@ class Scalar:
 
     Attributes:
         kind: one of `KINDS`.
-        minimum: and the other bounds: values of the kind.
-        min_length: of a text its characters, of binary its bytes.
-        pattern: a regular expression that is found in the text.
-        digits: how many a decimal has at most, `places` of them after the point.
-        finite: neither infinite nor NaN.
-        choices: all the values there are, if only these.
-        names: how an enumeration calls its choices.
-        title: how the enumeration is called.
+        minimum: the lowest value; all bounds are values of the kind.
+        min_length: characters of a text, bytes of binary data.
+        pattern: a regular expression that the text contains a match of.
+        digits: the most digits of a decimal, `places` of them after the point.
+        finite: refuses infinity and NaN.
+        choices: the allowed values; empty for any.
+        names: the members of an enumeration, in the order of `choices`.
+        title: the name of the enumeration.
     """
 
     kind: str
@@ -206,7 +211,7 @@ class Scalar:
     title: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        """Bounds that the kind has anyway are none, so that equal schemas are written in one way."""
+        """Drop bounds that the kind implies, so that equal schemas have one written form."""
         low, high = RANGES.get(self.kind, (None, None))
         if low is not None and high is not None:
             for name, beyond in (
@@ -227,7 +232,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Array:
-    """A list; `nullable` says whether an item may be null."""
+    """A list; its items may be null if `nullable`."""
 
     item: Type
     nullable: bool = False
@@ -241,7 +246,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Map:
-    """An object with any text keys; `nullable` says whether a value may be null."""
+    """An object with any text keys; its values may be null if `nullable`."""
 
     value: Type
     nullable: bool = False
@@ -251,13 +256,13 @@ class Map:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a record.
+    """A field of an object.
 
     Attributes:
-        nullable: it may be null.
-        required: it may not be missing.
-        default: what a missing one stands for.
-        doc: what it is, for people.
+        nullable: whether it may be null.
+        required: whether it must be present.
+        default: its value where it is missing.
+        doc: a description for people.
     """
 
     name: str
@@ -268,8 +273,8 @@ class Field:
     doc: str = ""
 
     @property
-    def filling(self) -> Any:
-        """What stands in a table for a missing value: the default, else an empty list or object, else null."""
+    def fill_value(self) -> Any:
+        """The stored value of a missing field: the default, else an empty list or object, else null."""
         if self.default is not MISSING:
             return self.default
         if self.nullable or not isinstance(self.type, Array | Map) or self.type.min_length:
@@ -277,14 +282,14 @@ class Field:
         return [] if isinstance(self.type, Array) else {}
 
     @property
-    def blank(self) -> bool:
-        """Whether null may stand in its column: for null, or for a missing value that nothing fills."""
-        return self.nullable or (not self.required and self.filling is None)
+    def stores_null(self) -> bool:
+        """Whether its column may contain null: for null itself, or for a missing value without a fill value."""
+        return self.nullable or (not self.required and self.fill_value is None)
 
 
 @dataclass(frozen=True)
 class StructType:
-    """An object with named fields; the title is what its class is called, `doc` what it says of itself."""
+    """An object with named fields; `title` is the name of its class, `doc` its description."""
 
     fields: tuple[Field, ...]
     title: str = field(default="", compare=False)
@@ -306,19 +311,19 @@ _BOUNDS = {
 }
 
 
-def is_number(kind: str) -> bool:
-    """Whether JSON has a number for it."""
+def is_json_number(kind: str) -> bool:
+    """Whether values of the kind are JSON numbers."""
     return KINDS[kind].json["type"] in ("integer", "number")
 
 
 def keywords(scalar: Scalar) -> dict[str, Any]:
-    """The limits of a scalar in words of JSON Schema, with words of our own where it has none."""
+    """The limits of a scalar as keywords of JSON Schema, with `x-` keywords where it has none."""
     write = KINDS[scalar.kind].write
-    told: dict[str, Any] = {}
+    words: dict[str, Any] = {}
     for name, word in _BOUNDS.items():
         value = getattr(scalar, name)
         if value is not None:
-            told[_bound(scalar.kind, word)] = write(value)
+            words[_bound_word(scalar.kind, word)] = write(value)
     length = _length_words(scalar.kind)
     rest = {
         "multipleOf": None if scalar.multiple_of is None else write(scalar.multiple_of),
@@ -332,51 +337,53 @@ def keywords(scalar: Scalar) -> dict[str, Any]:
     }
     if scalar.kind == "decimal":
         rest |= {"x-digits": scalar.digits, "x-places": scalar.places}
-    return told | {word: value for word, value in rest.items() if value is not None}
+    return words | {word: value for word, value in rest.items() if value is not None}
 
 
-def scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
-    """The scalar of a kind that `keywords` tells.
+def read_scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
+    """The scalar of a kind with the limits that `keywords` returned.
 
     Raises:
-        ValueError: a limit is none, or none of that kind.
+        ValueError: a limit is malformed, or the kind has no such limit.
     """
     _check_words(kind, words)
-    found = {name: words.get(_bound(kind, word)) for name, word in _BOUNDS.items()}
-    found["multiple_of"] = words.get("multipleOf")
+    bounds = {name: words.get(_bound_word(kind, word)) for name, word in _BOUNDS.items()}
+    bounds["multiple_of"] = words.get("multipleOf")
     length = _length_words(kind)
     return Scalar(
         kind,
-        **{name: None if value is None else _native(kind, value) for name, value in found.items()},
+        **{name: None if value is None else _read_native(kind, value) for name, value in bounds.items()},
         min_length=words.get(length[0]),
         max_length=words.get(length[1]),
         pattern=words.get("pattern"),
         digits=words.get("x-digits"),
         places=words.get("x-places"),
         finite=bool(words.get("x-finite")),
-        choices=tuple(float(c) if KINDS[kind].python is float else _native(kind, c) for c in words.get("enum", ())),
+        choices=tuple(
+            float(each) if KINDS[kind].python is float else _read_native(kind, each) for each in words.get("enum", ())
+        ),
         names=tuple(words.get("x-enum-varnames", ())),
         title=words.get("x-enum-title", ""),
     )
 
 
 def check_shapes(words: Mapping[str, Any]) -> None:
-    """Refuses words whose values are of a form that they never have, before anything is made of them.
+    """Refuse keywords whose values are malformed.
 
     Raises:
-        ValueError: names the word.
+        ValueError: names the keyword.
     """
     for word in _LENGTHS:
         value = words.get(word)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-            raise ValueError(f"{word} is {value!r}; give a whole number of at least 0")
+            raise ValueError(f"{word} is {value!r}; give an integer of at least 0")
         if value is not None and value > _MAX_LENGTH:
             raise ValueError(f"{word} is {value!r}; no column holds more than {_MAX_LENGTH}")
     for word in _TEXTS:
         if not isinstance(words.get(word, ""), str):
-            raise ValueError(f"{word} is {words[word]!r}; give a text")
+            raise ValueError(f"{word} is {words[word]!r}; give text")
     if not isinstance(words.get("enum", [None]), list) or words.get("enum") == []:
-        raise ValueError(f"enum is {words['enum']!r}; give a list of one value or more")
+        raise ValueError(f"enum is {words['enum']!r}; give a list of at least one value")
     names = words.get("x-enum-varnames", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"x-enum-varnames is {names!r}; give a list of texts")
@@ -390,18 +397,18 @@ _TEXTS: Final = (*("title", "description", "format", "contentEncoding", "content
 
 
 def check_decimal(digits: Any, places: Any) -> None:
-    """Refuses digits and decimal places that no column has; None is what is not declared.
+    """Refuse digits and decimal places that no column has; None means undeclared.
 
     Raises:
         ValueError: says what to give.
     """
     for name, value in (("digits", digits), ("decimal places", places)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-            raise ValueError(f"it has {value!r} {name}; give a whole number of at least 0")
+            raise ValueError(f"it has {value!r} {name}; give an integer of at least 0")
     if digits is not None and places is None:
         raise ValueError(
-            f"it has at most {digits} digits, but a column has a fixed number of them after the point; give that too "
-            "(decimal_places, in JSON Schema x-places)"
+            f"it has at most {digits} digits, but a column needs a fixed number of them after the point; give that "
+            "too (decimal_places, in JSON Schema x-places)"
         )
     most = DIGITS if digits is None else digits
     if not 1 <= most <= _MAX_DIGITS:
@@ -414,7 +421,7 @@ _MAX_DIGITS: Final = 76
 
 
 def is_pattern(pattern: Any) -> bool:
-    """Whether a regular expression can be searched for in columns: RE2 looks neither ahead nor back."""
+    """Whether a regular expression can be matched in columns: RE2 has no lookahead, lookbehind or backreference."""
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
     except (pa.ArrowException, TypeError):
@@ -428,35 +435,35 @@ def _check_words(kind: str, words: Mapping[str, Any]) -> None:
     lengths = _length_words(kind) if kind in ("string", "json", "binary") else ()
     for word in _ALL_LENGTHS:
         if words.get(word) is not None and word not in lengths:
-            raise ValueError(f"{word} limits no {kind}")
+            raise ValueError(f"{word} does not apply to {kind}")
     if words.get("pattern") is not None:
         if kind != "string":
-            raise ValueError(f"pattern limits no {kind}")
+            raise ValueError(f"pattern does not apply to {kind}")
         if not is_pattern(words["pattern"]):
-            raise ValueError(f"the pattern {words['pattern']!r} needs more than RE2 has")
+            raise ValueError(f"the pattern {words['pattern']!r} is not supported by RE2")
     if kind == "decimal":
         check_decimal(words.get("x-digits"), words.get("x-places"))
-    factor = _native(kind, words.get("multipleOf"))
-    number = is_number(kind) or kind == "decimal"
+    factor = _read_native(kind, words.get("multipleOf"))
+    number = is_json_number(kind) or kind == "decimal"
     if factor is not None and not (number and _is_number(factor, kind) and factor > 0):
-        raise ValueError(f"multipleOf is {factor!r}; give a number above 0, of a number")
-    bounds = [words[word] for name in _BOUNDS.values() if words.get(word := _bound(kind, name)) is not None]
+        raise ValueError(f"multipleOf is {factor!r}; give a number above 0, for a numeric type only")
+    bounds = [words[word] for name in _BOUNDS.values() if words.get(word := _bound_word(kind, name)) is not None]
     for value in (*bounds, *words.get("enum", ())):
-        if python is int and whole(value) is None:
-            raise ValueError(f"{value!r} is no whole number")
+        if python is int and as_integer(value) is None:
+            raise ValueError(f"{value!r} is not an integer")
         if python is float and not _is_number(value, kind):
-            raise ValueError(f"{value!r} is no number")
+            raise ValueError(f"{value!r} is not a number")
 
 
-def whole(value: Any) -> int | None:
-    """The whole number that a value is, or None where it is none.
+def as_integer(value: Any) -> int | None:
+    """A value as an integer, or None where it is not one.
 
-    That is JSON Schema's rule: 1.0 is the integer 1. It holds for all rows, since the same row must not be judged by
-    how it was read, and since writers of JSON differ in whether they write the point; pydantic takes 1.0 too, unless it
-    is strict. A float counts only below 2**53, where no other whole number is rounded to it. A truth is no number.
+    1.0 is the integer 1, as JSON Schema has it (and pydantic, unless strict): writers of JSON differ in whether they
+    write the point, and the same row must be valid however it was read. A float counts only below 2**53, where no
+    other integer rounds to it. A boolean is not a number.
 
     Example:
-        >>> [whole(value) for value in (1, 1.0, 1.5, 2.0**53, True, "1")]
+        >>> [as_integer(value) for value in (1, 1.0, 1.5, 2.0**53, True, "1")]
         [1, 1, None, None, None, None]
     """
     if isinstance(value, bool):
@@ -481,69 +488,67 @@ WORDS: Final = {
     *("multipleOf", "minLength", "maxLength", "x-min-bytes", "x-max-bytes", "pattern", "enum"),
     *("x-finite", "x-digits", "x-places", "x-enum-varnames", "x-enum-title"),
 }
-"""All that `keywords` can tell."""
+"""Every keyword that `keywords` can return."""
 
 
-def limited(given: Scalar, **limits: Any) -> Scalar:
-    """A scalar with more limits.
+def add_limits(scalar: Scalar, **limits: Any) -> Scalar:
+    """A scalar with further limits.
 
     Raises:
-        ValueError: a limit is there already, and cannot hold beside the other.
+        ValueError: a limit cannot be combined with an existing one.
     """
-    merged = {each.name: getattr(given, each.name) for each in fields(given)}
+    merged = {each.name: getattr(scalar, each.name) for each in fields(scalar)}
     for name, value in limits.items():
         undeclared = (name, merged[name]) in (("digits", DIGITS), ("places", PLACES))
-        merged[name] = value if undeclared else tighter(name, merged[name], value)
+        merged[name] = value if undeclared else merge_limits(name, merged[name], value)
     return Scalar(**merged)
 
 
-def tighter(name: str, old: Any, new: Any) -> Any:
-    """Of two limits of a sort the one that says both.
+def merge_limits(name: str, old: Any, new: Any) -> Any:
+    """The limit that is equivalent to two limits of the same name.
 
     Raises:
-        ValueError: none does.
+        ValueError: there is none.
     """
     if old is None or new is None or old == new:
         return old if new is None else new
     if name == "multiple_of" and isinstance(old, int) and isinstance(new, int):
         return math.lcm(old, new)
     if name in ("multiple_of", "pattern"):
-        raise ValueError(f"has two limits of a sort, {old!r} and {new!r}; write one that says both")
+        raise ValueError(f"has the limit {name.replace('_', ' ')} twice, {old!r} and {new!r}; combine them in one")
     return max(old, new) if "min" in name or name == "finite" else min(old, new)
 
 
-def json_value(type: Type, value: Any) -> Any:
-    """A native value as JSON has it; null that says that a value is missing is left out."""
+def to_json(type: Type, value: Any) -> Any:
+    """The JSON form of a native value, without the nulls that represent missing fields."""
     if value is None:
         return None
     if isinstance(type, Scalar):
         return KINDS[type.kind].write(value)
     if isinstance(type, Array):
-        return [json_value(type.item, item) for item in value]
+        return [to_json(type.item, item) for item in value]
     if isinstance(type, Map):
-        return {key: json_value(type.value, item) for key, item in value.items()}
-    given = ((each, value[each.name]) for each in type.fields if each.name in value)
-    return {each.name: json_value(each.type, one) for each, one in given if one is not None or each.nullable}
+        return {key: to_json(type.value, item) for key, item in value.items()}
+    present = ((field, value[field.name]) for field in type.fields if field.name in value)
+    return {field.name: to_json(field.type, one) for field, one in present if one is not None or field.nullable}
 
 
-def native_value(type: Type, value: Any) -> Any:
-    """The native value of a JSON form; what is none of the type stays as it is, to be found by who holds it to it."""
+def from_json(type: Type, value: Any) -> Any:
+    """The native value of a JSON form; a value of another type is returned unchanged, for validation to report."""
     if isinstance(type, Scalar):
-        return _native(type.kind, value)
+        return _read_native(type.kind, value)
     if isinstance(type, Array):
-        return [native_value(type.item, item) for item in value] if isinstance(value, list) else value
+        return [from_json(type.item, item) for item in value] if isinstance(value, list) else value
     if not isinstance(value, Mapping):
         return value
     if isinstance(type, Map):
-        return {key: native_value(type.value, item) for key, item in value.items()}
-    return {**value} | {
-        each.name: native_value(each.type, value[each.name]) for each in type.fields if each.name in value
-    }
+        return {key: from_json(type.value, item) for key, item in value.items()}
+    return {**value} | {each.name: from_json(each.type, value[each.name]) for each in type.fields if each.name in value}
 
 
-def _native(kind: str, value: Any) -> Any:
+def _read_native(kind: str, value: Any) -> Any:
     if KINDS[kind].python is int:
-        return value if (number := whole(value)) is None else number
+        return value if (number := as_integer(value)) is None else number
     read = KINDS[kind].read
     try:
         return read(value) if read and isinstance(value, str) else value
@@ -551,8 +556,8 @@ def _native(kind: str, value: Any) -> Any:
         return value
 
 
-def _bound(kind: str, word: str) -> str:
-    return word[0].lower() + word[1:] if is_number(kind) else f"format{word}"
+def _bound_word(kind: str, word: str) -> str:
+    return word[0].lower() + word[1:] if is_json_number(kind) else f"format{word}"
 
 
 def _length_words(kind: str) -> tuple[str, str]:

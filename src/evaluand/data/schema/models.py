@@ -1,7 +1,7 @@
-"""pydantic models to records, and back.
+"""Pydantic models as `StructType`, and back.
 
-Validators and computed fields are code and no part of a schema. What Arrow cannot hold in one column (unions, sets,
-untyped lists, models that contain themselves, …) is refused, all of it at once.
+Validators and computed fields are code and not part of a schema. Types that Arrow cannot store in one column (unions,
+sets, untyped lists, models that contain themselves, …) are refused, all in one error.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from evaluand.data.schema.kinds import (
     Scalar,
     StructType,
     Type,
+    add_limits,
     check_decimal,
-    is_number,
+    is_json_number,
     is_pattern,
-    limited,
-    tighter,
+    merge_limits,
 )
 from evaluand.data.schema.stored import SIZED, Json, SchemaModel, Stored
 
@@ -45,16 +45,16 @@ Model = type[BaseModel]
 
 
 def read_model(model: Model) -> StructType:
-    """The record that a pydantic model describes.
+    """The row type that a pydantic model describes.
 
     Raises:
         SpecError: every field that cannot be expressed, with its path and type.
     """
     reader = _Reader()
-    record = reader.record(model, model.__name__, ())
+    struct = reader.struct(model, model.__name__, ())
     if reader.faults:
         raise SpecError("\n".join(reader.faults))
-    return record
+    return struct
 
 
 def read_annotation(annotation: Any) -> tuple[Type, bool]:
@@ -64,33 +64,33 @@ def read_annotation(annotation: Any) -> tuple[Type, bool]:
         SpecError: it cannot be expressed.
     """
     reader = _Reader()
-    made = reader.read(annotation, (), "the type", ())
+    type_, nullable = reader.read(annotation, (), "the type", ())
     if reader.faults:
         raise SpecError("\n".join(reader.faults))
-    return made
+    return type_, nullable
 
 
-def write_model(record: StructType, name: str = "") -> Model:
-    """A pydantic model of a record."""
+def write_model(struct: StructType, name: str = "") -> Model:
+    """A pydantic model of a row type."""
     fields: dict[str, Any] = {}
-    for number, each in enumerate(record.fields):
+    for number, each in enumerate(struct.fields):
         info: dict[str, Any] = {"description": each.doc} if each.doc else {}
         if each.default is not MISSING:
-            info |= {"default": each.default, "validate_default": True}  # of a choice, the member is made
+            info |= {"default": each.default, "validate_default": True}  # validation turns a choice into its member
         elif not each.required:
-            info |= _absent(each)
+            info |= _default_arguments(each)
         attribute = each.name
         if not _is_attribute(each.name) or each.name in fields:
             attribute = f"field{number}_{re.sub(r'[^0-9a-zA-Z]+', '_', each.name)}".rstrip("_")
             info["alias"] = each.name
         fields[attribute] = (_annotation(each.type, each.nullable, _class_name(each.name)), FieldOf(**info))
-    made: Model = create_model(
-        name or record.title or "Item", __base__=SchemaModel, __doc__=record.doc or None, **fields
+    model: Model = create_model(
+        name or struct.title or "Item", __base__=SchemaModel, __doc__=struct.doc or None, **fields
     )
-    return made
+    return model
 
 
-_SIMPLE: Mapping[Any, str] = {
+_KIND_BY_TYPE: Mapping[Any, str] = {
     bool: "bool",
     int: "int64",
     float: "float64",
@@ -105,8 +105,8 @@ _SIMPLE: Mapping[Any, str] = {
     dt.timedelta: "duration",
     decimal.Decimal: "decimal",
 }
-_BACK: Mapping[str, Any] = {
-    **{kind: annotation for annotation, kind in _SIMPLE.items() if annotation is not dt.datetime},
+_TYPE_BY_KIND: Mapping[str, Any] = {
+    **{kind: annotation for annotation, kind in _KIND_BY_TYPE.items() if annotation is not dt.datetime},
     **SIZED,
     "float64": float,
     "json": Json,
@@ -114,12 +114,15 @@ _BACK: Mapping[str, Any] = {
 
 
 class _Reader:
-    """Reads annotations and keeps what cannot be expressed."""
+    """Reads annotations and collects those that cannot be expressed.
+
+    `above` holds the models that a field is in, to find one that contains itself.
+    """
 
     def __init__(self) -> None:
         self.faults: list[str] = []
 
-    def record(self, model: Model, path: str, above: tuple[Model, ...]) -> StructType:
+    def struct(self, model: Model, path: str, above: tuple[Model, ...]) -> StructType:
         if model in above:
             self._refuse(path, model.__name__, "contains itself")
             return StructType(())
@@ -131,26 +134,26 @@ class _Reader:
         if not model.__pydantic_complete__:
             model.model_rebuild()
         if model.model_config.get("extra") == "allow":
-            self._refuse(path, model.__name__, "takes any other fields (extra='allow')")
-        read = [self._field(name, info, path, (*above, model)) for name, info in model.model_fields.items()]
-        names = [each.name for each in read]
+            self._refuse(path, model.__name__, "allows other fields (extra='allow'), which have no columns")
+        fields = [self._field(name, info, path, (*above, model)) for name, info in model.model_fields.items()]
+        names = [each.name for each in fields]
         for name in sorted({name for name in names if names.count(name) > 1}):
             self._refuse(f"{path}.{name}", name, "is the name of two fields")
-        return StructType(tuple(read), model.__name__, _docstring(model))
+        return StructType(tuple(fields), model.__name__, _docstring(model))
 
     def read(self, annotation: Any, limits: Iterable[Any], path: str, above: tuple[Model, ...]) -> tuple[Type, bool]:
-        """The type of an annotation under limits, and whether it may be null."""
-        annotation, limits = _peeled(annotation, limits)
+        """The type of an annotation with limits, and whether it may be null."""
+        annotation, limits = _unwrap(annotation, limits)
         origin, arguments = get_origin(annotation), get_args(annotation)
         if origin in (Union, types.UnionType):
             rest = [each for each in arguments if each is not type(None)]
             if len(rest) == 1:
                 return self.read(rest[0], limits, path, above)[0], True
-            return self._refused(path, annotation, "only a type or null (Optional) can be, no other union")
-        if origin is Literal or _is(annotation, (enum.Enum, BaseModel)):
+            return self._refused(path, annotation, "only a type or null (Optional) is supported, no other union")
+        if origin is Literal or _is_class(annotation, (enum.Enum, BaseModel)):
             for limit in limits:
-                if _told(limit) != {}:
-                    self._refuse(path, annotation, f"{limit!r} cannot be expressed")
+                if _read_limit(limit) != {}:
+                    self._refuse(path, annotation, f"{limit!r} is not supported")
         if origin is Literal:
             return self._choices(annotation, arguments, path)
         if origin is list:
@@ -158,154 +161,156 @@ class _Reader:
         if origin in (dict, Mapping) or annotation is dict:
             return self._map(annotation, arguments, limits, path, above)
         if annotation is list:
-            return self._refused(path, annotation, "the type of its items is not said; write list[…]")
-        if _is(annotation, enum.Enum):
+            return self._refused(path, annotation, "the type of its items is missing; write list[…]")
+        if _is_class(annotation, enum.Enum):
             return self._enumeration(annotation, path)
-        if _is(annotation, BaseModel):
-            return self.record(annotation, path, above), False
-        kind = _stored(limits) or (_SIMPLE.get(annotation) if _hashable(annotation) else None)
+        if _is_class(annotation, BaseModel):
+            return self.struct(annotation, path, above), False
+        kind = _stored_kind(limits) or (_KIND_BY_TYPE.get(annotation) if _is_hashable(annotation) else None)
         if kind is None:
             return self._refused(path, annotation, "has no counterpart in Arrow")
-        return self._limited(Scalar(kind), limits, path, annotation), False
+        return self._add_limits(Scalar(kind), limits, path, annotation), False
 
     def _field(self, name: str, info: FieldInfo, path: str, above: tuple[Model, ...]) -> Field:
         alias = info.alias or name
         for other in (info.validation_alias, info.serialization_alias):
             if other not in (None, alias):
                 self._refuse(f"{path}.{name}", other, "a field has one name in data; use alias=")
-        made, nullable = self.read(info.annotation, info.metadata, f"{path}.{alias}", above)
+        type_, nullable = self.read(info.annotation, info.metadata, f"{path}.{alias}", above)
         if info.default_factory not in (None, list, dict):
-            why = "the default is what a function makes, which no schema tells; give the value as default="
-            self._refuse(f"{path}.{alias}", info.annotation, why)
-        default = _default(info, made, nullable)
+            problem = "the default is the result of a function, which a schema cannot store; give a value as default="
+            self._refuse(f"{path}.{alias}", info.annotation, problem)
+        default = _read_default(info, type_, nullable)
         if default is None and not nullable:  # a common way to write "may be missing"
             default = MISSING
         if isinstance(default, float) and not math.isfinite(default):
             self._refuse(f"{path}.{alias}", info.annotation, f"the default {default} cannot be written as JSON")
-        return Field(alias, made, nullable, info.is_required(), default, (info.description or "").strip())
+        return Field(alias, type_, nullable, info.is_required(), default, (info.description or "").strip())
 
     def _list(self, item: Any, limits: Iterable[Any], path: str, above: tuple[Model, ...]) -> Array:
-        made, nullable = self.read(item, (), f"{path}[]", above)
-        return Array(made, nullable, **self._lengths(limits, path, list[item]))
+        type_, nullable = self.read(item, (), f"{path}[]", above)
+        return Array(type_, nullable, **self._read_lengths(limits, path, list[item]))
 
     def _map(
         self, annotation: Any, arguments: tuple[Any, ...], limits: Iterable[Any], path: str, above: tuple[Model, ...]
     ) -> tuple[Type, bool]:
         if not arguments:
-            return self._refused(path, annotation, "the types of its keys and values are not said; write dict[str, …]")
+            return self._refused(path, annotation, "the types of its keys and values are missing; write dict[str, …]")
         if arguments[0] is not str:
-            return self._refused(path, annotation, "its keys are no texts; write dict[str, …]")
-        made, nullable = self.read(arguments[1], (), f"{path}{{}}", above)
-        return Map(made, nullable, **self._lengths(limits, path, annotation)), False
+            return self._refused(path, annotation, "its keys are not text; write dict[str, …]")
+        value, nullable = self.read(arguments[1], (), f"{path}{{}}", above)
+        return Map(value, nullable, **self._read_lengths(limits, path, annotation)), False
 
     def _choices(self, annotation: Any, values: tuple[Any, ...], path: str) -> tuple[Type, bool]:
         some = tuple(value for value in values if value is not None)
         if any(isinstance(value, enum.Enum) for value in some):
             return self._refused(path, annotation, "names members of an enumeration; write the enumeration, or values")
-        return self._of_one_type(some, annotation, path), len(some) < len(values)
+        return self._choice_type(some, annotation, path), len(some) < len(values)
 
     def _enumeration(self, annotation: type[enum.Enum], path: str) -> tuple[Type, bool]:
-        made = self._of_one_type(tuple(each.value for each in annotation), annotation, path)
-        if isinstance(made, Scalar):
-            made = Scalar(
-                made.kind,
-                choices=made.choices,
-                names=tuple(each.name for each in annotation),
-                title=annotation.__name__,
-            )
-        return made, False
+        type_ = self._choice_type(tuple(each.value for each in annotation), annotation, path)
+        if isinstance(type_, Scalar):
+            names = tuple(each.name for each in annotation)
+            type_ = Scalar(type_.kind, choices=type_.choices, names=names, title=annotation.__name__)
+        return type_, False
 
-    def _of_one_type(self, values: tuple[Any, ...], annotation: Any, path: str) -> Type:
-        kinds = {_SIMPLE.get(type(value)) for value in values}
+    def _choice_type(self, values: tuple[Any, ...], annotation: Any, path: str) -> Type:
+        kinds = {_KIND_BY_TYPE.get(type(value)) for value in values}
         kind = next(iter(kinds)) if len(kinds) == 1 else None
         if kind is None:
             return self._refused(path, annotation, "its values are not all of one type that Arrow has")[0]
         return Scalar(kind, choices=values)
 
-    def _limited(self, made: Scalar, limits: Iterable[Any], path: str, annotation: Any) -> Scalar:
+    def _add_limits(self, scalar: Scalar, limits: Iterable[Any], path: str, annotation: Any) -> Scalar:
+        """The scalar with the limits that apply to it; others are collected as faults."""
         for limit in limits:
-            told = _told(limit)
-            if told is None:
-                self._refuse(path, annotation, f"{limit!r} cannot be expressed")
+            words = _read_limit(limit)
+            problem = _limit_fault(scalar, limit, words)
+            if words is None or problem:
+                self._refuse(path, annotation, problem)
                 continue
-            if not is_number(made.kind) and "multiple_of" in told and made.kind != "decimal":
-                self._refuse(path, annotation, f"{limit!r} cannot be expressed")
-                continue
-            pattern = told.get("pattern")
-            if pattern is not None and not is_pattern(pattern):
-                self._refuse(path, annotation, f"the pattern {pattern!r} needs more than RE2 has")
-                continue
-            if pattern is not None and not _ascii(limit) and (found := _CLASSES.search(pattern)):
-                self._refuse(
-                    path, annotation,
-                    f"in the pattern {pattern!r}, {found[1]} means all of Unicode to pydantic, ASCII to JSON Schema "
-                    "and Arrow; write which characters ([0-9], [A-Za-z_], \\p{L}), or compile it with re.ASCII",
-                )  # fmt: skip
-                continue
-            if made.kind == "decimal":
-                told = {word: _decimal(value) if word in BOUNDS else value for word, value in told.items()}
+            if scalar.kind == "decimal":
+                words = {word: _as_decimal(value) if word in BOUNDS else value for word, value in words.items()}
             try:
-                made = limited(made, **told)
+                scalar = add_limits(scalar, **words)
             except ValueError as error:
                 self._refuse(path, annotation, str(error))
-        if made.kind == "decimal":
-            declared = [told for limit in limits if (told := _told(limit))]
+        if scalar.kind == "decimal":
+            declared = [words for limit in limits if (words := _read_limit(limit))]
             try:
-                check_decimal(*(next((t[word] for t in declared if word in t), None) for word in ("digits", "places")))
+                check_decimal(*(next((w[name] for w in declared if name in w), None) for name in ("digits", "places")))
             except ValueError as error:
                 self._refuse(path, annotation, str(error))
-        return made
+        return scalar
 
-    def _lengths(self, limits: Iterable[Any], path: str, annotation: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _read_lengths(self, limits: Iterable[Any], path: str, annotation: Any) -> dict[str, Any]:
+        lengths: dict[str, Any] = {}
         for limit in limits:
-            told = _told(limit)
-            if told is None or told.keys() - {"min_length", "max_length"}:
-                self._refuse(path, annotation, f"{limit!r} cannot be expressed")
+            words = _read_limit(limit)
+            if words is None or words.keys() - {"min_length", "max_length"}:
+                self._refuse(path, annotation, f"{limit!r} is not supported")
             else:
-                found |= {name: tighter(name, found.get(name), value) for name, value in told.items()}
-        return {name: value for name, value in found.items() if (name, value) != ("min_length", 0)}
+                lengths |= {name: merge_limits(name, lengths.get(name), value) for name, value in words.items()}
+        return {name: value for name, value in lengths.items() if (name, value) != ("min_length", 0)}
 
-    def _refused(self, path: str, annotation: Any, why: str) -> tuple[Type, bool]:
-        self._refuse(path, annotation, why)
+    def _refused(self, path: str, annotation: Any, problem: str) -> tuple[Type, bool]:
+        """Collect a fault, and return any type so that reading goes on."""
+        self._refuse(path, annotation, problem)
         return Scalar("string"), False
 
-    def _refuse(self, path: str, annotation: Any, why: str) -> None:
-        self.faults.append(f"{path}: {_name(annotation)}: {why}")
+    def _refuse(self, path: str, annotation: Any, problem: str) -> None:
+        self.faults.append(f"{path}: {_format_annotation(annotation)}: {problem}")
 
 
-def _peeled(annotation: Any, limits: Iterable[Any]) -> tuple[Any, list[Any]]:
+def _limit_fault(scalar: Scalar, limit: Any, words: Mapping[str, Any] | None) -> str:
+    """Why a limit does not apply to a scalar; empty where it does."""
+    if words is None or ("multiple_of" in words and not is_json_number(scalar.kind) and scalar.kind != "decimal"):
+        return f"{limit!r} is not supported"
+    pattern = words.get("pattern")
+    if pattern is None:
+        return ""
+    if not is_pattern(pattern):
+        return f"the pattern {pattern!r} is not supported by RE2"
+    if not _is_ascii(limit) and (match := _CLASSES.search(pattern)):
+        return (
+            f"in the pattern {pattern!r}, {match[1]} means all of Unicode to pydantic, but ASCII to JSON Schema and "
+            "Arrow; write which characters ([0-9], [A-Za-z_], \\p{L}), or compile it with re.ASCII"
+        )
+    return ""
+
+
+def _unwrap(annotation: Any, limits: Iterable[Any]) -> tuple[Any, list[Any]]:
     """An annotation without `Annotated`, aliases and new names, and the limits they carry."""
-    found = [each for limit in limits for each in _single(limit)]
+    single = [each for limit in limits for each in _split_limit(limit)]
     while True:
         if isinstance(annotation, NewType):
             annotation = annotation.__supertype__
         elif get_origin(annotation) is Annotated:
             inner, *more = get_args(annotation)
-            annotation, found = inner, [*(each for limit in more for each in _single(limit)), *found]
+            annotation, single = inner, [*(each for limit in more for each in _split_limit(limit)), *single]
         elif hasattr(annotation, "__value__"):  # type X = …
             annotation = annotation.__value__
         else:
-            return annotation, found
+            return annotation, single
 
 
-def _single(limit: Any) -> Iterable[Any]:
+def _split_limit(limit: Any) -> Iterable[Any]:
     if isinstance(limit, FieldInfo):
-        return [each for inner in limit.metadata for each in _single(inner)]
+        return [each for inner in limit.metadata for each in _split_limit(inner)]
     if isinstance(limit, at.GroupedMetadata):
-        return [each for inner in limit for each in _single(inner)]
+        return [each for inner in limit for each in _split_limit(inner)]
     return [limit]
 
 
-def _is(annotation: Any, kind: Any) -> bool:
+def _is_class(annotation: Any, kind: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, kind)
 
 
-def _stored(limits: Iterable[Any]) -> str | None:
+def _stored_kind(limits: Iterable[Any]) -> str | None:
     return next((limit.kind for limit in limits if isinstance(limit, Stored)), None)
 
 
-_TOLD: Mapping[Any, tuple[str, str]] = {
+_LIMITS: Mapping[Any, tuple[str, str]] = {
     at.Ge: ("minimum", "ge"),
     at.Le: ("maximum", "le"),
     at.Gt: ("exclusive_minimum", "gt"),
@@ -316,72 +321,75 @@ _TOLD: Mapping[Any, tuple[str, str]] = {
 }
 
 
-def _told(limit: Any) -> dict[str, Any] | None:
-    """What a limit says, in the words of `Scalar`; None where it says something that cannot be told."""
-    for kind, (name, attribute) in _TOLD.items():
+def _read_limit(limit: Any) -> dict[str, Any] | None:
+    """A limit in the attributes of `Scalar`; None where they cannot express it, empty where it is not a limit."""
+    for kind, (name, attribute) in _LIMITS.items():
         if isinstance(limit, kind):
             return {name: getattr(limit, attribute)}
     if isinstance(limit, EncodedBytes | EncodedStr):
         return None
     if isinstance(limit, at.BaseMetadata) or type(limit).__name__ == "UuidVersion":
-        return _general(limit)
-    return _general(limit) or {}
+        return _read_general_limit(limit)
+    return _read_general_limit(limit) or {}
 
 
-def _general(limit: Any) -> dict[str, Any] | None:
-    """What pydantic's own limits say; how it converts values (strict, strip_whitespace) is not of the schema."""
+def _read_general_limit(limit: Any) -> dict[str, Any] | None:
+    """A limit in pydantic's own metadata; how it converts values (strict, strip_whitespace) is not a limit."""
     if not hasattr(limit, "__dict__"):
         return None
-    told = {
+    words = {
         "pattern": getattr(limit, "pattern", None),
         "digits": getattr(limit, "max_digits", None),
         "places": getattr(limit, "decimal_places", None),
     }
-    if isinstance(told["pattern"], re.Pattern):
-        told["pattern"] = _text_of(told["pattern"])
+    if isinstance(words["pattern"], re.Pattern):
+        words["pattern"] = _pattern_text(words["pattern"])
     if getattr(limit, "allow_inf_nan", None) is False:
-        told["finite"] = True
-    known = {name: value for name, value in told.items() if value is not None}
+        words["finite"] = True
+    known = {name: value for name, value in words.items() if value is not None}
     return known or ({} if type(limit).__name__ in ("PydanticGeneralMetadata", "Strict", "AllowInfNan") else None)
 
 
-def _decimal(value: Any) -> Any:
+def _as_decimal(value: Any) -> Any:
     return decimal.Decimal(str(value)) if isinstance(value, int | float) else value
 
 
-def _ascii(limit: Any) -> bool:
+def _is_ascii(limit: Any) -> bool:
     pattern = getattr(limit, "pattern", None)
     return isinstance(pattern, re.Pattern) and bool(pattern.flags & re.ASCII)
 
 
-def _text_of(pattern: re.Pattern[str]) -> str:
-    """What a compiled pattern is as a text; its flags stand before it, but for that of `write_model`."""
-    flags = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
-    return f"(?{flags}){pattern.pattern}" if flags else pattern.pattern
+def _pattern_text(pattern: re.Pattern[str]) -> str:
+    """A compiled pattern as text, with its flags in front, except re.ASCII, which `write_model` sets."""
+    as_booleans = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
+    return f"(?{as_booleans}){pattern.pattern}" if as_booleans else pattern.pattern
 
 
 _FLAGS = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
 _CLASSES = re.compile(r"(?<!\\)(?:\\\\)*(\\[wWdDsSbB])")
-"""What means any letter or digit in pydantic, and those of ASCII in Arrow and JSON Schema."""
+"""Classes that match all of Unicode in pydantic, but only ASCII in Arrow and JSON Schema."""
 
 
-def _default(info: FieldInfo, made: Type, nullable: bool) -> Any:
-    """The default; an empty list or object that stands for a missing value anyway is none."""
+def _read_default(info: FieldInfo, type_: Type, nullable: bool) -> Any:
+    """The default; MISSING where there is none, or where it is the empty list or object that fills the field anyway."""
     if info.default_factory not in (list, dict):
-        return MISSING if info.default is PydanticUndefined else _plain(info.default)
+        return MISSING if info.default is PydanticUndefined else _as_data(info.default)
     empty = Array if info.default_factory is list else Map
-    return MISSING if isinstance(made, empty) and not nullable else [] if empty is Array else {}
+    if isinstance(type_, empty) and not nullable:
+        return MISSING
+    return [] if empty is Array else {}
 
 
-def _plain(value: Any) -> Any:
+def _as_data(value: Any) -> Any:
+    """A default without enumerations, models and tuples."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, BaseModel):
-        return _plain(value.model_dump(by_alias=True))
+        return _as_data(value.model_dump(by_alias=True))
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_as_data(each) for each in value]
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _as_data(each) for key, each in value.items()}
     return value
 
 
@@ -390,67 +398,69 @@ def _docstring(model: Model) -> str:
     return " ".join((own or "").split("\n\n")[0].split())
 
 
-def _hashable(annotation: Any) -> bool:
+def _is_hashable(annotation: Any) -> bool:
     return getattr(annotation, "__hash__", None) is not None
 
 
-def _name(annotation: Any) -> str:
+def _format_annotation(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
 
 
-# Back
+# Writing
 
 
-def _annotation(given: Type, nullable: bool, name: str) -> Any:
-    made = _inner(given, name)
-    return made | None if nullable else made
+def _annotation(type_: Type, nullable: bool, name: str) -> Any:
+    annotation = _inner_annotation(type_, name)
+    return annotation | None if nullable else annotation
 
 
-def _inner(given: Type, name: str) -> Any:
-    if isinstance(given, Scalar):
-        return _scalar(given, name)
-    if isinstance(given, StructType):
-        return write_model(given, given.title or name)
-    limits = {key: value for key in ("min_length", "max_length") if (value := getattr(given, key)) is not None}
-    if isinstance(given, Array):
-        made: Any = list[_annotation(given.item, given.nullable, name)]  # type: ignore[misc]
+def _inner_annotation(type_: Type, name: str) -> Any:
+    if isinstance(type_, Scalar):
+        return _scalar_annotation(type_, name)
+    if isinstance(type_, StructType):
+        return write_model(type_, type_.title or name)
+    limits = {key: value for key in ("min_length", "max_length") if (value := getattr(type_, key)) is not None}
+    if isinstance(type_, Array):
+        annotation: Any = list[_annotation(type_.item, type_.nullable, name)]  # type: ignore[misc]
     else:
-        made = dict[str, _annotation(given.value, given.nullable, name)]  # type: ignore[misc]
-    return Annotated[made, FieldOf(**limits)] if limits else made
+        annotation = dict[str, _annotation(type_.value, type_.nullable, name)]  # type: ignore[misc]
+    return Annotated[annotation, FieldOf(**limits)] if limits else annotation
 
 
-def _scalar(given: Scalar, name: str) -> Any:
-    if given.names:
-        return enum.Enum(given.title or name, list(zip(given.names, given.choices, strict=True)))
-    if given.choices:
-        return Literal[given.choices]
+def _scalar_annotation(scalar: Scalar, name: str) -> Any:
+    if scalar.names:
+        return enum.Enum(scalar.title or name, list(zip(scalar.names, scalar.choices, strict=True)))
+    if scalar.choices:
+        return Literal[scalar.choices]
     limits: dict[str, Any] = {
-        "ge": given.minimum,
-        "le": given.maximum,
-        "gt": given.exclusive_minimum,
-        "lt": given.exclusive_maximum,
-        "multiple_of": given.multiple_of,
-        "min_length": given.min_length,
-        "max_length": given.max_length,
-        "pattern": given.pattern
-        and (re.compile(given.pattern, re.ASCII) if _CLASSES.search(given.pattern) else given.pattern),
-        "max_digits": given.digits,
-        "decimal_places": given.places,
-        "allow_inf_nan": False if given.finite else None,
+        "ge": scalar.minimum,
+        "le": scalar.maximum,
+        "gt": scalar.exclusive_minimum,
+        "lt": scalar.exclusive_maximum,
+        "multiple_of": scalar.multiple_of,
+        "min_length": scalar.min_length,
+        "max_length": scalar.max_length,
+        "pattern": scalar.pattern
+        and (re.compile(scalar.pattern, re.ASCII) if _CLASSES.search(scalar.pattern) else scalar.pattern),
+        "max_digits": scalar.digits,
+        "decimal_places": scalar.places,
+        "allow_inf_nan": False if scalar.finite else None,
     }
-    told = {name: value for name, value in limits.items() if value is not None}
-    return Annotated[_BACK[given.kind], FieldOf(**told)] if told else _BACK[given.kind]
+    declared = {name: value for name, value in limits.items() if value is not None}
+    annotation = _TYPE_BY_KIND[scalar.kind]
+    return Annotated[annotation, FieldOf(**declared)] if declared else annotation
 
 
-def _absent(field: Field) -> dict[str, Any]:
+def _default_arguments(field: Field) -> dict[str, Any]:
+    """The arguments of a pydantic field that is optional and has no default."""
     if isinstance(field.type, Array | Map) and not field.nullable:
         return {"default_factory": list if isinstance(field.type, Array) else dict}
     return {"default": None}
 
 
 def _is_attribute(name: str) -> bool:
-    free = not name.startswith(("_", "model_")) and not hasattr(BaseModel, name)
-    return name.isidentifier() and not keyword.iskeyword(name) and free
+    reserved = name.startswith(("_", "model_")) or hasattr(BaseModel, name)
+    return name.isidentifier() and not keyword.iskeyword(name) and not reserved
 
 
 def _class_name(name: str) -> str:

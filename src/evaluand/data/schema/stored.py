@@ -1,10 +1,10 @@
-"""Python types that say how wide their values are stored, for annotations of pydantic models.
+"""Sized number types for the annotations of pydantic models.
 
     class Answer(SchemaModel):
         confidence: Float32
         votes: UInt8
 
-The plain `int` and `float` are 64 bits wide.
+Plain `int` and `float` are stored in 64 bits.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from evaluand.data.schema.kinds import KINDS, RANGES
 
 @dataclass(frozen=True)
 class Stored:
-    """Marks how the values of an annotated type are stored; `kind` is one of `kinds.KINDS`."""
+    """Marks an annotated type with its storage; `kind` is one of `kinds.KINDS`."""
 
     kind: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """A float that 32 bits cannot hold is refused, where conversion would make it infinite."""
-        made = handler(source)
-        return core_schema.no_info_after_validator_function(_narrow, made) if self.kind == "float32" else made
+        """Refuse a float that would become infinite in 32 bits."""
+        schema = handler(source)
+        return core_schema.no_info_after_validator_function(_narrow, schema) if self.kind == "float32" else schema
 
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
@@ -41,7 +41,7 @@ class Stored:
 
 def _narrow(value: float) -> float:
     if math.isfinite(value) and abs(value) > FLOAT32_MAX:
-        raise ValueError("32 bits cannot hold it")
+        raise ValueError("the value is out of the range of float32")
     return value
 
 
@@ -75,13 +75,13 @@ SIZED: dict[str, Any] = {
 
 
 class SchemaModel(BaseModel):
-    """A pydantic model that takes its own fields only, by their names in the data or in Python."""
+    """A pydantic model without extra fields, filled by their names in the data or in Python."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
 def sized(kind: str, **bounds: Any) -> Any:
-    """A sized number with bounds, as `pydantic.Field` calls them.
+    """A sized number with bounds named as in `pydantic.Field`.
 
     Args:
         kind: `int8` … `uint64`, `float32` or `float64`.
@@ -91,13 +91,13 @@ def sized(kind: str, **bounds: Any) -> Any:
 
 
 def fixed_list(item: Any, *, list_size: Any = None) -> Any:
-    """A list type, of one length where a size is given.
+    """A list type, of fixed length if `list_size` is not None.
 
     Raises:
-        SpecError: the size is no positive number.
+        SpecError: the size is not a positive integer.
     """
     if list_size is None:
         return list[item]
     if not isinstance(list_size, int) or isinstance(list_size, bool) or list_size < 1:
-        raise SpecError(f"list_size is {list_size!r}; give how many items the list has, at least 1")
+        raise SpecError(f"list_size is {list_size!r}; give an integer of at least 1")
     return Annotated[list[item], Field(min_length=list_size, max_length=list_size)]

@@ -1,28 +1,44 @@
-"""Problems, datasets, splits and scores as the D3M programme writes and names them, over the core.
+"""Problems, datasets, splits and scores as the D3M programme writes and names them.
 
-The names are loaded on first use.
+The arithmetic and the checks of predictions are those of `evaluand.problem`; here are only the files and the names.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.interop.d3m.detection import object_detection_ap, objectDetectionAP
-    from evaluand.interop.d3m.metrics import compute_metric, precision_at_top_K
+    from evaluand.interop.d3m.dataset import DatasetDocument as DatasetDocument
+    from evaluand.interop.d3m.dataset import read_dataset as read_dataset
+    from evaluand.interop.d3m.dataset import write_dataset as write_dataset
+    from evaluand.interop.d3m.detection import object_detection_ap as object_detection_ap
+    from evaluand.interop.d3m.detection import objectDetectionAP as objectDetectionAP
+    from evaluand.interop.d3m.folder import ProblemFolder as ProblemFolder
+    from evaluand.interop.d3m.folder import examine_folder as examine_folder
+    from evaluand.interop.d3m.folder import open_folder as open_folder
+    from evaluand.interop.d3m.metrics import compute_metric as compute_metric
+    from evaluand.interop.d3m.metrics import precision_at_top_K as precision_at_top_K
+    from evaluand.interop.d3m.problem import examine_problem as examine_problem
+    from evaluand.interop.d3m.problem import problem_document as problem_document
+    from evaluand.interop.d3m.problem import read_problem as read_problem
+    from evaluand.interop.d3m.problem import write_problem as write_problem
+    from evaluand.interop.d3m.solving import solve as solve
+    from evaluand.interop.d3m.splits import read_splits as read_splits
+    from evaluand.interop.d3m.splits import write_splits as write_splits
+    from evaluand.interop.d3m.write import write_folder as write_folder
 
-_PLACES = {
-    "compute_metric": "metrics",
-    "objectDetectionAP": "detection",
-    "object_detection_ap": "detection",
-    "precision_at_top_K": "metrics",
-}
-
-__all__ = ["compute_metric", "objectDetectionAP", "object_detection_ap", "precision_at_top_K"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "dataset": ("DatasetDocument", "read_dataset", "write_dataset"),
+        "detection": ("objectDetectionAP", "object_detection_ap"),
+        "folder": ("ProblemFolder", "examine_folder", "open_folder"),
+        "metrics": ("compute_metric", "precision_at_top_K"),
+        "problem": ("examine_problem", "problem_document", "read_problem", "write_problem"),
+        "solving": ("solve",),
+        "splits": ("read_splits", "write_splits"),
+        "write": ("write_folder",),
+    },
+)

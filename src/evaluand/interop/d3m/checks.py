@@ -1,4 +1,4 @@
-"""Whether a problem fits its data: its columns, its index, its media and its split."""
+"""Checks that a problem fits its data: columns, index, media files and split."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ from evaluand.problem.truth import RowKeys
 
 
 def learning_resource(document: DatasetDocument, targets: TargetDataset) -> Resource | None:
-    """The table to learn from: the one that the targets name, else the one that is called so."""
-    named = {target.resource for target in targets.targets}
-    if len(named) == 1:
-        found = document.resource(next(iter(named)))
-        if found is not None and found.type == "table" and not found.collection:
-            return found
+    """The learning table: the one that the targets name, else the dataset's own."""
+    ids = {target.resource for target in targets.targets}
+    if len(ids) == 1:
+        resource = document.resource(next(iter(ids)))
+        if resource is not None and resource.type == "table" and not resource.collection:
+            return resource
     return document.learning
 
 
-def fitting_table(
-    number: int, wanted: TargetDataset, dataset: DatasetDocument, document: Path, root: Path, findings: Findings
+def check_table(
+    number: int, expected: TargetDataset, dataset: DatasetDocument, document: Path, root: Path, findings: Findings
 ) -> pa.Table | None:
-    """The learning table of a dataset; what the problem says of it is held against the dataset's document."""
+    """The learning table of a dataset, after what the problem says of it was checked against the dataset's document."""
     place = f"{relative_name(document, root)}: inputs.data[{number}]"
-    for i, target in enumerate(wanted.targets):
+    for i, target in enumerate(expected.targets):
         _check_place(target, f"{place}.targets[{i}]", dataset, findings)
-    for i, column in enumerate(wanted.privileged):
+    for i, column in enumerate(expected.privileged):
         _check_place(column, f"{place}.privilegedData[{i}]", dataset, findings)
-    if wanted.horizon is not None:
-        _check_place(wanted.horizon.place, f"{place}.forecastingHorizon", dataset, findings)
+    if expected.horizon is not None:
+        _check_place(expected.horizon.place, f"{place}.forecastingHorizon", dataset, findings)
     assert dataset.folder is not None
     name = relative_name(dataset.folder / DATASET, root)
-    resource = learning_resource(dataset, wanted)
+    resource = learning_resource(dataset, expected)
     if resource is None:
-        findings.fault(f"{name}: dataResources", "no_learning_table", f"no table is called {LEARNING}")
+        findings.fault(f"{name}: dataResources", "no_learning_table", f"there is no table {LEARNING!r}")
         return None
     where = f"{name}: dataResources[{dataset.resources.index(resource)}]"
     if not resource.index:
@@ -69,33 +69,33 @@ def fitting_table(
     return table
 
 
-def _check_place(wanted: Any, place: str, dataset: DatasetDocument, findings: Findings) -> None:
-    """Whether a column is where a problem says, by its number and by its name."""
-    resource = dataset.resource(wanted.resource)
+def _check_place(expected: Any, place: str, dataset: DatasetDocument, findings: Findings) -> None:
+    """Checks that a column is where the problem says, by number and by name."""
+    resource = dataset.resource(expected.resource)
     if resource is None:
         known = ", ".join(one.id for one in dataset.resources)
-        told = f"dataset {dataset.id!r} has no resource {wanted.resource!r}; there are {known}"
-        return findings.fault(f"{place}.resID", "no_such_resource", told)
+        message = f"dataset {dataset.id!r} has no resource {expected.resource!r}; it has {known}"
+        return findings.fault(f"{place}.resID", "no_such_resource", message)
     if resource.collection or not resource.columns:
-        told = f"resource {resource.id!r} of dataset {dataset.id!r} is no table with columns"
-        return findings.fault(f"{place}.resID", "not_a_table", told)
-    there = next((column for column in resource.columns if column.index == wanted.column), None)
-    named = resource.column(wanted.name)
-    if there is not None and there.name == wanted.name:
+        message = f"resource {resource.id!r} of dataset {dataset.id!r} is not a table with columns"
+        return findings.fault(f"{place}.resID", "not_a_table", message)
+    by_index = next((column for column in resource.columns if column.index == expected.column), None)
+    by_name = resource.column(expected.name)
+    if by_index is not None and by_index.name == expected.name:
         return None
-    if named is not None:
-        told = f"is {wanted.column}, but in dataset {dataset.id!r} {wanted.name!r} is column {named.index}"
-        return findings.fault(f"{place}.colIndex", "column_mismatch", told)
+    if by_name is not None:
+        message = f"is {expected.column}, but in dataset {dataset.id!r} {expected.name!r} is column {by_name.index}"
+        return findings.fault(f"{place}.colIndex", "column_mismatch", message)
     names = [column.name for column in resource.columns]
-    if there is None:
-        told = f"dataset {dataset.id!r} has neither a column {wanted.column} nor one called {wanted.name!r}"
-        return findings.fault(f"{place}.colName", "no_such_column", told + nearest(wanted.name, names))
-    told = f"is {wanted.name!r}, but column {wanted.column} of dataset {dataset.id!r} is called {there.name!r}"
-    return findings.fault(f"{place}.colName", "column_mismatch", told)
+    if by_index is None:
+        message = f"dataset {dataset.id!r} has neither a column {expected.column} nor a column {expected.name!r}"
+        return findings.fault(f"{place}.colName", "no_such_column", message + nearest(expected.name, names))
+    message = f"is {expected.name!r}, but column {expected.column} of dataset {dataset.id!r} is {by_index.name!r}"
+    return findings.fault(f"{place}.colName", "column_mismatch", message)
 
 
 def _check_index(resource: Resource, table: pa.Table, where: Any, findings: Findings) -> None:
-    """The index has no empty values, and names each row once unless it is a multiIndex."""
+    """Checks that the index has no empty values, and no repeated ones unless it is a multiIndex."""
     for column in resource.index:
         values = table.column(column.name)
         empty = np.flatnonzero(values.is_null().to_numpy())
@@ -108,13 +108,13 @@ def _check_index(resource: Resource, table: pa.Table, where: Any, findings: Find
     _, seen, back = np.unique(codes, return_index=True, return_inverse=True)
     for row in np.flatnonzero(seen[back] != np.arange(len(codes)))[:MOST_SHOWN].tolist():
         value, before = table.column(first.name)[row], where(int(seen[back[row]]))
-        findings.fault(where(row), "twice", f"{first.name} {value} is there twice (first at {before})")
+        findings.fault(where(row), "twice", f"{first.name} {value} occurs twice (first at {before})")
 
 
 def _check_media(
     dataset: DatasetDocument, resource: Resource, table: pa.Table, where: Any, findings: Findings, place: str
 ) -> None:
-    """Files that columns name are there, where the folder of media is there at all."""
+    """Checks that the media files that columns name exist, if their folder exists."""
     for i, column in enumerate(resource.columns):
         if column.refers_to is None or not column.refers_to.item or column.name not in table.column_names:
             continue
@@ -127,11 +127,11 @@ def _check_media(
         names = table.column(column.name).cast(pa.string()).unique().drop_null().to_pylist()
         bad = {name: code for name in names if (code := _media_fault(dataset, column, name, folder))}
         values = table.column(column.name).cast(pa.string())
-        lost = np.flatnonzero(pc.is_in(values, pa.array([*bad], pa.string())).to_numpy())
-        for row in lost[:MOST_SHOWN].tolist():
+        missing = np.flatnonzero(pc.is_in(values, pa.array([*bad], pa.string())).to_numpy())
+        for row in missing[:MOST_SHOWN].tolist():
             name = values[row].as_py()
-            told = "leads out of its folder" if bad[name] == "unsafe_path" else f"is not in {media.path}"
-            findings.fault(where(row), bad[name], f"{column.name}: {name!r} {told}")
+            problem = "leads out of its folder" if bad[name] == "unsafe_path" else f"is not in {media.path}"
+            findings.fault(where(row), bad[name], f"{column.name}: {name!r} {problem}")
 
 
 def _media_fault(dataset: DatasetDocument, column: Column, name: str, folder: Path) -> str | None:
@@ -142,7 +142,7 @@ def _media_fault(dataset: DatasetDocument, column: Column, name: str, folder: Pa
     return "no_such_media" if folder.is_dir() and not file.is_file() else None
 
 
-def fitting_splits(
+def check_splits(
     problem: Problem,
     dataset: DatasetDocument | None,
     table: pa.Table | None,
@@ -150,7 +150,7 @@ def fitting_splits(
     root: Path,
     findings: Findings,
 ) -> Folds | None:
-    """The split of the file, held against what the problem says of it and against the rows of the main dataset."""
+    """The split of the file, after it was checked against the problem and the rows of the main dataset."""
     division = problem.division
     if division is None:
         return None
@@ -170,7 +170,7 @@ def fitting_splits(
         return None
     resource = learning_resource(dataset, problem.datasets[problem.main])
     assert resource is not None
-    folds = examine_splits(path, keys_of(resource, table), findings)
+    folds = examine_splits(path, row_keys(resource, table), findings)
     if folds is None:
         return None
     _check_division(folds, problem, place, findings)
@@ -178,33 +178,35 @@ def fitting_splits(
 
 
 def _check_division(folds: Folds, problem: Problem, place: str, findings: Findings) -> None:
-    """Whether the file divides as the document says; a part of the data cannot tell how large the whole was."""
+    """Checks that the file divides the rows as the document says; shares only where all of the data is present."""
     division = problem.division
     assert division is not None
     repeats, n = folds.numbers.shape
     if repeats != division.repeats:
-        told = f"says {division.repeats} repeats, and the file has {repeats}"
-        findings.note(f"{place}.numRepeats", "other_split", told)
+        findings.note(
+            f"{place}.numRepeats", "other_split", f"is {division.repeats}, but the file has {repeats} repeats"
+        )
     tested = (folds.numbers >= 0).sum(axis=1)
     if division.method == "folds":
         if folds.count != division.folds:
             findings.fault(
-                f"{place}.numFolds", "other_split", f"is {division.folds}, and the file has {folds.count} folds"
+                f"{place}.numFolds", "other_split", f"is {division.folds}, but the file has {folds.count} folds"
             )
         elif (tested < n).any():
-            told = f"kFold, but the file tests {int(tested.min()):,} of {n:,} examples in a repeat"
-            findings.fault(f"{place}.method", "never_tested", told)
+            message = f"is kFold, but the file tests {int(tested.min()):,} of {n:,} examples in a repeat"
+            findings.fault(f"{place}.method", "never_tested", message)
         return
     if folds.count > 1:
-        findings.fault(f"{place}.method", "other_split", f"is holdOut, and the file has {folds.count} folds")
+        findings.fault(f"{place}.method", "other_split", f"is holdOut, but the file has {folds.count} folds")
     elif division.test is not None and tested.min() > 0 and tested.max() < n:
         share = tested.max() / n
         if abs(share - division.test) > max(0.01, 1 / n):
-            told = f"is {division.test:g}, and the file tests {share:.3g} of the examples"
-            findings.note(f"{place}.testSize", "other_split", told)
+            message = f"is {division.test:g}, but the file tests {share:.3g} of the examples"
+            findings.note(f"{place}.testSize", "other_split", message)
 
 
-def keys_of(resource: Resource, table: pa.Table) -> RowKeys:
+def row_keys(resource: Resource, table: pa.Table) -> RowKeys:
+    """The index of a learning table, and which example each row belongs to."""
     gathers = resource.gathers
     columns = {c.name: table.column(c.name).combine_chunks() for c in resource.index}
     columns = {n: v.chunk(0) if isinstance(v, pa.ChunkedArray) else v for n, v in columns.items()}

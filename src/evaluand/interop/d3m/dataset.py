@@ -1,8 +1,8 @@
-"""datasetDoc.json and the tables it describes, as far as problems need them.
+"""datasetDoc.json and the tables that it describes, as far as problems need them.
 
 A dataset document lists resources: tables with typed columns and roles, and collections of media that columns refer to.
-The table to learn from becomes a `Dataset`. Where its index has several columns, or repeats, the rows of one index
-value are one example: an image with its boxes, a text with its labels.
+The learning table becomes a `Dataset`. Where its index has several columns, or repeats, the rows of one index value are
+one example: an image with its boxes, a text with its labels.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _OBJECTS: Final = ("item", "node", "nodeAttribute", "edge", "edgeAttribute")
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What the values of a column refer to: items of a resource, or a column of it, by its name or place."""
+    """What the values of a column refer to: items of a resource, or one of its columns by name or number."""
 
     resource: str
     object: str | int
@@ -112,12 +112,12 @@ class Resource:
 
     @property
     def index(self) -> tuple[Column, ...]:
-        """The columns that together are the index, first of them the one that names rows."""
+        """The columns of the index, first the one that names rows."""
         return tuple(column for column in self.columns if column.is_index)
 
     @property
     def gathers(self) -> Column | None:
-        """The column whose equal values make rows one example; None where each row is one."""
+        """The column whose equal values make rows one example; None where each row is an example."""
         repeated = [column for column in self.columns if "multiIndex" in column.roles]
         return repeated[0] if repeated else self.index[1] if len(self.index) > 1 else None
 
@@ -131,10 +131,10 @@ class DatasetDocument:
 
     Attributes:
         id: the dataset's id.
-        name: what people call it, or None.
+        name: for people, or None.
         version: of the dataset.
-        redacted: whether something was taken out of it.
-        about: what else it says of itself, in its own words.
+        redacted: whether something was removed from it.
+        about: its other descriptions, by D3M's keys.
         resources: its tables and media.
         folder: where it was read from.
     """
@@ -152,23 +152,23 @@ class DatasetDocument:
 
     @property
     def learning(self) -> Resource | None:
-        """The table to learn from."""
+        """The learning table."""
         tables = [r for r in self.resources if r.type == "table" and not r.collection]
         named = [r for r in tables if r.id == LEARNING or Path(r.path).stem == LEARNING]
         return next(iter(named or (tables if len(tables) == 1 else ())), None)
 
     def table(self, id: str) -> pa.Table:
-        """A table with the types that the document declares; an empty cell is no value.
+        """A table with the types that the document declares; an empty cell is null.
 
         Raises:
             SpecError: there is no such table, or the document was not read from a folder.
-            DataError: the file is missing, its header is another, or cells are not of their type: every fault.
+            DataError: the file is missing, its header differs, or cells have the wrong type: every fault.
         """
         resource = self.resource(id)
         if resource is None or resource.collection or self.folder is None:
             known = [r.id for r in self.resources if not r.collection]
             near = nearest(id, known)
-            raise SpecError(f"dataset {self.id} has no table {id!r}{near} to read; there are {', '.join(known)}")
+            raise SpecError(f"dataset {self.id} has no table {id!r}{near}; it has {', '.join(known)}")
         findings = Findings()
         table = read_table(self.folder, resource, findings)
         findings.check()
@@ -176,15 +176,15 @@ class DatasetDocument:
         return table[0]
 
     def media(self, column: Column, value: str) -> Path:
-        """The file that a value of a column names.
+        """The media file that a value of a column names.
 
         Raises:
-            SpecError: the column names no files.
+            SpecError: the column does not name files.
             DataError: the name leads out of the folder.
         """
         found = self.resource(column.refers_to.resource) if column.refers_to else None
         if found is None or not column.refers_to or not column.refers_to.item or self.folder is None:
-            raise SpecError(f"column {column.name!r} names no files")
+            raise SpecError(f"column {column.name!r} does not name files")
         within = _real(self.folder / found.path)
         file = _real(within / value)
         if not (file.is_relative_to(within) and within.is_relative_to(_real(self.folder))):
@@ -204,22 +204,22 @@ def read_dataset(document: str | os.PathLike[str]) -> DatasetDocument:
 
 
 def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, Findings]:
-    """A dataset document as far as it can be read, with what is wrong and what is worth a note.
+    """A dataset document as far as it can be read, with its faults and notes.
 
     Raises:
-        DataError: the file is missing or no JSON.
+        DataError: the file is missing or not JSON.
     """
     findings = Findings()
     path = Path(document)
     root = Node.root(read_json(path), findings, str(path))
     about = root.node("about", required=True)
-    told = _about(about) if about else {"id": ""}
+    attributes = _about(about) if about else {"id": ""}
     nodes = [*root.nodes("dataResources", required=True)]
     resources = tuple(_resource(node) for node in nodes)
     root.ignore("qualities")
     root.refuse_unknown_keys()
     _check_references(nodes, resources)
-    return DatasetDocument(**told, resources=resources, folder=path.parent), findings
+    return DatasetDocument(**attributes, resources=resources, folder=path.parent), findings
 
 
 _ABOUT: Final = (
@@ -254,10 +254,10 @@ def _about(about: Node) -> dict[str, Any]:
 def _resource(node: Node) -> Resource:
     kind = node.text("resType", required=True) or ""
     if kind and kind not in _RESOURCE_TYPES:
-        node.note("resType", "unknown_word", f"{kind!r} is unknown{nearest(kind, _RESOURCE_TYPES)}")
+        node.note("resType", "unknown_word", f"unknown type {kind!r}{nearest(kind, _RESOURCE_TYPES)}")
     columns = [*node.nodes("columns")]
     if columns and kind not in _TABLES:
-        node.fault("columns", "not_applicable", f"are of tables; this is of the type {kind}")
+        node.fault("columns", "not_applicable", f"is only for tables; the type is {kind}")
     made = Resource(
         id=node.text("resID", required=True) or "",
         path=node.file_path("resPath", required=True) or "",
@@ -268,12 +268,12 @@ def _resource(node: Node) -> Resource:
     )
     count = node.integer("columnsCount", least=0)
     if count is not None and columns and count < len(columns):
-        node.fault("columnsCount", "out_of_range", f"is {count}, and {len(columns)} columns are described")
+        node.fault("columnsCount", "out_of_range", f"is {count}, but {len(columns)} columns are described")
     node.refuse_unknown_keys()
     for key, values in (("colIndex", [c.index for c in made.columns]), ("colName", [c.name for c in made.columns])):
         for i, value in enumerate(values):
             if value in values[:i]:
-                columns[i].fault(key, "twice", f"{value!r} is the {key} of two columns")
+                columns[i].fault(key, "twice", f"two columns have the {key} {value!r}")
     return made
 
 
@@ -281,9 +281,9 @@ def _formats(node: Node) -> tuple[str, ...]:
     """The media types: a list in versions 3.x, an object media type → endings in 4.x."""
     value = node.raw("resFormat")
     if value is None:
-        node.note("resFormat", "missing_key", "is not given")
+        node.note("resFormat", "missing_key", "is missing")
     elif not isinstance(value, list | dict) or not all(isinstance(one, str) for one in value):
-        node.fault("resFormat", "wrong_type", "must be a list of media types, or an object of their endings")
+        node.fault("resFormat", "wrong_type", "must be a list of media types, or an object from media types to endings")
         return ()
     return tuple(value or ())
 
@@ -292,7 +292,7 @@ def _column(node: Node) -> Column:
     roles = []
     value = node.raw("role")
     if isinstance(value, str):
-        node.note("role", "text_for_list", "is one text; taken as a list of one")
+        node.note("role", "text_for_list", "is one text; read as a list of one")
         value = [value]
     if value is None or not isinstance(value, list) or not all(isinstance(role, str) for role in value):
         node.fault("role", "missing_key" if value is None else "wrong_type", "must be a list of texts")
@@ -300,7 +300,7 @@ def _column(node: Node) -> Column:
     for i, role in enumerate(value):
         roles.append(role)
         if role not in _ROLES:
-            node.note(f"role[{i}]", "unknown_word", f"{role!r} is unknown{nearest(role, _ROLES)}")
+            node.note(f"role[{i}]", "unknown_word", f"unknown role {role!r}{nearest(role, _ROLES)}")
     target = node.node("refersTo")
     made = Column(
         index=node.integer("colIndex", required=True, least=0) or 0,
@@ -322,7 +322,7 @@ def _reference(node: Node) -> Reference | None:
     if isinstance(value, dict):
         value = value.get("columnName", value.get("columnIndex"))
     elif isinstance(value, str) and value not in _OBJECTS:
-        node.fault("resObject", "not_allowed", f"{value!r} is unknown{nearest(value, _OBJECTS)}")
+        node.fault("resObject", "not_allowed", f"unknown value {value!r}{nearest(value, _OBJECTS)}")
         return None
     if resource is None or not isinstance(value, str | int) or isinstance(value, bool):
         node.fault("resObject", "wrong_type", 'must be "item", or an object with columnName or columnIndex')
@@ -331,28 +331,28 @@ def _reference(node: Node) -> Reference | None:
 
 
 def _check_references(nodes: Sequence[Node], resources: Sequence[Resource]) -> None:
-    """Resources are there once, and what columns refer to is there."""
+    """Checks that ids of resources are unique, and that what columns refer to exists."""
     known = {resource.id: resource for resource in resources}
     for i, (node, resource) in enumerate(zip(nodes, resources, strict=True)):
         if any(other.id == resource.id for other in resources[:i]):
-            node.fault("resID", "twice", f"{resource.id!r} is the id of two resources")
+            node.fault("resID", "twice", f"two resources have the id {resource.id!r}")
         for k, column in enumerate(resource.columns):
             reference, place = column.refers_to, f"columns[{k}].refersTo"
             if reference is None:
                 continue
             found = known.get(reference.resource)
             if found is None:
-                told = f"no resource has the id {reference.resource!r}; there are {', '.join(known)}"
-                node.fault(f"{place}.resID", "no_such_resource", told)
+                message = f"there is no resource {reference.resource!r}; there are {', '.join(known)}"
+                node.fault(f"{place}.resID", "no_such_resource", message)
             elif reference.item:
                 if not found.collection:
-                    node.fault(f"{place}.resID", "not_a_collection", f"{found.id!r} is no collection of files")
+                    node.fault(f"{place}.resID", "not_a_collection", f"{found.id!r} is not a collection of files")
             elif reference.object not in _OBJECTS and found.columns:
                 by = "name" if isinstance(reference.object, str) else "index"
-                there = [getattr(one, by) for one in found.columns]
-                if reference.object not in there:
-                    told = f"resource {found.id!r} has no column {reference.object!r}"
-                    node.fault(f"{place}.resObject", "no_such_column", told)
+                known_columns = [getattr(one, by) for one in found.columns]
+                if reference.object not in known_columns:
+                    message = f"resource {found.id!r} has no column {reference.object!r}"
+                    node.fault(f"{place}.resObject", "no_such_column", message)
 
 
 # Tables
@@ -361,7 +361,7 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource]) -> N
 def read_table(
     folder: Path, resource: Resource, findings: Findings, place: str = ""
 ) -> tuple[pa.Table, Callable[[int], str]] | None:
-    """A table of a dataset with its declared types, and the place of each row; None where it cannot be read.
+    """A table of a dataset with its declared types, and where each row is; None where it cannot be read.
 
     Args:
         place: the JSON path of the resource, for faults of the document.
@@ -394,7 +394,7 @@ def read_table(
 
 
 def _real(path: Path) -> Path:
-    """Where a path leads, whatever links it has, also such as lead to themselves."""
+    """Where a path leads after all links are resolved, even links to themselves."""
     return Path(os.path.realpath(path))
 
 
@@ -406,17 +406,17 @@ def _values(texts: pa.Array, column: Column, source: DataSource, findings: Findi
         findings.fault(source.where(row), "bad_value", f"{column.name}: {message}")
     if len(rows) > MOST_SHOWN:
         findings.fault(
-            source.name, "bad_value", f"{column.name}: {len(rows) - MOST_SHOWN:,} more cells are of no such type"
+            source.name, "bad_value", f"{column.name}: {len(rows) - MOST_SHOWN:,} more cells have the wrong type"
         )
-    if kind == "integer" and (found := written_as_real(texts)):
-        findings.note(source.name, "real_for_integer", f"{column.name}: {found:,} whole numbers are written as 1.0")
+    if kind == "integer" and (count := written_as_real(texts)):
+        findings.note(source.name, "real_for_integer", f"{column.name}: {count:,} integers are written as 1.0")
     if kind == "time" and pa.types.is_string(values.type):
-        findings.note(source.name, "times_as_text", f"{column.name}: not all times are in ISO's form; kept as text")
+        findings.note(source.name, "times_as_text", f"{column.name}: some times are not in ISO format; read as text")
     return values
 
 
 def _check_header(header: Sequence[str], resource: Resource, findings: Findings, place: str, path: Path) -> None:
-    """The columns that the file has are those that the document says, in their places."""
+    """Checks that the file has the columns of the document at their positions."""
     by_index = {column.index: (i, column) for i, column in enumerate(resource.columns)}
     for index, (i, column) in sorted(by_index.items()):
         where = f"{place}.columns[{i}]".lstrip(".")
@@ -424,16 +424,16 @@ def _check_header(header: Sequence[str], resource: Resource, findings: Findings,
         if found == column.name:
             continue
         if column.name in header:
-            told = f"is {index}, but in {path.name} {column.name!r} is column {header.index(column.name)}"
-            findings.fault(f"{where}.colIndex", "header_mismatch", told)
+            message = f"is {index}, but in {path.name} {column.name!r} is column {header.index(column.name)}"
+            findings.fault(f"{where}.colIndex", "header_mismatch", message)
         elif "suggestedTarget" in column.roles and index >= len(header):
-            told = f"{path.name} has no column {column.name!r}; it is taken as hidden"
-            findings.note(f"{where}.colName", "hidden_target", told)
+            message = f"{path.name} has no column {column.name!r}; its values are read as hidden"
+            findings.note(f"{where}.colName", "hidden_target", message)
         else:
-            has = f"column {index} is called {found!r}" if found else f"there are {len(header)} columns"
+            actual = f"column {index} is {found!r}" if found else f"there are {len(header)} columns"
             near = nearest(column.name, [name for name in header if name != found])
-            told = f"is {column.name!r}, but in {path.name} {has}{near}"
-            findings.fault(f"{where}.colName", "header_mismatch", told)
+            message = f"is {column.name!r}, but in {path.name} {actual}{near}"
+            findings.fault(f"{where}.colName", "header_mismatch", message)
     extra = [name for index, name in enumerate(header) if index not in by_index and not resource.column(name)]
     if extra and resource.columns:
         listed = ", ".join(map(repr, extra[:10]))

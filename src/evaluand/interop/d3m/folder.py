@@ -1,7 +1,7 @@
-"""The folder of a problem: its documents, tables and files, found by what they are and not by their names.
+"""The folder of a problem: its documents, tables and files, found by their content and not by folder names.
 
-A problem is kept as three folders, `…_dataset`, `…_problem` and `…_solution`, or as parts of these such as
-`dataset_TEST`. Here one path stands for all of it: the folder, the problem's folder in it, or its document.
+A problem has three folders, `…_dataset`, `…_problem` and `…_solution`, or parts of these such as `dataset_TEST`. One
+path names all of it: the folder, the problem's folder in it, or its document.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
-from evaluand.interop.d3m.checks import fitting_splits, fitting_table, keys_of, learning_resource
+from evaluand.interop.d3m.checks import check_splits, check_table, learning_resource, row_keys
 from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples, read_table
 from evaluand.interop.d3m.paths import (
     DATASET,
     PARTS,
     TRUTH,
     below,
-    beside,
     document_at,
+    find_file,
     leading_out,
     root_of,
 )
@@ -45,15 +45,15 @@ from evaluand.store.store import check_name
 class ProblemFolder:
     """A problem with its data.
 
-    Of several datasets the main one is meant unless another is asked for: see `Problem.main`. Files of the problem are
-    within its folder: a DataError tells of one that a link has elsewhere.
+    Of several datasets the main one is the default: see `Problem.main`. All files are within the problem's folder; a
+    link that leads out of it is a DataError.
 
     Attributes:
-        root: the folder that holds all of it.
+        root: the folder with all of its files.
         document: the problem's document.
         problem: what it says.
         datasets: the documents of its datasets, in the order of `problem.datasets`.
-        notes: what is odd but was read.
+        notes: deviations that did not prevent reading.
     """
 
     root: Path
@@ -66,23 +66,23 @@ class ProblemFolder:
 
     @property
     def truth_path(self) -> Path | None:
-        """The file of the target values of the rows to be tested, where there is one."""
-        return beside(self.document, self.root, TRUTH)
+        """The file with the target values of the test rows; None if there is none."""
+        return find_file(self.document, self.root, TRUTH)
 
     @property
     def solution(self) -> Path:
-        """The folder of the solution: the one that is called so, or the root."""
+        """The folder of the solution, by its name, or the root."""
         found = sorted(p for p in self.root.iterdir() if p.is_dir() and "_solution" in f"_{p.name.lower()}")
         return require_within(found[0], self.root) if found else self.root
 
     @property
     def predictions_path(self) -> Path:
-        """Where the problem says that predictions are to be."""
+        """Where the problem expects predictions."""
         return require_within(self.solution / self.problem.outputs.predictions, self.root)
 
     @property
     def scores_path(self) -> Path:
-        """Where the problem says that scores are to be."""
+        """Where the problem expects scores."""
         return require_within(self.solution / (self.problem.outputs.scores or "scores.csv"), self.root)
 
     def table(self, dataset: int | None = None) -> pa.Table:
@@ -91,17 +91,17 @@ class ProblemFolder:
 
     @cached_property
     def hidden(self) -> bool:
-        """Whether the learning table has no target values, as that of rows to be tested has not."""
+        """Whether the learning table has no target values, as that of a test part."""
         table, targets = self.table(), self.problem.datasets[self.problem.main].targets
-        there = [target.name for target in targets if target.name in table.column_names]
-        return bool(targets) and all(table.column(name).null_count == len(table) for name in there)
+        names = [target.name for target in targets if target.name in table.column_names]
+        return bool(targets) and all(table.column(name).null_count == len(table) for name in names)
 
     def dataset(self, dataset: int | None = None, *, truth: bool = True, **roles: Any) -> Dataset:
         """The learning table as examples; see `evaluand.interop.d3m.dataset.examples` for their roles.
 
         Args:
             dataset: which of the problem's datasets; the main one if not given.
-            truth: whether hidden target values are taken from `targets.csv`, where there is one.
+            truth: whether to take hidden target values from `targets.csv`, if there is one.
             roles: other roles, such as `attributes=["sex"]`.
 
         Raises:
@@ -112,7 +112,7 @@ class ProblemFolder:
         table, resource, targets = self.table(place), self.resource(place), self.problem.datasets[place]
         if truth and place == self.problem.main and self.hidden and self.truth_path is not None:
             table = _with_truth(table, resource, targets, self.truth_path)
-        return examples(resource, table, targets, _plain(targets.id), **roles)
+        return examples(resource, table, targets, _valid_name(targets.id), **roles)
 
     def folds(self) -> Folds:
         """The split of the file, over the examples of `dataset()`.
@@ -121,26 +121,26 @@ class ProblemFolder:
             SpecError: there is no such file.
         """
         if self._folds is None:
-            raise SpecError(f"{self.document}: the problem has no file that divides its rows; make a Split")
+            raise SpecError(f"{self.document}: the problem has no split file; make a Split")
         return self._folds
 
     def keys(self, dataset: int | None = None) -> RowKeys:
         """The index of a learning table, and which example each row belongs to."""
-        return keys_of(self.resource(dataset), self.table(dataset))
+        return row_keys(self.resource(dataset), self.table(dataset))
 
     def resource(self, dataset: int | None = None) -> Resource:
         """What the document says of a learning table."""
         place = self._place(dataset)
-        found = learning_resource(self.datasets[place], self.problem.datasets[place])
-        assert found is not None  # else it would not have been opened
-        return found
+        resource = learning_resource(self.datasets[place], self.problem.datasets[place])
+        assert resource is not None  # else it would not have been opened
+        return resource
 
     def _place(self, dataset: int | None) -> int:
         return self.problem.main if dataset is None else dataset
 
 
 def open_folder(path: str | os.PathLike[str], part: str | None = None) -> ProblemFolder:
-    """The problem below a folder, everything checked.
+    """Opens the problem in a folder after checking all of it.
 
     Args:
         path: the folder, the problem's folder in it, or its document.
@@ -162,7 +162,7 @@ def open_folder(path: str | os.PathLike[str], part: str | None = None) -> Proble
 
 
 def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tuple[ProblemFolder | None, Findings]:
-    """The problem below a folder as far as it can be read, with what is wrong and what is worth a note."""
+    """Opens the problem in a folder as far as it can be read, with its faults and notes."""
     given = Path(path)
     if given.name in ("", "..") or (len(given.parts) == 1 and given.is_file()):
         given = Path(os.path.abspath(given))  # whose parents have names
@@ -174,19 +174,17 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
         return None, findings
     having = [dataset.id for dataset in problem.datasets if dataset.targets]
     if len(having) > 1:
-        told = (
-            f"has targets of several ({', '.join(having)}); they cannot be scored: nothing says whose predictions are"
-        )
-        findings.note(f"{relative_name(document, root)}: inputs.data", "several_datasets", told)
+        message = f"several datasets have targets ({', '.join(having)}), so predictions cannot be scored"
+        findings.note(f"{relative_name(document, root)}: inputs.data", "several_datasets", message)
     found = _datasets(problem, document, root, findings)
     tables: dict[int, pa.Table] = {}
-    for i, (wanted, dataset) in enumerate(zip(problem.datasets, found, strict=True)):
+    for i, (expected, dataset) in enumerate(zip(problem.datasets, found, strict=True)):
         if dataset is not None:
-            table = fitting_table(i, wanted, dataset, document, root, findings)
+            table = check_table(i, expected, dataset, document, root, findings)
             if table is not None:
                 tables[i] = table
     main = problem.main
-    folds = fitting_splits(problem, found[main], tables.get(main), document, root, findings)
+    folds = check_splits(problem, found[main], tables.get(main), document, root, findings)
     if findings.faults:
         return None, findings
     known = tuple(dataset for dataset in found if dataset is not None)
@@ -202,32 +200,32 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
     return made, findings
 
 
-def take_findings(findings: Findings, name: str, made: _Made, inner: Findings) -> _Made:
-    """What a document says; its faults and notes get the name of the file."""
+def take_findings(findings: Findings, name: str, content: _Content, inner: Findings) -> _Content:
+    """The content of a document, after its faults and notes were taken over with the name of the file."""
     for found, into in ((inner.faults, findings.faults), (inner.notes, findings.notes)):
         into += [replace(fault, where=f"{name}: {fault.where}" if fault.where else name) for fault in found]
-    return made
+    return content
 
 
-_Made = TypeVar("_Made")
+_Content = TypeVar("_Content")
 
 
 def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) -> list[DatasetDocument | None]:
-    """The document of each dataset: that of its id which is nearest to the problem."""
+    """The document of each dataset: the one with its id that is nearest to the problem."""
     read = {path: _examined(path) for path in below(root, DATASET)}
     known = {path: made for path, (made, _) in read.items() if made is not None and made.id}
     found: list[DatasetDocument | None] = []
-    for i, wanted in enumerate(problem.datasets):
+    for i, expected in enumerate(problem.datasets):
         where = f"{relative_name(document, root)}: inputs.data[{i}].datasetID"
-        fits = [path for path, made in known.items() if made.id in {wanted.id + part for part in ("", *PARTS)}]
-        best = max(fits, key=lambda path: (_shared(path, document), known[path].id == wanted.id), default=None)
+        fits = [path for path, made in known.items() if made.id in {expected.id + part for part in ("", *PARTS)}]
+        best = max(fits, key=lambda path: (_nearness(path, document), known[path].id == expected.id), default=None)
         if best is None:
-            if known or not read:  # else what is wrong with the documents is told below
-                _tell_lacking(wanted.id, where, [made.id for made in known.values()], root, findings)
+            if known or not read:  # else the faults of the documents are reported below
+                _report_missing(expected.id, where, [made.id for made in known.values()], root, findings)
             found.append(None)
             continue
-        if known[best].id != wanted.id:
-            findings.note(where, "other_part", f"{wanted.id!r} is taken to be {known[best].id!r}, which is nearest")
+        if known[best].id != expected.id:
+            findings.note(where, "other_part", f"{expected.id!r} is read as {known[best].id!r}, the nearest one")
         found.append(take_findings(findings, relative_name(best, root), *read[best]))
     if not known:
         for path, (_, inner) in read.items():
@@ -242,17 +240,17 @@ def _examined(path: Path) -> tuple[DatasetDocument | None, Findings]:
         return None, Findings(faults=[*error.faults])
 
 
-def _tell_lacking(id: str, where: str, known: list[str], root: Path, findings: Findings) -> None:
+def _report_missing(id: str, where: str, known: list[str], root: Path, findings: Findings) -> None:
     outside = next(leading_out(root, DATASET), None)
     if outside is not None:
-        told = f"{relative_name(outside, root)} leads out of {root}; put there what it leads to"
-        return findings.fault(where, "unsafe_path", told)
-    there = f"there are {', '.join(known)}" if known else f"there is no {DATASET} below {root}"
-    return findings.fault(where, "no_such_dataset", f"no dataset is called {id!r}{nearest(id, known)}; {there}")
+        message = f"{relative_name(outside, root)} leads out of {root}; move its target into the folder"
+        return findings.fault(where, "unsafe_path", message)
+    existing = f"there are {', '.join(known)}" if known else f"there is no {DATASET} below {root}"
+    return findings.fault(where, "no_such_dataset", f"there is no dataset {id!r}{nearest(id, known)}; {existing}")
 
 
-def _shared(path: Path, other: Path) -> int:
-    """How many folders two paths have in common; a part such as _TEST counts too."""
+def _nearness(path: Path, other: Path) -> int:
+    """How near two paths are: twice their common folders, and one for the same part such as _TEST."""
     common = sum(1 for a, b in zip(path.parent.parts, other.parent.parts, strict=False) if a == b)
     ends = [next((part for part in PARTS if p.parent.name.upper().endswith(part)), "") for p in (path, other)]
     return 2 * common + (ends[0] == ends[1])
@@ -262,32 +260,31 @@ def _with_truth(table: pa.Table, resource: Resource, targets: TargetDataset, pat
     """The learning table with the target values of targets.csv, joined by its first index."""
     index = resource.index[0]
     wanted = [c for c in resource.columns if c.name in {t.name for t in targets.targets}]
-    described_ = replace(
+    described = replace(
         resource,
         path=path.name,
         columns=tuple(replace(c, index=i, roles=()) for i, c in enumerate([index, *wanted])),
     )
     findings = Findings()
     header = open_texts(path).schema.names
-    placed = [replace(c, index=header.index(c.name)) for c in described_.columns if c.name in header]
-    read = read_table(path.parent, replace(described_, columns=tuple(placed)), findings)
+    placed = [replace(c, index=header.index(c.name)) for c in described.columns if c.name in header]
+    read = read_table(path.parent, replace(described, columns=tuple(placed)), findings)
     findings.check()
     if read is None or index.name not in read[0].column_names:
-        raise DataError(Fault(str(path), f"no column is called {index.name!r}", code="missing_column"))
+        raise DataError(Fault(str(path), f"there is no column {index.name!r}", code="missing_column"))
     truth = read[0]
-    rows_ = pc.index_in(table.column(index.name), value_set=truth.column(index.name).combine_chunks())
-    lacking = rows_.null_count
-    if lacking:
-        raise DataError(Fault(str(path), f"{lacking:,} rows to be tested have no target value", code="missing_row"))
+    rows = pc.index_in(table.column(index.name), value_set=truth.column(index.name).combine_chunks())
+    if rows.null_count:
+        raise DataError(Fault(str(path), f"{rows.null_count:,} test rows have no target value", code="missing_row"))
     for column in wanted:
         if column.name in truth.column_names and column.name in table.column_names:
             place = table.column_names.index(column.name)
-            table = table.set_column(place, column.name, truth.column(column.name).take(rows_))
+            table = table.set_column(place, column.name, truth.column(column.name).take(rows))
     return table
 
 
-def _plain(id: str) -> str | None:
-    """The id as a name, where it may be one."""
+def _valid_name(id: str) -> str | None:
+    """The id, if it is a valid name."""
     try:
         return check_name(id)
     except (SpecError, DataError):

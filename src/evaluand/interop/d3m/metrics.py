@@ -33,9 +33,8 @@ def compute_metric(
 ) -> float | dict[str, float]:
     """The value of a metric, NaN where it is undefined; an undefined area is refused, as all programs do.
 
-    Rows belong together by their index, whatever their order; an index that occurs several times has several labels, a
-    confidence for each label, or a ranking, as the metric asks. What cannot be scored is refused, with all that is
-    wrong.
+    Rows are matched by their index, whatever their order; an index that occurs several times has several labels, a
+    confidence for each label, or a ranking, as the metric requires. What cannot be scored is refused with all faults.
 
     Args:
         metric: as the documents call it, such as `f1Macro`, or scores of the layout 4, `F1_MACRO`; or a registered kind
@@ -53,8 +52,8 @@ def compute_metric(
         One number, or one for each target where several are judged by themselves.
 
     Raises:
-        DataError: it cannot be scored; `faults` tell where, and `codes` of what class.
-        SpecError: the call is not one.
+        DataError: it cannot be scored; `faults` have the places, and `codes` the classes of faults.
+        SpecError: an argument is invalid.
 
     Example:
         >>> truth = {"d3mIndex": [0, 1, 2], "y": ["a", "b", "a"]}
@@ -103,7 +102,7 @@ def precision_at_top_K(gt: Any, preds: Any, K: int = 20) -> float:  # noqa: N802
 
 def _jointly(applicability: str) -> bool:
     if applicability not in _APPLICABILITY:
-        raise SpecError(f"applicability_to_target={applicability!r} is neither 'singleTarget' nor 'allTargets'")
+        raise SpecError(f"applicability_to_target={applicability!r} must be 'singleTarget' or 'allTargets'")
     return applicability == "allTargets"
 
 
@@ -116,7 +115,7 @@ def _parameters(metric: str, given: Mapping[str, Any]) -> dict[str, Any]:
     found = {_PARAMETERS[name]: value for name, value in given.items() if value is not None}
     k = found.get("k", 1)
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        raise DataError(Fault(metric, f"K is {k!r}; give a whole number of at least 1", code="cannot_be_scored"))
+        raise DataError(Fault(metric, f"K is {k!r}; give an integer of at least 1", code="cannot_be_scored"))
     if "positive" in found:
         positive = found["positive"]
         found["positive"] = str(positive).lower() if isinstance(positive, bool) else str(positive)
@@ -148,5 +147,5 @@ def _column(where: str, values: Any) -> pa.ChunkedArray | pa.Array:
     try:
         return pa.array(values, from_pandas=hasattr(values, "to_numpy"))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        told = f"holds values of several types, or of none that a column has: {error}"
-        raise DataError(Fault(where, told, code="wrong_type")) from None
+        message = f"has values of several types, or of a type that no column has: {error}"
+        raise DataError(Fault(where, message, code="wrong_type")) from None

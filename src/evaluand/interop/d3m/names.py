@@ -1,4 +1,4 @@
-"""The words of D3M's documents and ours."""
+"""The words of D3M's documents, and what evaluand calls the same."""
 
 from __future__ import annotations
 
@@ -162,12 +162,12 @@ def name_of(metric: str) -> str:
     if metric in upper or metric in METRICS.values():
         return upper.get(metric, metric)
     near = nearest(metric, [*METRICS, *upper, *ours])
-    told = f"no metric is called {metric!r}{near}; there are {', '.join(METRICS)} and the registered kinds"
-    raise DataError(Fault(metric, told, code="not_applicable"))
+    message = f"there is no metric {metric!r}{near}; there are {', '.join(METRICS)} and the registered kinds"
+    raise DataError(Fault(metric, message, code="not_applicable"))
 
 
 def translate(text: str) -> str:
-    """A text in which metrics are called as documents call them.
+    """A text with the names that documents give to metrics.
 
     Example:
         >>> translate("take an average, such as f1_macro")

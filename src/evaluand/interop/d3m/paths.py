@@ -1,7 +1,7 @@
-"""Where the files of a problem are, and that none of them is outside its folder.
+"""Finds the files of a problem, none of them outside its folder.
 
-Documents are found by their names, however their folders are called. A path that the problem names, or that is found in
-its folder, may lead nowhere else, also not by a link; what people name themselves is theirs.
+Documents are found by their file names, whatever the names of their folders. A path that the problem names or that is
+found in its folder may not lead out of it, not even by a link; paths that users name may be anywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEEPEST: Final = 4
 
 
 def document_at(path: Path, part: str | None) -> Path:
-    """The problem's document that a path stands for.
+    """The document of the problem at a path.
 
     Raises:
         DataError: there is no such path, or a link leads out of it.
@@ -31,12 +31,12 @@ def document_at(path: Path, part: str | None) -> Path:
     if path.is_file():
         return path
     if not path.is_dir():
-        told = "is neither a file nor a folder" if path.exists() else "no such file or folder"
-        raise DataError(Fault(str(path), told, code="no_such_file"))
+        message = "is neither a file nor a folder" if path.exists() else "no such file or folder"
+        raise DataError(Fault(str(path), message, code="no_such_file"))
     found = [one for one in below(path, PROBLEM) if part is None or _is_of(part, one, path)]
     least = min((len(one.parts) for one in found), default=0)
     nearest = [one for one in found if len(one.parts) == least]
-    if len({one.parent.parent for one in nearest}) == 1:  # parts beside the whole
+    if len({one.parent.parent for one in nearest}) == 1:  # parts of the data next to all of it
         nearest = [one for one in nearest if not one.parent.name.upper().endswith(PARTS)] or nearest
     if len(nearest) == 1:
         return nearest[0]
@@ -55,7 +55,7 @@ def _is_of(part: str, document: Path, root: Path) -> bool:
 
 
 def root_of(path: Path, document: Path) -> Path:
-    """The folder that holds the problem's folder and those of its datasets."""
+    """The folder with the problem's folder and those of its datasets."""
     folder = document.parent
     if path.is_dir() and path.resolve() != folder.resolve():
         return path
@@ -64,12 +64,12 @@ def root_of(path: Path, document: Path) -> Path:
 
 
 def below(folder: Path, name: str) -> Iterator[Path]:
-    """The files of a name below a folder, not too deep, without those that a link has elsewhere."""
+    """The files of a name below a folder, not too deep and without links that lead out of it."""
     return (path for path in _below(folder, name) if is_within(path, folder))
 
 
 def leading_out(folder: Path, name: str) -> Iterator[Path]:
-    """The files of a name that seem to be below a folder, and are elsewhere."""
+    """The files of a name below a folder that are links out of it."""
     return (path for path in _below(folder, name) if not is_within(path, folder))
 
 
@@ -85,8 +85,8 @@ def _below(folder: Path, name: str) -> Iterator[Path]:
                 yield linked
 
 
-def beside(document: Path, root: Path, name: str) -> Path | None:
-    """A file of the problem: with its document, or further out up to the root.
+def find_file(document: Path, root: Path, name: str) -> Path | None:
+    """A file of the problem: next to its document, or in a folder above it up to the root.
 
     Raises:
         DataError: a link leads out of the root.

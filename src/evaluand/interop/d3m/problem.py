@@ -1,7 +1,7 @@
 """problemDoc.json, versions 3.0 to 4.1.1, as a `Problem` and back.
 
 Versions 3.x name one task type and at most one sub-type; versions 4.x a list of keywords, of which several may be
-types. What a version cannot say is told when it is written, never left out in silence.
+types. Writing a problem warns of what the version cannot express, or refuses to write it.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def read_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> Proble
 
 
 def examine_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Problem | None, Findings]:
-    """The problem of a document, as far as it can be read, with what is wrong and what is worth a note.
+    """The problem of a document as far as it can be read, with its faults and notes.
 
     Raises:
-        DataError: the file is missing or no JSON.
+        DataError: the file is missing or not JSON.
     """
     findings = Findings()
     value = document if isinstance(document, Mapping) else read_json(Path(document))
@@ -91,11 +91,10 @@ def examine_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> tup
     outputs = root.node("expectedOutputs", required=True)
     root.refuse_unknown_keys()
     version = read_version(about, "problemSchemaVersion", "3.1.1") if about else (3, 1, 1)
-    told = _about(about, version) if about else {}
-    types = told.get("task_types", ())
-    inside = _inputs(inputs, version, types) if inputs else {}
-    made = {**told, **inside, "outputs": _outputs(outputs) if outputs else Outputs()}
-    return (None if findings.faults else Problem(**made)), findings
+    attributes = _about(about, version) if about else {}
+    attributes |= _inputs(inputs, version, attributes.get("task_types", ())) if inputs else {}
+    attributes["outputs"] = _outputs(outputs) if outputs else Outputs()
+    return (None if findings.faults else Problem(**attributes)), findings
 
 
 def _about(about: Node, version: Version) -> dict[str, Any]:
@@ -125,7 +124,7 @@ def _types(about: Node) -> dict[str, Any]:
     if word in ONLY_4:
         about.note("taskType", "other_version", f"{word!r} belongs to schema 4")
     if about.value.get("taskSubType") == "":
-        about.note("taskSubType", "empty", "is empty; taken as not there")
+        about.note("taskSubType", "empty", "is empty; read as missing")
     sub = about.choice("taskSubType", [*SUB_TYPES])
     types = (TASK_TYPES[word],) if word else ()
     if sub and types:
@@ -134,7 +133,7 @@ def _types(about: Node) -> dict[str, Any]:
 
 
 def _keywords(about: Node, version: Version) -> dict[str, Any]:
-    """The keywords of versions 4.x, parted into types, sub-types and the rest."""
+    """The keywords of versions 4.x, divided into types, sub-types and others."""
     about.ignore_with_note(
         ["taskType", "taskSubType"], "other_version", "belongs to schema 3 and is not read; schema 4 has taskKeywords"
     )
@@ -147,7 +146,7 @@ def _keywords(about: Node, version: Version) -> dict[str, Any]:
         elif word in SUB_TYPES:
             _check_applies(about, f"taskKeywords[{i}]", SUB_TYPES[word], types)
     if words and not types:
-        about.note("taskKeywords", "no_task_type", "no keyword tells the type of the task")
+        about.note("taskKeywords", "no_task_type", "no keyword is a type of task")
     subs = tuple(SUB_TYPES[word] for word in words if word in SUB_TYPES)
     rest = tuple(KEYWORDS[word] for word in words if word in KEYWORDS)
     return {"task_types": types, "sub_types": subs, "keywords": rest}
@@ -168,9 +167,9 @@ def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict
     inputs.refuse_unknown_keys()
     for i, criterion in enumerate(criteria):
         if criterion is not None and criterion in criteria[:i]:
-            inputs.note(f"performanceMetrics[{i}]", "twice", "is the same metric as one before")
+            inputs.note(f"performanceMetrics[{i}]", "twice", "repeats an earlier metric")
     if not criteria and isinstance(inputs.value.get("performanceMetrics"), list):
-        inputs.note("performanceMetrics", "no_metric", "is empty; nothing tells how predictions are judged")
+        inputs.note("performanceMetrics", "no_metric", "is empty; predictions cannot be judged")
     return {
         "datasets": datasets,
         "division": division,
@@ -185,12 +184,12 @@ def _dataset(node: Node, types: tuple[TaskType, ...]) -> TargetDataset:
     for one in node.nodes("targets", required=True):
         index = one.integer("targetIndex", required=True, least=0)
         if index in seen:
-            one.fault("targetIndex", "twice", f"{index} is the index of two targets")
+            one.fault("targetIndex", "twice", f"two targets have the index {index}")
         if index is not None:
             seen.add(index)
         clusters = one.integer("numClusters", least=1)
         if clusters is not None and types and not has_clusters(types):
-            one.fault("numClusters", "not_applicable", "is for clustering and community detection")
+            one.fault("numClusters", "not_applicable", "is only for clustering and community detection")
         targets.append(Target(index=index or 0, clusters=clusters, **_place(one)))
         one.refuse_unknown_keys()
     privileged = []
@@ -224,12 +223,12 @@ def _division(node: Node) -> Division:
     folds = node.integer("numFolds", least=0)
     if folding:
         if test is not None:
-            node.fault("testSize", "not_applicable", "is for the method holdOut; folds test every row once")
+            node.fault("testSize", "not_applicable", "is only for the method holdOut; folds test every row once")
         if folds is None or folds < 2:
             node.fault("numFolds", "out_of_range", f"is {folds}; the method kFold needs at least 2")
     elif folds:
-        node.fault("numFolds", "not_applicable", "is for the method kFold; a hold-out has a testSize")
-    repeats = node.integer("numRepeats", least=0)  # 0, the default, says that nothing is done again
+        node.fault("numFolds", "not_applicable", "is only for the method kFold; a hold-out has a testSize")
+    repeats = node.integer("numRepeats", least=0)  # 0, the default, means no repetition
     made = Division(
         method="folds" if folding else "hold_out",
         test=None if folding else test,
@@ -265,11 +264,11 @@ def _criterion(node: Node, version: Version) -> Criterion | None:
         node.note("metric", "other_version", f"{word!r} belongs to schema {'4' if version < (4,) else '3'}")
     k, label = node.integer("K", least=1), node.text("posLabel", empty=True)
     if word is not None and k is not None and word not in (*takes_k(version), "other"):
-        node.fault("K", "not_applicable", f"is for {' and '.join(takes_k(version))}; the metric is {word}")
+        node.fault("K", "not_applicable", f"is only for {' and '.join(takes_k(version))}; the metric is {word}")
     if word is not None and label is not None and word not in (*takes_label(version), "other"):
-        node.fault("posLabel", "not_applicable", f"is for {', '.join(takes_label(version))}; the metric is {word}")
+        node.fault("posLabel", "not_applicable", f"is only for {', '.join(takes_label(version))}; the metric is {word}")
     if version >= (4,) and node.has("applicabilityToTarget"):
-        node.note("applicabilityToTarget", "other_version", "belongs to schema 3; read all the same")
+        node.note("applicabilityToTarget", "other_version", "belongs to schema 3; read anyway")
     jointly = node.choice("applicabilityToTarget", ["singleTarget", "allTargets"]) == "allTargets"
     other = _specified(node, word)
     node.refuse_unknown_keys()
@@ -281,15 +280,15 @@ def _specified(node: Node, word: str | None) -> str | None:
     """The registered kind of metric that `other` stands for."""
     if word != "other":
         if word is not None and node.has("specifyOther"):
-            node.fault("specifyOther", "not_applicable", f"is for the metric other; the metric is {word}")
+            node.fault("specifyOther", "not_applicable", f"is only for the metric other; the metric is {word}")
         node.ignore("specifyOther")
         return None
     name = node.text("specifyOther", required=True)
     known = registry.names("metrics")
     if name is None or name in known:
         return name
-    told = f"no metric is called {name!r}{registry.alternatives(name, known)}"
-    node.fault("specifyOther", "unregistered_metric", told)
+    message = f"there is no metric {name!r}{registry.alternatives(name, known)}"
+    node.fault("specifyOther", "unregistered_metric", message)
     return None
 
 

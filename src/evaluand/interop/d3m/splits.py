@@ -1,4 +1,4 @@
-"""dataSplits.csv: which rows are tested and which are learnt from, in each fold of each repeat.
+"""dataSplits.csv: which rows train and which test, in each fold of each repeat.
 
 Its columns are d3mIndex, any further columns of the index, type (TRAIN or TEST), repeat and fold.
 """
@@ -27,14 +27,14 @@ from evaluand.problem.truth import RowKeys
 TESTED: Final = "TEST"
 LEARNT: Final = "TRAIN"
 _NUMBERED: Final = ("repeat", "fold")
-_MANY: Final = 1 << 16  # numbers below this cost little, and are told by what lacks before them
+_MANY: Final = 1 << 16  # numbers below this cost little, and a gap before them is reported instead
 
 
 def read_splits(path: str | os.PathLike[str], keys: RowKeys) -> Folds:
     """The folds of the examples by a dataSplits.csv.
 
     Raises:
-        DataError: the file breaks its form, or does not fit the index: every fault with its row and code.
+        DataError: the file is malformed, or does not fit the index: every fault with its row and code.
     """
     findings = Findings()
     folds = examine_splits(Path(path), keys, findings)
@@ -44,7 +44,7 @@ def read_splits(path: str | os.PathLike[str], keys: RowKeys) -> Folds:
 
 
 def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | None:
-    """The folds, as far as the file can be read; what is wrong with it is told."""
+    """The folds, as far as the file can be read; its faults are collected."""
     try:
         source = open_texts(path)
     except DataError as error:
@@ -58,88 +58,89 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     missing = [name for name in needed if name not in source.schema.names]
     for name in missing:
         near = nearest(name, source.schema.names)
-        findings.fault(str(path), "missing_column", f"no column is called {name!r}{near}")
+        findings.fault(str(path), "missing_column", f"there is no column {name!r}{near}")
     known = {*needed, *keys.columns}
     for name in source.schema.names:
         if name not in known:
-            findings.note(str(path), "undescribed_column", f"the column {name!r} means nothing here")
+            findings.note(str(path), "undescribed_column", f"the column {name!r} is ignored")
     if missing:
         return None
     table = pa.Table.from_batches(source.batches(), source.schema)
-    told = _Told(findings, source.where, str(path))
+    log = _RowFaults(findings, source.where, str(path))
     columns = {name: _texts(table, name) for name in table.column_names if name in known}
     if not table.num_rows:
-        findings.fault(str(path), "no_rows", "has no rows; it says of no example whether it is tested")
+        findings.fault(str(path), "no_rows", "has no rows; list each example as TRAIN or TEST")
         return None
     before = len(findings.faults)
     kinds = pc.utf8_upper(pc.utf8_trim_whitespace(pc.fill_null(columns["type"], "")))
     tested = pc.equal(kinds, TESTED).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(~(tested | pc.equal(kinds, LEARNT).to_numpy(zero_copy_only=False))).tolist():
-        told(row, "bad_type", f"type is {columns['type'][row].as_py()!r}; give TRAIN or TEST")
-    numbers = [_numbers(columns[name], name, told) for name in _NUMBERED]
-    row_of = _rows_of(columns, keys, told)
+        log.add_row(row, "bad_type", f"type is {columns['type'][row].as_py()!r}; give TRAIN or TEST")
+    numbers = [_numbers(columns[name], name, log) for name in _NUMBERED]
+    row_of = _rows_of(columns, keys, log)
     if len(findings.faults) > before:
-        told.done()
+        log.summarise()
         return None
-    row_of = _known(row_of, tested, next(iter(keys.columns)), columns, told)
+    row_of = _check_known(row_of, tested, next(iter(keys.columns)), columns, log)
     rows = np.flatnonzero(row_of >= 0)
-    _check_images(columns, keys, row_of, told)
+    _check_images(columns, keys, row_of, log)
     repeats, folds = (values[rows] for values in numbers)
     if not keys.repeated:
-        _check_twice(row_of[rows], repeats, folds, rows, told)
-    made = Folds.listed(
+        _check_twice(row_of[rows], repeats, folds, rows, log)
+    folds_of_rows = Folds.listed(
         keys.count,
         keys.positions[row_of[rows]],
         tested[rows],
         repeats,
         folds,
-        lambda row, *what: told(rows[row], *what),
+        lambda row, *what: log.add_row(rows[row], *what),
     )
-    _check_listed(keys, row_of[rows], told)
-    told.done()
-    return None if len(findings.faults) > before else made
+    _check_listed(keys, row_of[rows], log)
+    log.summarise()
+    return None if len(findings.faults) > before else folds_of_rows
 
 
 def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> None:
     """Writes a dataSplits.csv: each row of the learning table in each fold of each repeat.
 
     Raises:
-        SpecError: the folds are of another number of examples.
+        SpecError: the folds have another number of examples.
     """
     if folds.numbers.shape[1] != keys.count:
-        raise SpecError(f"the split is of {folds.numbers.shape[1]:,} examples, the table of {keys.count:,}")
-    of_rows = Folds(folds.numbers[:, keys.positions], folds.count)
-    positions, tested, repeats, numbers = of_rows.rows()
-    taken = pa.array(positions)
-    columns: dict[str, Any] = {name: values.take(taken) for name, values in keys.columns.items()}
+        raise SpecError(f"the split has {folds.numbers.shape[1]:,} examples, but the table has {keys.count:,}")
+    by_row = Folds(folds.numbers[:, keys.positions], folds.count)
+    positions, tested, repeats, numbers = by_row.rows()
+    rows = pa.array(positions)
+    columns: dict[str, Any] = {name: values.take(rows) for name, values in keys.columns.items()}
     columns["type"] = pa.array(np.where(tested, TESTED, LEARNT))
     columns |= {"repeat": pa.array(repeats), "fold": pa.array(numbers)}
     write_table(pa.table(columns), path)
 
 
-class _Told:
-    """Tells faults by their row, of each code the first `MOST_SHOWN`, and how many there are more."""
+class _RowFaults:
+    """Collects faults by row: the first `MOST_SHOWN` of each code, and a count of the rest."""
 
     def __init__(self, findings: Findings, where: Any, name: str) -> None:
         self._findings, self._where, self._name = findings, where, name
         self._counts: dict[str, int] = {}
 
-    def __call__(self, row: int, code: str, message: str) -> None:
+    def add_row(self, row: int, code: str, message: str) -> None:
         self._counts[code] = self._counts.get(code, 0) + 1
         if self._counts[code] <= MOST_SHOWN:
             self._findings.fault(self._where(int(row)), code, message)
 
-    def whole(self, code: str, message: str) -> None:
-        """A fault of the file and no row."""
+    def add(self, code: str, message: str) -> None:
+        """A fault of the whole file."""
         self._findings.fault(self._name, code, message)
 
     def note(self, code: str, message: str) -> None:
         self._findings.note(self._name, code, message)
 
-    def done(self) -> None:
+    def summarise(self) -> None:
+        """Counts the faults that were not listed."""
         for code, count in self._counts.items():
             if count > MOST_SHOWN:
-                self.whole(code, f"{count - MOST_SHOWN:,} more rows of this kind")
+                self.add(code, f"{count - MOST_SHOWN:,} more rows of this kind")
 
 
 def _texts(table: pa.Table, name: str) -> pa.Array:
@@ -147,34 +148,38 @@ def _texts(table: pa.Table, name: str) -> pa.Array:
     return values.chunk(0) if isinstance(values, pa.ChunkedArray) else values
 
 
-def _numbers(texts: pa.Array, name: str, told: _Told) -> np.ndarray[Any, np.dtype[np.int64]]:
-    values = typed(texts, "integer", lambda row, message: told(row, f"bad_{name}", f"{name}: {message}"))
+def _numbers(texts: pa.Array, name: str, log: _RowFaults) -> np.ndarray[Any, np.dtype[np.int64]]:
+    values = typed(texts, "integer", lambda row, message: log.add_row(row, f"bad_{name}", f"{name}: {message}"))
     for row in np.flatnonzero(pc.less(values, 0).fill_null(False).to_numpy(zero_copy_only=False)).tolist():
-        told(row, f"bad_{name}", f"{name} is {values[row].as_py()}; numbers begin at 0")
+        log.add_row(row, f"bad_{name}", f"{name} is {values[row].as_py()}; count from 0")
     for row in np.flatnonzero(pc.greater_equal(values, max(len(texts), _MANY)).fill_null(False)).tolist():
-        told(row, f"bad_{name}", f"{name} is {values[row].as_py()}; numbers begin at 0 and leave none out")
+        log.add_row(row, f"bad_{name}", f"{name} is {values[row].as_py()}; count from 0 without gaps")
     empty = pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "")
     for row in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
-        told(row, f"bad_{name}", f"{name} is empty")
+        log.add_row(row, f"bad_{name}", f"{name} is empty")
     return np.asarray(values.fill_null(0), np.int64)
 
 
-def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, told: _Told) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: _RowFaults) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The first row of the learning table with the index of each row of the file; -1 where there is none."""
     name, values = next(iter(keys.columns.items()))
     kind = "integer" if pa.types.is_integer(values.type) else "text"
-    wanted = typed(columns[name], kind, lambda row, message: told(row, "bad_index", f"{name}: {message}"))
+    wanted = typed(columns[name], kind, lambda row, message: log.add_row(row, "bad_index", f"{name}: {message}"))
     empty = pc.is_null(columns[name])
     for row in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
-        told(row, "bad_index", f"{name} is empty")
+        log.add_row(row, "bad_index", f"{name} is empty")
     found = pc.index_in(wanted.cast(values.type), value_set=values, skip_nulls=True)
     return np.asarray(found.fill_null(-1), np.int64)
 
 
-def _known(
-    row_of: np.ndarray[Any, np.dtype[np.int64]], tested: Any, name: str, columns: Mapping[str, pa.Array], told: _Told
+def _check_known(
+    row_of: np.ndarray[Any, np.dtype[np.int64]],
+    tested: Any,
+    name: str,
+    columns: Mapping[str, pa.Array],
+    log: _RowFaults,
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Tells of rows about examples that are not there, unless the dataset is the part that is tested or learnt from."""
+    """Reports rows about unknown examples, unless the dataset is only the training or only the test part."""
     unknown = row_of < 0
     if not unknown.any():
         return row_of
@@ -183,46 +188,51 @@ def _known(
         if not lost.any():
             continue
         if not (row_of[which] >= 0).any() and (row_of[~which] >= 0).any():
-            told.note("other_part", f"{lost.sum():,} {part} rows are of examples that this part of the data leaves out")
+            log.note(
+                "other_part", f"{lost.sum():,} {part} rows are of examples that this part of the data does not have"
+            )
             continue
         for row in np.flatnonzero(lost).tolist():
-            told(row, "unknown_index", f"{name} {columns[name][row].as_py()!r} is no row of the learning table")
+            log.add_row(row, "unknown_index", f"{name} {columns[name][row].as_py()!r} is not in the learning table")
     return row_of
 
 
-def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, told: _Told) -> None:
-    """Further columns of the index say the same as the learning table."""
+def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, log: _RowFaults) -> None:
+    """Checks that further columns of the index agree with the learning table."""
     if keys.repeated:
         return
     known = np.flatnonzero(row_of >= 0)
     for name in [*keys.columns][1:]:
         if name not in columns:
-            told.whole("missing_column", f"no column is called {name!r}, which is of the index")
+            log.add("missing_column", f"there is no column {name!r} of the index")
             continue
-        there = keys.columns[name].take(pa.array(row_of[known])).cast(pa.string())
-        given = columns[name].take(pa.array(known))
-        for place in np.flatnonzero(pc.not_equal(given, there).fill_null(True).to_numpy(zero_copy_only=False)).tolist():
-            told(
-                known[place], "other_index", f"{name} is {given[place].as_py()!r}, in the learning table {there[place]}"
+        expected = keys.columns[name].take(pa.array(row_of[known])).cast(pa.string())
+        own = columns[name].take(pa.array(known))
+        for place in np.flatnonzero(
+            pc.not_equal(own, expected).fill_null(True).to_numpy(zero_copy_only=False)
+        ).tolist():
+            log.add_row(
+                known[place],
+                "other_index",
+                f"{name} is {own[place].as_py()!r}, but {expected[place]} in the learning table",
             )
 
 
-def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, told: _Told) -> None:
+def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, log: _RowFaults) -> None:
     cells = np.stack([repeats, folds, row_of])
     _, first, back = np.unique(cells, axis=1, return_index=True, return_inverse=True)
     for place in np.flatnonzero(first[back.ravel()] != np.arange(len(rows))).tolist():
-        told(rows[place], "twice", f"the same row stands twice in repeat {repeats[place]}, fold {folds[place]}")
+        log.add_row(rows[place], "twice", f"the row occurs twice in repeat {repeats[place]}, fold {folds[place]}")
 
 
-def _check_listed(keys: RowKeys, row_of: Any, told: _Told) -> None:
-    """Tells of examples that the file does not mention."""
+def _check_listed(keys: RowKeys, row_of: Any, log: _RowFaults) -> None:
+    """Reports examples that the file does not list."""
     seen = np.zeros(keys.count, bool)
     seen[keys.positions[row_of]] = True
-    lacking = np.flatnonzero(~seen)
-    if len(lacking):
+    missing = np.flatnonzero(~seen)
+    if len(missing):
         name, values = next(iter(keys.columns.items()))
-        rows: Sequence[int] = np.flatnonzero(np.isin(keys.positions, lacking))[:5].tolist()
-        shown = ", ".join(str(values[row]) for row in rows)
-        more = " …" if len(lacking) > len(rows) else ""
-        which = "1 example is not in it:" if len(lacking) == 1 else f"{len(lacking):,} examples are not in it, such as"
-        told.whole("unassigned", f"{which} {name} {shown}{more}")
+        rows: Sequence[int] = np.flatnonzero(np.isin(keys.positions, missing))[:5].tolist()
+        some = ", ".join(str(values[row]) for row in rows) + (" …" if len(missing) > len(rows) else "")
+        which = "1 example is missing:" if len(missing) == 1 else f"{len(missing):,} examples are missing, such as"
+        log.add("unassigned", f"{which} {name} {some}")

@@ -1,4 +1,4 @@
-"""Folders of problems written: whole, or not at all, and nothing that is there is replaced unasked."""
+"""Writes the folder of a problem as a whole or not at all, without replacing anything unless asked to."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def write_folder(
 ) -> ProblemFolder:
     """Writes a problem with its data as `NAME_dataset`, `NAME_problem` and `NAME_solution`, and opens it.
 
-    The table to learn from has the dataset's `_index_` as d3mIndex, then its columns. Where the problem's targets are
-    in it follows from their names. Where a target is a list of texts or of boxes, an example has a row for each of
-    them, or one that is empty, and d3mIndex is a multiIndex.
+    The learning table has the dataset's `_index_` as d3mIndex, then its columns. The problem's targets are found in it
+    by name. Where a target is a list of texts or of boxes, an example has a row for each item, or one empty row, and
+    d3mIndex is a multiIndex.
 
     Args:
-        path: the folder to be made; its name is NAME.
+        path: the folder to make; its name is NAME.
         problem: with one dataset.
         dataset: the examples.
-        folds: their split; made by the problem's division where none is given.
+        folds: their split; made by the problem's division if not given.
         version: of the schema.
-        overwrite: whether files of these names that are in the folder are replaced; others stay.
+        overwrite: whether to replace files of these names in an existing folder; other files stay.
 
     Raises:
         SpecError: the folder exists already, the problem has not one dataset, a target is no column, or the split's
@@ -68,10 +68,10 @@ def write_folder(
     if not overwrite and os.path.lexists(root) and not (root.is_dir() and not any(root.iterdir())):
         raise SpecError(f"{root}: exists already; give a new folder, or overwrite=True")
     if len(problem.datasets) != 1:
-        raise SpecError(f"a folder is written of a problem with one dataset, not {len(problem.datasets)}")
+        raise SpecError(f"a folder can have only one dataset, but the problem has {len(problem.datasets)}")
     splits = (problem.division.file if problem.division else None) or SPLITS_FILE
     if PurePosixPath(splits.casefold()) == PurePosixPath(PROBLEM.casefold()):
-        raise SpecError(f"division.file: {splits!r} is the problem's own document; call the split otherwise")
+        raise SpecError(f"division.file: {splits!r} is the problem's own document; choose another name for the split")
     root.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{root.name[:100]}-", dir=root.parent) as place:
         draft = Path(place) / "folder"
@@ -108,15 +108,15 @@ def _write(
 
 
 def _put(draft: Path, root: Path) -> None:
-    """Brings a folder to its place; where there is one, file by file."""
+    """Moves a folder to its place; into an existing one file by file."""
     if not os.path.lexists(root):
         os.replace(draft, root)
         return
     made = sorted(draft.rglob("*"))
-    for path in made:  # all are looked at before any is replaced
+    for path in made:  # all are checked before any is replaced
         place = require_within(root / path.relative_to(draft), root)
         if place.exists() and place.is_dir() != path.is_dir():
-            raise SpecError(f"{place}: is {'a folder' if place.is_dir() else 'a file'}; move it away")
+            raise SpecError(f"{place}: is {'a folder' if place.is_dir() else 'a file'}; move it")
     for path in made:
         place = root / path.relative_to(draft)
         if path.is_dir():
@@ -152,31 +152,31 @@ def _learning_table(
 
 
 def _is_several(kind: pa.DataType) -> bool:
-    """Whether a value is several labels or boxes, and not one vector."""
+    """Whether a value is several labels or boxes, not one vector."""
     return pa.types.is_list(kind) and not pa.types.is_primitive(kind.value_type)
 
 
 def _by_item(table: pa.Table, lists: list[str]) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int64]]]:
-    """A row for each item of lists that are equally long, or an empty one, and which row each comes from."""
-    held = {name: pa.concat_arrays(table.column(name).chunks) for name in lists}
-    lengths = [np.asarray(pc.fill_null(pc.list_value_length(values), 0)) for values in held.values()]
+    """A row for each item of lists of equal lengths, or one empty row, and the row that each comes from."""
+    columns = {name: pa.concat_arrays(table.column(name).chunks) for name in lists}
+    lengths = [np.asarray(pc.fill_null(pc.list_value_length(values), 0)) for values in columns.values()]
     if any((length != lengths[0]).any() for length in lengths):
-        raise SpecError(f"the lists of {', '.join(lists)} are of different lengths; they share the rows of an example")
+        raise SpecError(f"the lists of {', '.join(lists)} have different lengths; they share the rows of an example")
     rows = np.repeat(np.arange(len(table)), np.maximum(lengths[0], 1))
     first = np.concatenate([[True], rows[1:] != rows[:-1]])
     items = np.where(lengths[0][rows] > 0, np.cumsum(lengths[0][rows] > 0) - 1, 0)
-    taken = table.take(pa.array(rows))
-    for name, values in held.items():
+    repeated = table.take(pa.array(rows))
+    for name, values in columns.items():
         cells = values.flatten().take(pa.array(items, mask=first & (lengths[0][rows] == 0)))
-        taken = taken.set_column(taken.column_names.index(name), name, cells)
-    return taken, rows
+        repeated = repeated.set_column(repeated.column_names.index(name), name, cells)
+    return repeated, rows
 
 
 def _as_text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return values.cast(pa.string())
     except pa.ArrowException:
-        raise SpecError(f"column {name!r} of the type {values.type} has no form in a CSV file; leave it out") from None
+        raise SpecError(f"column {name!r} of the type {values.type} cannot be written as CSV; leave it out") from None
 
 
 def _with_target_role(column: Column, problem: Problem) -> Column:

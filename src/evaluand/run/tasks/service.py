@@ -28,7 +28,7 @@ from evaluand.data.adapters.base.apply import INDEX
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
 from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
-from evaluand.data.schema import Schema
+from evaluand.data.schema.data import Schema
 from evaluand.data.schema.kinds import Array, Map, StructType, Type
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
@@ -78,7 +78,7 @@ class _Service(Task[Any, Any]):
         spec |= {name: pipeline.spec for name, pipeline in self._pipelines.items()}
         spec |= {"items": self.items, **self._handling}
         if self.output_schema is not None:
-            spec["output_schema"] = Schema(_bare(self._schema.record)).json
+            spec["output_schema"] = Schema(_bare(self._schema.struct)).json
         parts = {name: identity.digest(spec[name]).hex() for name in (*_PIPELINES, "output_schema") if name in spec}
         parts |= {"address": self._address, "model": str(self.model), "version": str(self.version)}
         if self.version is not None:

@@ -1,1 +1,1 @@
-"""The schemas that have names; `evaluand.data.schema.find` finds them."""
+"""Named schemas, found by `evaluand.data.schema.find`."""

@@ -22,7 +22,7 @@ class Media(SchemaModel):
 
 
 def encode(data: bytes) -> str:
-    """Bytes as base64, the form they have in JSON."""
+    """Bytes as base64, their form in JSON."""
     return base64.b64encode(data).decode()
 
 
@@ -30,9 +30,9 @@ def decode(data: str) -> bytes:
     """The bytes of a base64 text.
 
     Raises:
-        DataError: it is none.
+        DataError: the text is not base64.
     """
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise DataError(f"this is no base64: {error}") from None
+        raise DataError(f"this is not base64: {error}") from None

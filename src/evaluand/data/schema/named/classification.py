@@ -1,4 +1,4 @@
-"""What classifiers say."""
+"""Outputs of classifiers."""
 
 from __future__ import annotations
 

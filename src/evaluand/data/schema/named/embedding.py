@@ -1,4 +1,4 @@
-"""Vectors of one length."""
+"""Vectors of fixed length."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from evaluand.data.schema.stored import SchemaModel, fixed_list
 
 
 def embedding(element_type: Any, size: int) -> type[SchemaModel]:
-    """The schema of an embedding: a field `embedding` with so many numbers.
+    """The schema of an embedding: a field `embedding` with `size` numbers.
 
     Args:
         element_type: `Float32` or `Float64`.
-        size: how many numbers, at least 1.
+        size: the number of elements, at least 1.
 
     Raises:
-        SpecError: the size is no positive number.
+        SpecError: the size is not a positive integer.
 
     Example:
         >>> from evaluand.data.schema import Float32, Schema

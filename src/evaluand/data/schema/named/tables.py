@@ -1,29 +1,29 @@
-"""The tables of the path as named schemas: `evaluand.responses` is how the responses of a run are stored.
+"""The stored tables as named schemas, such as `evaluand.responses` for the responses of a run.
 
-Datasets and scorers add columns of their own to `evaluand.examples` and `evaluand.scores`.
+Datasets and scorers add their columns to `evaluand.examples` and `evaluand.scores`.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from evaluand.data.schema import Schema
+from evaluand.data.schema.data import Schema
 from evaluand.store import tables
 
 EXAMPLES = pa.schema([pa.field(tables.INDEX, pa.int64(), nullable=False), pa.field(tables.DIGEST, pa.binary(16))])
 
 
-def _named(name: str, schema: pa.Schema) -> Schema:
-    return Schema(Schema.of(schema).record, f"evaluand.{name}")
+def _name_schema(name: str, schema: pa.Schema) -> Schema:
+    return Schema(Schema.of(schema).struct, f"evaluand.{name}")
 
 
-examples = _named("examples", EXAMPLES)
-responses = _named("responses", tables.RESPONSES)
-spans = _named("spans", tables.SPANS)
-scores = _named("scores", tables.scores_schema({}))
-metrics = _named("metrics", tables.METRICS)
-disparities = _named("disparities", tables.DISPARITIES)
-curves = _named("curves", tables.CURVES)
-pairs = _named("pairs", tables.PAIRS)
-ranking = _named("ranking", tables.RANKING)
-flips = _named("flips", tables.FLIPS)
+examples = _name_schema("examples", EXAMPLES)
+responses = _name_schema("responses", tables.RESPONSES)
+spans = _name_schema("spans", tables.SPANS)
+scores = _name_schema("scores", tables.scores_schema({}))
+metrics = _name_schema("metrics", tables.METRICS)
+disparities = _name_schema("disparities", tables.DISPARITIES)
+curves = _name_schema("curves", tables.CURVES)
+pairs = _name_schema("pairs", tables.PAIRS)
+ranking = _name_schema("ranking", tables.RANKING)
+flips = _name_schema("flips", tables.FLIPS)

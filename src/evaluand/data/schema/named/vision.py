@@ -1,4 +1,4 @@
-"""Images. New schemas had better use `binary.Media`, which holds any media."""
+"""Images. In new schemas prefer `binary.Media`, which holds any media type."""
 
 from __future__ import annotations
 

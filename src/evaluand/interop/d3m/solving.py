@@ -1,4 +1,4 @@
-"""A problem solved by an estimator: its predictions and scores written where the problem wants them."""
+"""Solves a problem with an estimator: writes its predictions and scores where the problem expects them."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def solve(
 ) -> Scores:
     """Fits an estimator on each part of a problem's split, and writes its predictions and their scores.
 
-    Where the split has several repeats or folds, each has a file of its own, such as
-    `predictions_repeat0_fold1.csv`. Where the problem asks for areas under ROC curves, or for another metric of
-    probabilities, there is a row for each class with its probability as confidence.
+    Where the split has several repeats or folds, each has its own file, such as `predictions_repeat0_fold1.csv`. Where
+    the problem has areas under ROC curves or another metric of probabilities, each class has a row with its probability
+    as confidence.
 
     Args:
-        problem: the folder, with target values of all rows that are learnt from.
-        estimator: as `EstimatorTask` takes it: what has fit and predict, or makes such.
+        problem: the folder, with the target values of all training rows.
+        estimator: an object with fit and predict, or a function that makes one, as for `EstimatorTask`.
         definition: see `score`.
         layout: of scores.csv.
-        seed: what random states of the estimator are made from.
-        force: whether files that are there are replaced.
-        store: where the run is kept; in memory if not given.
+        seed: of the estimator's random states.
+        force: whether to replace existing files.
+        store: where the run is stored; in memory if not given.
 
     Raises:
-        DataError: not even predictions that are all right could be scored.
+        DataError: not even perfect predictions could be scored.
         SpecError: a file exists already, or estimator and problem do not fit together.
         TaskError: the estimator failed.
 
@@ -91,36 +91,36 @@ def _file(place: Path, part: tuple[int, int], parts: int) -> Path:
 
 def _check_new(files: Sequence[Path], force: bool) -> None:
     if files[-1] in files[:-1]:
-        raise SpecError(f"{files[-1]}: is named for predictions and for scores; name one file for each")
-    there = [str(path) for path in files if path.exists()]
-    if there and not force:
-        raise SpecError(f"{', '.join(there[:3])}: exists already; move it, or give force=True")
+        raise SpecError(f"{files[-1]}: is named for both predictions and scores; name different files")
+    existing = [str(path) for path in files if path.exists()]
+    if existing and not force:
+        raise SpecError(f"{', '.join(existing[:3])}: exists already; move it, or give force=True")
 
 
 def _answers(data: Dataset, folds: Folds, estimator: Any, seed: int, store: Store | None) -> dict[tuple[int, int], Any]:
     """(repeat, position of the example) → the estimator's response."""
     run = Runner(store or MemoryStore()).run(EstimatorTask(estimator, folds), data, seed=seed)
     places = {index: place for place, index in enumerate(data.indices)}
-    found = {}
+    answers = {}
     for row in run:
         if row.status == COMPLETED and row.responses:
-            found[row.replication, places[row.index]] = row.responses[0]
+            answers[row.replication, places[row.index]] = row.responses[0]
         elif row.status != SKIPPED:
-            told = (row.error or {}).get("message", "it gave no answer")
-            raise TaskError(f"repeat {row.replication}, fold {row.fold}: {told}")
-    return found
+            message = (row.error or {}).get("message", "the estimator gave no answer")
+            raise TaskError(f"repeat {row.replication}, fold {row.fold}: {message}")
+    return answers
 
 
 def _table(folder: ProblemFolder, layout: FileLayout, tested: Sequence[int], answers: Sequence[Any]) -> pa.Table:
     """The rows of a file of predictions."""
     targets = [*layout.targets]
-    given = [answer if len(targets) > 1 else {targets[0]: answer} for answer in answers]
+    by_target = [answer if len(targets) > 1 else {targets[0]: answer} for answer in answers]
     rows = pa.array(tested, pa.int64())
     index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
     if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
-        return _by_class(index, targets[0], layout, [answer[targets[0]] for answer in given])
+        return _by_class(index, targets[0], layout, [answer[targets[0]] for answer in by_target])
     predicted = {
-        name: _array([_prediction(answer[name]) for answer in given], layout.targets[name]) for name in targets
+        name: _array([_prediction(answer[name]) for answer in by_target], layout.targets[name]) for name in targets
     }
     return pa.table({**index, **predicted})
 
@@ -129,15 +129,17 @@ def _by_class(index: Mapping[str, pa.Array], target: str, layout: FileLayout, an
     """A row for each class of each example, with its probability."""
     if not all(isinstance(answer, Mapping) for answer in answers):
         raise SpecError(
-            "the problem has a metric of probabilities, such as rocAuc, and the estimator has no predict_proba"
+            "the problem has a metric of probabilities, such as rocAuc, but the estimator has no predict_proba"
         )
-    chances = [answer["probabilities"] for answer in answers]
-    rows = pa.array([place for place, each in enumerate(chances) for _ in each], pa.int64())
-    labels = pa.array([label for each in chances for label in each], pa.string())
+    probabilities = [answer["probabilities"] for answer in answers]
+    rows = pa.array([place for place, each in enumerate(probabilities) for _ in each], pa.int64())
+    labels = pa.array([label for each in probabilities for label in each], pa.string())
     if layout.targets[target] in TYPES:
         labels = typed(labels, layout.targets[target], _refuse)
-    sure = pa.array([chance for each in chances for chance in each.values()], pa.float64())
-    return pa.table({**{name: values.take(rows) for name, values in index.items()}, target: labels, CONFIDENCE: sure})
+    confidence = pa.array([chance for each in probabilities for chance in each.values()], pa.float64())
+    return pa.table(
+        {**{name: values.take(rows) for name, values in index.items()}, target: labels, CONFIDENCE: confidence}
+    )
 
 
 def _refuse(row: int, message: str) -> None:

@@ -1,0 +1,296 @@
+"""Truth and predictions checked and aligned by their index, as each kind of metric reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import Fault
+from evaluand.core.files import cells
+from evaluand.evaluation.prediction_table import PredictionColumns, convert
+from evaluand.metrics.base.labels import contents
+from evaluand.metrics.detection import Boxes
+from evaluand.problem import tables
+from evaluand.problem.definitions import Reads
+from evaluand.problem.reading import (
+    CONFIDENCE,
+    PREDICTIONS,
+    RANK,
+    TRUTH,
+    Keys,
+    Side,
+    cell_place,
+    match_keys,
+    read_labels,
+    read_numbers,
+    read_pair,
+    repeated,
+    row_faults,
+    same_labels,
+)
+
+_SINGLE: Final = ("labels", "numbers", "rows", "confidence")
+"""What is read of one row for each example."""
+
+
+@dataclass(frozen=True)
+class AlignedTables:
+    """Both tables, and the columns that metrics read of them.
+
+    Attributes:
+        truth: the truth.
+        predictions: the predictions.
+        index: the columns of the index.
+        keys: which example each row belongs to; None where the indexes cannot be compared.
+        with_sets: whether an example may have several labels.
+        by_class: whether predictions have a row with a confidence for each class.
+    """
+
+    truth: Side
+    predictions: Side
+    index: tuple[str, ...]
+    keys: Keys | None
+    with_sets: bool
+    by_class: bool = False
+
+    @cached_property
+    def _columns(self) -> dict[tuple[str, Reads], tables.Columns]:
+        """What `faults` has found sound, by target."""
+        return {}
+
+    @cached_property
+    def boxes(self) -> dict[str, tuple[Boxes, Boxes]]:
+        """The boxes of each target."""
+        return {}
+
+    def as_read(self, reads: Reads) -> Reads:
+        """What is read of the rows: `sets` are single labels where no example has several."""
+        return "labels" if reads == "sets" and not self.with_sets else reads
+
+    def faults(self, targets: Sequence[str], reads: set[Reads]) -> list[Fault]:
+        """Checks rows and cells of all targets, and stores the sound ones for `columns`."""
+        faults = list[Fault]()
+        needed = {self.as_read(each) for each in reads}
+        if self.keys is not None and needed - {"boxes"}:
+            one_each = bool(needed.intersection(_SINGLE))
+            faults += row_faults(
+                self.truth,
+                self.predictions,
+                self.index,
+                self.keys,
+                one_truth=one_each or "scores" in needed,
+                one_prediction=one_each and not self.by_class,
+            )
+        for name in targets:
+            for each in sorted(needed):
+                faults += self._read(name, each, sound=not faults)
+        return faults
+
+    def columns(self, name: str, reads: Reads) -> tables.Columns:
+        """The columns of a target for metrics that read `reads`.
+
+        Raises:
+            KeyError: `faults` has not found them sound.
+        """
+        return self._columns[name, self.as_read(reads)]
+
+    def prediction_columns(self, name: str, type: str) -> PredictionColumns:
+        """A target as the scorer `prediction` has it: one row for each example, in the order of the index.
+
+        Args:
+            name: the target.
+            type: of its values; sets of labels are always `labels`.
+        """
+        keys = self.keys
+        assert keys is not None  # else there were faults
+        confidence = self.predictions.find_column(CONFIDENCE)
+        confidence = None if confidence == name else confidence
+        if self.with_sets:
+            truth, prediction, _ = read_pair(self.truth, self.predictions, name, "sets")
+            lists = tables.sets(truth, prediction, keys)
+            return PredictionColumns("labels", *(convert(lists[side], "labels") for side in ("truth", "prediction")))
+        truth = _take(self.truth.column(name), keys.truth_rows)
+        if confidence is not None and not keys.aligned and len(repeated(keys.predictions)):
+            return self._class_scores(name, truth, type)
+        prediction = _take(self.predictions.column(name), keys.prediction_rows)
+        numbers = None if confidence is None else read_numbers(self.predictions, confidence)[0]
+        return PredictionColumns(
+            type,
+            convert(truth, type),
+            convert(prediction, type),
+            None if numbers is None else _take(numbers, keys.prediction_rows),
+        )
+
+    def _class_scores(self, name: str, truth: pa.Array, type: str) -> PredictionColumns:
+        (labels, _), numbers = read_labels(self.predictions, name), self._confidence[0]
+        assert self.keys is not None  # else there were faults
+        assert numbers is not None
+        labels = same_labels(labels, labels, "")[1]
+        best = pa.array(tables.most_confident(labels, numbers, self.keys.predictions))
+        by_class = tables.scores(truth, labels, numbers, self.keys)["scores"]
+        prediction = convert(labels.take(best).dictionary_decode(), type)
+        scores = by_class.cast(pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())])))
+        return PredictionColumns(type, convert(truth, type), prediction, numbers.take(best), scores)
+
+    def _read(self, name: str, reads: Reads, sound: bool) -> list[Fault]:
+        if reads == "boxes":
+            return self._read_boxes(name)
+        faults, keys = list[Fault](), self.keys
+        columns: tables.Columns | None = None
+        if reads == "sets" or reads in _SINGLE:
+            truth, prediction, faults = read_pair(self.truth, self.predictions, name, reads)
+            if keys is not None and reads == "sets" and not faults:
+                for side, column, codes in (
+                    (self.truth, truth, keys.truth),
+                    (self.predictions, prediction, keys.predictions),
+                ):
+                    faults += tables.set_faults(side.name, name, column, codes, keys)
+            if reads == "confidence" or self.by_class:
+                faults += self._confidence[1]
+            if keys is not None and sound and not faults:
+                columns = (
+                    tables.sets(truth, prediction, keys)
+                    if reads == "sets"
+                    else self._pairs(truth, prediction, keys, reads)
+                )
+        else:
+            columns, faults = self._read_table(name, reads, sound)
+        if columns is not None:
+            self._columns[name, reads] = columns
+        return faults
+
+    def _pairs(self, truth: pa.Array, prediction: pa.Array, keys: Keys, reads: Reads) -> tables.Columns:
+        predicted = {"prediction": prediction} | ({CONFIDENCE: self._confidence[0]} if reads == "confidence" else {})
+        if self.by_class:
+            rows = pa.array(tables.most_confident(prediction, self._confidence[0], keys.predictions))
+            predicted = {name: column.take(rows) for name, column in predicted.items()}
+            keys = replace(keys, predictions=np.arange(keys.n))
+        return tables.pairs(truth, predicted, keys, as_filed=reads == "rows")
+
+    @cached_property
+    def _confidence(self) -> tuple[pa.Array | None, list[Fault]]:
+        """The column `confidence`."""
+        column = self.predictions.find_column(CONFIDENCE)
+        if column is None:
+            return None, [Fault(PREDICTIONS, f"there is no column {CONFIDENCE!r}; {_HINT}", code="needs_confidence")]
+        return read_numbers(self.predictions, column)
+
+    def _read_table(self, name: str, reads: Reads, sound: bool) -> tuple[tables.Columns | None, list[Fault]]:
+        """Columns of which each example has several rows of predictions: labels with a confidence or a rank."""
+        keys = self.keys
+        (truth, wrong), (label, also) = (read_labels(side, name) for side in (self.truth, self.predictions))
+        faults = [*wrong, *also]
+        if not faults:
+            truth, label, faults = same_labels(truth, label, f"{PREDICTIONS}, column {name}")
+        number, odd = None, list[Fault]()
+        column = self.predictions.find_column(RANK)
+        if reads == "scores":
+            number, odd = self._confidence
+        elif column is None:
+            odd = [Fault(PREDICTIONS, f"there is no column {RANK!r}; give ranks", code="missing_column")]
+        else:
+            number, odd = read_numbers(self.predictions, column)
+        if keys is not None and not faults:
+            faults += tables.set_faults(PREDICTIONS, name, label, keys.predictions, keys)
+            if reads == "ranking":
+                faults += tables.set_faults(TRUTH, name, truth, keys.truth, keys)
+        faults += odd
+        if reads == "ranking" and column is not None and not odd:
+            faults += self._rank_faults(column, number)
+        if keys is None or faults or not sound:
+            return None, faults
+        return (tables.scores if reads == "scores" else tables.ranking)(truth, label, number, keys), faults
+
+    def _rank_faults(self, column: str, rank: pa.Array) -> Iterable[Fault]:
+        numbers = np.asarray(rank)
+        bad = (numbers < 1) | (np.floor(numbers) != numbers)
+        yield from self.predictions.faults(
+            bad, column, "wrong_type", lambda row: f"is {numbers[row]:g}; ranks are 1, 2, 3, …"
+        )
+        if self.keys is not None and not bad.any():
+            codes = tables.pair_codes(self.keys.predictions, rank.dictionary_encode())
+            for row in repeated(codes).tolist():
+                message = f"{self.keys.name(self.keys.predictions[row])} has the rank {numbers[row]:g} already"
+                yield Fault(cell_place(PREDICTIONS, row, column), message, code="duplicate_row")
+
+    def _read_boxes(self, name: str) -> list[Fault]:
+        faults, boxes = list[Fault](), list[Boxes]()
+        for side in (self.truth, self.predictions):
+            corners, wrong = _corners(side, name)
+            faults += wrong
+            confidence = side.find_column(CONFIDENCE) if side.name == PREDICTIONS else None
+            number = None
+            if confidence is not None:
+                number, wrong = read_numbers(side, confidence)
+                faults += wrong
+            if not faults:
+                image = np.asarray(self._images[side.name])
+                confidences = None if number is None else np.asarray(number)
+                boxes.append(Boxes(side.name, pa.array(image), corners, confidences))
+        if not faults:
+            self.boxes[name] = (boxes[0], boxes[1])
+        return faults
+
+    @cached_property
+    def _images(self) -> dict[str, np.ndarray]:
+        """The number of each row's image, for all images of both tables."""
+        assert self.keys is not None
+        both = Side(TRUTH, pa.concat_tables([side.table.select(self.index) for side in (self.truth, self.predictions)]))
+        keys, _ = match_keys(both, both, self.index)
+        assert keys is not None
+        n = self.truth.table.num_rows
+        return {TRUTH: keys.truth[:n], PREDICTIONS: keys.truth[n:]}
+
+    def image_columns(self, name: str) -> tables.Columns:
+        """The boxes of each image, one row for each."""
+        codes = self._images
+        n = int(max(codes[TRUTH].max(initial=-1), codes[PREDICTIONS].max(initial=-1))) + 1
+        return tables.images(*self.boxes[name], Keys(codes[TRUTH], codes[PREDICTIONS], n, str))
+
+
+_HINT: Final = "give a score for each class: rows of index, label and confidence"
+
+
+def _corners(side: Side, name: str) -> tuple[np.ndarray, list[Fault]]:
+    """The boxes of a column of texts or lists, 4 × rows."""
+    column = side.column(name)
+    wrong: dict[int, str] = {}
+    kind = contents(column.type)
+    if kind == "text":
+        column = cells.typed(column.cast(pa.string()), "vector", wrong.__setitem__)
+    elif kind not in ("lists", ""):
+        return np.empty((4, 0)), [
+            Fault(f"{side.name}, column {name}", "holds no boxes; give x_min,y_min,x_max,y_max", code="wrong_type")
+        ]
+    faults = [Fault(cell_place(side.name, row, name), message, code="wrong_type") for row, message in wrong.items()]
+    empty = np.asarray(column.is_null())
+    empty[list(wrong)] = False
+    faults += side.faults(empty, name, "empty_value", lambda row: "is empty; give x_min,y_min,x_max,y_max")
+    if kind == "":
+        return np.empty((4, 0)), faults
+    length = np.asarray(pc.fill_null(pc.list_value_length(column), 4))
+    faults += side.faults(
+        length != 4,
+        name,
+        "wrong_type",
+        lambda row: f"has {length[row]} numbers; a box is x_min,y_min,x_max,y_max",
+    )
+    if faults:
+        return np.empty((4, 0)), faults
+    corners = np.asarray(column.flatten().cast(pa.float64())).reshape(-1, 4).T
+    odd = ~(np.abs(corners) < _LARGEST).all(axis=0)
+    faults += side.faults(odd, name, "not_finite", lambda row: "has a number that is not finite, or far too large")
+    return np.ascontiguousarray(corners), faults
+
+
+_LARGEST: Final = 1e150
+
+
+def _take(column: pa.Array, rows: np.ndarray | None) -> pa.Array:
+    return column if rows is None else column.take(pa.array(rows))

@@ -1,0 +1,189 @@
+"""Runs a page of the documentation as its reader would: block by block, in one folder.
+
+- A block whose first line is a comment with a file's name (`# bot.py`), or which follows `<!-- file: rows.jsonl -->`,
+  is that file.
+- Other `python` blocks are executed in one namespace. A `text` block is what the Python since the last one printed.
+- `sh` blocks are executed line by line. A `console` block is what the last of them printed; `# exits 3` at the end
+  of a line is its exit code.
+- All other blocks (`yaml`, `json`, `csv`, `toml`) must be files, unless test_docs.py lists them with a reason.
+
+`…` in an expected output matches anything. Blanks and line breaks do not count, since tables go by the width of the
+terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from support.fresh import run_python
+from support.places import ROOT_FOLDER
+
+FENCE = re.compile(r"^(?:<!-- file: (?P<named>\S+) -->\n+)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+FILE_NAME = re.compile(r"(?:#|//) (\S+\.\w+)\n")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    file: str | None
+    line: int
+
+    @property
+    def first_line(self) -> str:
+        return self.text.partition("\n")[0]
+
+
+def blocks_of(page: str) -> list[Block]:
+    text = (ROOT_FOLDER / page).read_text(encoding="utf-8")
+    found = []
+    for fence in FENCE.finditer(text):
+        name = FILE_NAME.match(fence["text"])
+        file = fence["named"] or (name[1] if name else None)
+        found.append(Block(fence["language"], fence["text"], file, text.count("\n", 0, fence.start()) + 1))
+    return found
+
+
+def run_page(page: str, folder: Path, skipped: list[str]) -> None:
+    """Run all blocks but those whose first line is in `skipped`, and compare their output with what the page shows."""
+    blocks = [block for block in blocks_of(page) if block.first_line not in skipped]
+    _execute_in("execute", [[page, *block] for block in blocks], folder)
+
+
+def run_commands(lines: list[str], folder: Path) -> list[str]:
+    """What each line of shell prints."""
+    return json.loads(_execute_in("execute_commands", lines, folder))
+
+
+def _execute_in(function: str, todo: list[Any], folder: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT_FOLDER / "tests"), "COLUMNS": "120"}
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+    code = f"import sys; from support.pages import {function}; {function}(sys.argv[1])"
+    done = run_python(code, json.dumps(todo), env=environment, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def execute_commands(todo: str) -> None:
+    sys.stdout.write(json.dumps([_output_of_command(line, "") for line in json.loads(todo)]))
+
+
+def execute(todo: str) -> None:
+    """Run blocks, as JSON, in this process and the current folder."""
+    namespace = _as_main()
+    printed, at = {"python": "", "sh": ""}, ""
+    for page, *fields in json.loads(todo):
+        block = Block(*fields)
+        at = f"{page}:{block.line}"
+        if block.file:
+            Path(block.file).parent.mkdir(parents=True, exist_ok=True)
+            Path(block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
+            printed["python"] += _output_of_python(block.text, at, namespace)
+        elif block.language == "sh":
+            printed["sh"] = "".join(_output_of_command(line, at) for line in _commands(block.text))
+        elif block.language in ("text", "console"):
+            language = "python" if block.language == "text" else "sh"
+            _compare(block.text, printed[language], at)
+            printed[language] = ""
+        else:
+            raise AssertionError(f"{at}: a block of {block.language} that is no file")
+    if printed["python"]:
+        raise AssertionError(f"{at}: printed and not shown: {printed['python']}")
+
+
+def _as_main() -> dict[str, object]:
+    module = ModuleType("__main__")
+    sys.modules["__main__"] = module
+    return module.__dict__
+
+
+def _output_of_python(code: str, at: str, namespace: dict[str, object]) -> str:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
+        sys.stdout.flush()
+        before = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            exec(compile(code, f"<{at}>", "exec"), namespace)
+        finally:
+            sys.stdout.flush()
+            os.dup2(before, 1)
+            os.close(before)
+        file.seek(0)
+        return file.read()
+
+
+def _commands(text: str) -> list[str]:
+    """Lines, with those that go on after a backslash, or within quotes or a here-document, as one."""
+    lines, part = [], ""
+    for line in text.splitlines():
+        part += line + "\n"
+        if not line.endswith("\\") and part.count("'") % 2 == 0:
+            lines.append(part)
+            part = ""
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _output_of_command(command: str, at: str) -> str:
+    comment = re.search(r"\s# exits (\d+)", command)
+    expected = int(comment[1]) if comment else 0
+    simple = re.match(r"evaluand [^|>;&$<*`]*$", re.sub(r"'[^']*'|\"[^\"]*\"", "", command))
+    if simple:
+        code, output, errors = _forked([part for part in shlex.split(command, comments=True) if part != "\n"][1:])
+    else:
+        done = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, check=False)
+        code, output, errors = done.returncode, done.stdout, done.stderr
+    assert code == expected, f"{at}: {command} exits {code}, not {expected}\n{output}{errors}"
+    return output
+
+
+def _forked(arguments: list[str]) -> tuple[int, str, str]:
+    """Exit code, output and errors of `evaluand`, called in a process forked from this one."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, "output"), Path(folder, "errors")]
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            _become_command(arguments, paths)
+        _, status = os.waitpid(child, 0)
+        return os.waitstatus_to_exitcode(status), *(path.read_text(encoding="utf-8") for path in paths)
+
+
+def _become_command(arguments: list[str], paths: list[Path]) -> None:
+    from evaluand.cli import main
+
+    code = 1
+    try:
+        for stream, path in zip((1, 2), paths, strict=True):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), stream)
+        sys.stdout, sys.stderr = (os.fdopen(stream, "w", encoding="utf-8", closefd=False) for stream in (1, 2))
+        sys.argv = ["evaluand", *arguments]
+        main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _compare(shown: str, printed: str, at: str) -> None:
+    pattern = re.escape(" ".join(shown.split())).replace("…", ".*")
+    if not re.fullmatch(pattern, " ".join(printed.split())):
+        pytest.fail(f"{at}: the page shows\n{shown}\nand this was printed:\n{printed}", pytrace=False)
