@@ -193,7 +193,7 @@ def test_a_streamed_chat_is_recorded_when_it_has_been_written_down() -> None:
         assert "".join(response.response_gen) == "an answer"
     record = recording.get()
     assert (record["main_input"], record["main_output"]) == ("ee", "an answer")
-    assert _HANDLER._steps == _HANDLER._held == {}
+    assert _HANDLER._steps == _HANDLER._unfinished == {}
 
 
 def test_an_error_is_recorded_where_it_arose() -> None:
