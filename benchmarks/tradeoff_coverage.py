@@ -163,8 +163,8 @@ def of_clusters(n: int, simulations: int, heeded: bool = True, seed: int = 0) ->
     random = np.random.default_rng(seed)
     whole = solve(clustered(MANY, random), CLUSTERED, thresholds)
     truth = whole.value[4]
-    decided = solve(whole.given, CLUSTERED[:-1], thresholds)  # type: ignore[arg-type]
-    volume = solve(whole.given, FRONTS["accuracy, equalized odds"], thresholds).indicators()["hv"]  # type: ignore[arg-type]
+    decided = solve(whole.confidences, CLUSTERED[:-1], thresholds)  # type: ignore[arg-type]
+    volume = solve(whole.confidences, FRONTS["accuracy, equalized odds"], thresholds).indicators()["hv"]  # type: ignore[arg-type]
     names = (*CLUSTERED, "bands of accuracy", "hypervolume")
     held: dict[str, list[bool]] = {name: [] for name in names}
     for number in range(simulations):

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evaluand.report import matplotlib_figures
 from evaluand.report.html.tradeoff import write_page
-from evaluand.tradeoff import Confidences, compared, solve
+from evaluand.tradeoff import Confidences, compare_systems, solve
 
 data = sm.datasets.anes96.load_pandas().data
 voted = (data["vote"] == 1).to_numpy()  # for Dole; else for Clinton
@@ -67,5 +67,5 @@ systems = {"to choose": points, "to test": tested}
 with Path("front.html").open("wb") as page:
     write_page("Voters of 1996", systems, page)
 matplotlib_figures.save(matplotlib_figures.pareto(systems), Path("front.svg"))
-matplotlib_figures.save(matplotlib_figures.radar(compared(systems)), Path("radar.svg"))
+matplotlib_figures.save(matplotlib_figures.radar(compare_systems(systems)), Path("radar.svg"))
 matplotlib_figures.save(matplotlib_figures.rates(pick, tested_on), Path("rates.svg"))

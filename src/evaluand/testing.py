@@ -23,18 +23,18 @@ def assert_gate(
     """Fails the test unless a gate holds.
 
     Args:
-        result: an evaluation, what an experiment came to for a task, or all it came to: then each task must pass.
+        result: an evaluation, or an experiment's result for one task or for all tasks, each of which must then pass.
         gate: the rule, see `evaluand.comparison.gates`.
-        baseline: what `baseline` stands for in the rule: an evaluation, or what an experiment came to for a task.
-        scorer: whose scores, where the rule names none.
-        missing: what happens to rows without a score, in place of what gates do by themselves.
+        baseline: the evaluation, or an experiment's result for one task, that the rule calls `baseline`.
+        scorer: the scorer to use if the rule names none.
+        missing: what happens to rows without a score, in place of the default of gates.
 
     Returns:
-        What the gate was decided by.
+        The results of the gate, with the numbers that decided it.
 
     Raises:
-        AssertionError: it does not hold; says by which numbers.
-        SpecError: the gate is none, or names what is not there.
+        AssertionError: the gate does not hold; the message has the numbers.
+        SpecError: the text is not a gate, or names something that does not exist.
 
     Example:
         >>> from evaluand.data.dataset import Dataset

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from evaluand import evaluate
 from evaluand.aggregation.aggregator import Aggregator, Measure
-from evaluand.aggregation.disparity import DisparityRow, disparities, kinds_of
+from evaluand.aggregation.disparity import DisparityRow, check_kinds, disparities
 from evaluand.aggregation.groups import MetricRow, Summary, merge, summarise_shard
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
@@ -246,7 +246,7 @@ def test_shards_give_what_the_whole_gives() -> None:
 
 def test_an_unknown_disparity_is_refused_with_the_nearest() -> None:
     with pytest.raises(SpecError, match=r"no disparity is called 'diference' \(did you mean 'difference'\?\)"):
-        kinds_of(["diference"])
+        check_kinds(["diference"])
 
 
 @pytest.mark.slow
@@ -464,7 +464,7 @@ def test_a_printed_disparity_without_an_interval_has_none_and_its_reason_stays_i
     console = Console(width=200, no_color=True)
     with console.capture() as capture:
         console.print(disparities_table([{**rows[0], "low": None, "high": None, "small": small}]))
-    assert "rest on few rows: sex=f, site=C; sex=m, site=C" in capture.get()
+    assert "values from few rows: sex=f, site=C; sex=m, site=C" in capture.get()
 
 
 def test_a_rate_that_two_criteria_share_is_printed_once(decisions: dict[str, Any]) -> None:

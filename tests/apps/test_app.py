@@ -328,7 +328,7 @@ def brief(text: str) -> bool:
         ({"version": 2}, "version is the integer 2; give text, such as version='2'"),
         ({"tags": 5}, "tags is the integer 5; give text"),
         ({"policy": 5}, r"policy is the integer 5; give a Policy\("),
-        ({"store": "folder"}, r"'folder' is no store; give .*DirectoryStore\(path\)"),
+        ({"store": "folder"}, r"'folder' is not a store; use .*DirectoryStore\(path\)"),
         ({"methods": ["query"]}, "is a function and has no methods to trace; leave methods out"),
     ],
 )

@@ -667,7 +667,7 @@ def test_a_deferred_recording_is_closed_without_a_judge_that_has_changed_and_jud
     assert closing.exit_code == 0, closing.output
     assert "length: 1 failed, 1 scored" in closing.stdout
     assert recording.evaluation is not None
-    assert "its code has changed" in recording.evaluation.table("length")["reason"].to_pylist()[1]
+    assert "has changed since" in recording.evaluation.table("length")["reason"].to_pylist()[1]
     assert recording.run is not None
     anew = Evaluator(store).evaluate(recording.run, {"length": Feedback(changing.length).on_output()})
     assert anew.table("length")["value"].to_pylist() == [3.0, 3.0]

@@ -302,7 +302,7 @@ def test_rows_of_recorded_outputs_that_no_example_has_are_noted_once(place: Plac
     path = place.experiment()
     recorded = "{kind: recorded, path: theirs.jsonl, response: text, by: id}"
     path.write_text(path.read_text().replace("{function: app.py:double}", recorded))
-    told = f"{place.folder / 'theirs.jsonl'} holds 2 rows for ids that no example has, such as 'x17'"
+    told = f"{place.folder / 'theirs.jsonl'}: 2 rows match no example, such as id 'x17'"
     process = place.process("run", str(path), "--limit", "1")
     assert (process.communicate()[1], process.returncode) == (f"note: {told}\n", 0)
 
@@ -435,7 +435,7 @@ def test_resuming_one_task_names_those_that_have_no_finished_run(place: Place) -
     place.call("run", str(path))
     result = place.call("resume", "doubling/mine")
     assert result.exit_code == 0
-    assert result.stderr.splitlines()[-1] == f"also not run yet: begun, not; evaluand run {path}"
+    assert result.stderr.splitlines()[-1] == f"not run yet: begun, not; evaluand run {path}"
 
 
 def test_what_was_begun_from_python_is_resumed_from_python(place: Place) -> None:
@@ -447,7 +447,7 @@ def test_what_was_begun_from_python_is_resumed_from_python(place: Place) -> None
         Runner(place.store()).run(stop, data)
     result = place.call("resume", place.id("runs"))
     assert result.exit_code == 1
-    assert "was not begun from an experiment file; continue it from Python" in result.stderr
+    assert "was not started from an experiment file; continue it from Python" in result.stderr
 
 
 def test_a_run_cannot_be_resumed_when_its_experiment_file_is_gone(place: Place) -> None:
@@ -456,7 +456,7 @@ def test_a_run_cannot_be_resumed_when_its_experiment_file_is_gone(place: Place) 
     path.unlink()
     result = place.call("resume", "doubling/mine")
     assert result.exit_code == 1
-    assert f"was begun by {path}, which is gone" in result.stderr
+    assert f"was started from {path}, which no longer exists" in result.stderr
 
 
 def test_a_run_cannot_be_resumed_when_something_else_would_be_run(place: Place) -> None:
@@ -466,7 +466,7 @@ def test_a_run_cannot_be_resumed_when_something_else_would_be_run(place: Place) 
     result = place.call("resume", "doubling/mine")
     assert result.exit_code == 1
     assert "cannot be resumed" in result.stderr
-    assert f"{path} has been changed since" in result.stderr
+    assert f"{path} has changed since" in result.stderr
 
 
 def test_a_run_is_resumed_with_another_way_of_making_calls(place: Place) -> None:
@@ -696,7 +696,7 @@ def test_an_unknown_command_is_wrong_usage_and_the_known_are_listed() -> None:
     result = CliRunner().invoke(main, ["rnu"])
     assert result.exit_code == 2
     known = ", ".join(main.list_commands(click.Context(main)))
-    assert f"no command is called 'rnu'; there are {known}" in result.stderr
+    assert f"no command is called 'rnu'; the commands are {known}" in result.stderr
 
 
 @pytest.mark.parametrize(("arguments", "heavy"), [("--help", "rich orjson sqlite3"), ("--version", "rich orjson")])

@@ -162,7 +162,7 @@ def test_a_pipeline_is_written_in_yaml_too(folder: Folder) -> None:
     ("name", "spec", "message"),
     [
         ("p.json", "[", "p.json:1:2: not JSON: Expecting value"),
-        ("p.json", '{"kind": "Rename", "kind": "Drop"}', "p.json: cannot be read as JSON: the key 'kind' stands there"),
+        ("p.json", '{"kind": "Rename", "kind": "Drop"}', "p.json: cannot be read as JSON: the key 'kind' occurs"),
         ("p.json", "[" * 100_000, "p.json: cannot be read as JSON: "),
         ("p.yaml", "- kind: Rename\n- kind: [", "p.yaml:2:10: not YAML: "),
         ("p.yaml", "- {kind: Rename, kind: Drop}", "p.yaml:1: "),
@@ -214,12 +214,12 @@ def test_rows_before_the_failed_one_are_shown(folder: Folder) -> None:
 def test_files_that_are_not_there_are_named(folder: Folder) -> None:
     assert folder.refused("adapt", "nope.jsonl", "--pipeline", "p.json") == "error: nope.jsonl: no such file\n"
     told = folder.refused("adapt", "rows.jsonl", "--pipeline", "nope.json")
-    assert told == "error: nope.json: no such file; write the pipeline's adapters into it\n"
+    assert told == "error: nope.json: no such file; it must contain the adapters of the pipeline\n"
 
 
 def test_an_output_of_unknown_form_is_wrong_usage(folder: Folder) -> None:
     told = folder.refused("adapt", "rows.jsonl", "--pipeline", "p.json", "-o", "out.csv", code=2)
-    assert "give OUT.jsonl or OUT.parquet" in told
+    assert "the output must be OUT.jsonl or OUT.parquet" in told
 
 
 def test_what_rows_hold_does_nothing_to_the_terminal(folder: Folder) -> None:
@@ -244,5 +244,5 @@ def test_the_file_that_is_read_is_not_written_over(folder: Folder) -> None:
     before = (folder.path / "rows.jsonl").read_bytes()
     result = folder.call("adapt", "rows.jsonl", "--pipeline", "p.json", "-o", "./rows.jsonl")
     assert result.exit_code == 2
-    assert "rows.jsonl is the file that is read" in result.stderr
+    assert "rows.jsonl is the input file" in result.stderr
     assert (folder.path / "rows.jsonl").read_bytes() == before

@@ -112,7 +112,7 @@ def test_a_status_that_no_row_can_have_is_refused_with_the_choices(
 ) -> None:
     said = folder.refused("export", name, "--table", table, "--status", "failde")
     hint = " (did you mean 'failed'?)" if "failed" in choices else ""
-    assert said == f"error: no row of {table} is 'failde'{hint}; there are {choices}\n"
+    assert said == f"error: rows of {table} have no status 'failde'{hint}; there are {choices}\n"
 
 
 @pytest.mark.parametrize(
@@ -354,9 +354,9 @@ def test_of_several_of_one_name_the_one_with_the_table_is_meant(folder: Folder) 
         (["doubling/mine", "--table", "numbr"], 1, "has no table 'numbr' (did you mean 'number'?)"),
         (["nobody"], 1, "nothing is called 'nobody' here"),
         (["nobody", "--table", "tidy"], 1, "nothing is called 'nobody' here"),
-        (["doubling/mine", "--format", "parquet"], 2, "Parquet is not for stdout: give -o FILE"),
-        (["doubling/mine", "-o", "x.xlsx"], 2, "the suffix '.xlsx' tells no format"),
-        (["doubling/mine", "--json"], 2, "give -o FILE"),
+        (["doubling/mine", "--format", "parquet"], 2, "Parquet cannot be written to stdout; give -o FILE"),
+        (["doubling/mine", "-o", "x.xlsx"], 2, "the suffix '.xlsx' is no known format"),
+        (["doubling/mine", "--json"], 2, "--json needs -o FILE"),
         (["doubling", "--status", "failed"], 1, "the rows of metrics have no status"),
         (["doubling/mine", "-o", "no/such/folder.csv"], 1, "No such file or directory"),
     ],

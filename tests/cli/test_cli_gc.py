@@ -94,7 +94,7 @@ def test_files_of_dead_processes_go_and_those_of_living_ones_stay(folder: Folder
     assert folder.done("gc", "--yes") == "nothing to remove\n"  # it was written just now, perhaps by another machine
     grow_old(folder.path / "store")
     told = folder.done("gc", "--yes")
-    assert told.endswith("2 with 10 B removed\n")
+    assert told.endswith("2 items (10 B) removed\n")
     assert not any(path.exists() for path in dead)
     assert alive.exists()
     assert verify(folder.store, "runs", folder.id("runs")) == []
@@ -106,7 +106,7 @@ def test_a_draft_that_died_goes_with_its_folder(folder: Folder) -> None:
     (draft / "examples-1234.parquet").write_bytes(b"x" * 1000)
     assert folder.done("gc", "--yes") == "nothing to remove\n"
     grow_old(draft)
-    assert "a draft that was never ended" in folder.done("gc", "--yes")
+    assert "a draft that was never finished" in folder.done("gc", "--yes")
     assert not draft.exists()
 
 
@@ -114,7 +114,7 @@ def test_a_dry_run_removes_nothing(folder: Folder) -> None:
     stopped(folder)
     grow_old(folder.path / "store")
     before = tree(folder)
-    assert "can go" in folder.done("gc", "--open-older-than", "1d", "--dry-run")
+    assert "can be removed" in folder.done("gc", "--open-older-than", "1d", "--dry-run")
     assert tree(folder) == before
 
 
@@ -123,7 +123,7 @@ def test_open_artifacts_go_only_when_asked_and_old_enough(folder: Folder) -> Non
     grow_old(folder.path / "store", days=3)
     assert folder.done("gc", "--yes") == "nothing to remove\n"
     assert folder.done("gc", "--open-older-than", "4d", "--yes") == "nothing to remove\n"
-    assert f"run {id}: open, nobody works on it" in folder.done("gc", "--open-older-than", "2d", "--yes")
+    assert f"run {id}: open and abandoned" in folder.done("gc", "--open-older-than", "2d", "--yes")
     assert id not in folder.store.ids("runs")
     assert "stopped" not in {ref.name for ref in folder.store.refs()}
     assert id not in folder.done("list")
@@ -226,7 +226,7 @@ def test_the_rest_of_a_removal_that_was_stopped_goes(folder: Folder) -> None:
     rest = folder.path / "store" / ".gone-0123456789abcdef"
     rest.mkdir()
     (rest / "manifest.json").write_text("{}")
-    assert "the rest of a removal" in folder.done("gc", "--yes")
+    assert "the rest of an interrupted removal" in folder.done("gc", "--yes")
     assert not rest.exists()
 
 
@@ -241,7 +241,7 @@ def test_a_damaged_manifest_stops_before_anything_is_removed(folder: Folder) -> 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["--open-older-than", "7"], "'7' is no time"), (["--json"], "give --yes or --dry-run with it")],
+    [(["--open-older-than", "7"], "'7' is not an age"), (["--json"], "add --yes or --dry-run")],
 )
 def test_wrong_usage_is_told(folder: Folder, arguments: list[str], message: str) -> None:
     assert message in folder.refused("gc", *arguments, code=2)

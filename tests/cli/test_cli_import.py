@@ -103,7 +103,7 @@ def test_a_dataset_is_called_by_its_name_in_other_commands_too(folder: Folder) -
     assert [artifact["id"] for artifact in folder.json("verify", "rows")["artifacts"]] == [id]
     folder.write("rows.jsonl", [folder.row(i + 1) for i in range(6)])
     folder.done("import", "theirs.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
-    assert "'rows' stands for several datasets: " in folder.refused("show", "rows")
+    assert "'rows' refers to several datasets: " in folder.refused("show", "rows")
 
 
 @pytest.mark.filterwarnings("default::evaluand.run.tasks.recorded.DoubtfulJoin")
@@ -112,7 +112,7 @@ def test_a_missing_row_fails_and_an_unused_one_is_told(folder: Folder) -> None:
     result = folder.call("import", "odd.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
     assert (result.exit_code, "5 completed, 1 failed" in result.stdout) == (0, True)
     assert "1 failed: TaskError: odd.jsonl has no row for index 5" in result.stdout
-    assert "note: odd.jsonl holds a row for index 77, which no example has" in result.stderr
+    assert "note: odd.jsonl: 1 row matches no example: index 77" in result.stderr
 
 
 @pytest.mark.filterwarnings("default::evaluand.run.tasks.recorded.DoubtfulJoin")
@@ -129,11 +129,11 @@ def test_a_file_that_fits_no_example_is_an_error(folder: Folder) -> None:
         (["theirs.jsonl", "--by", "id"], 1, "by: id needs a column 'id'"),
         (["gone.jsonl"], 1, "gone.jsonl: no such file"),
         (["theirs.jsonl", "--input", "qestion"], 1, "no column is called 'qestion' (did you mean 'question'?)"),
-        (["theirs.jsonl", "--response", "a", "--response", "b=c"], 2, "'a' names no part"),
+        (["theirs.jsonl", "--response", "a", "--response", "b=c"], 2, "'a' has no name"),
         (["theirs.jsonl", "--response", "a=x", "--response", "a=y"], 2, "'a' is given twice"),
         (["theirs.jsonl", "--response", "text", "--replications", "2"], 2, "--replications needs --replication PLACE"),
         (["theirs.jsonl", "--response", "text", "--replication", "r"], 1, "no column is called 'r'"),
-        (["theirs.jsonl", "--response", "text", "--name", "a\x1b[31m"], 1, "may not hold control characters"),
+        (["theirs.jsonl", "--response", "text", "--name", "a\x1b[31m"], 1, "must not have control characters"),
     ],
 )
 def test_what_cannot_be_imported_is_told(folder: Folder, arguments: list[str], code: int, message: str) -> None:
@@ -145,8 +145,13 @@ def test_what_cannot_be_imported_is_told(folder: Folder, arguments: list[str], c
     ("data", "more", "code", "message"),
     [
         ("rws", (), 1, "'rws' is neither a file nor a stored dataset or run (did you mean 'rows'?)"),
-        ("rows", ("--input", "question"), 2, "--input: 'rows' is no file here, and what is stored has its roles"),
-        ("empty.csv", (), 1, "empty.csv: the file holds no examples"),
+        (
+            "rows",
+            ("--input", "question"),
+            2,
+            "--input: only for a file of examples; 'rows' is not a file, and",
+        ),
+        ("empty.csv", (), 1, "empty.csv: the file has no examples"),
     ],
 )
 def test_a_dataset_that_is_none_is_told(

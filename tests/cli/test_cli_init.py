@@ -50,7 +50,7 @@ def test_files_that_are_there_are_listed_and_nothing_is_written(folder: Folder) 
     Path("README.md").write_text("mine")
     Path("classify.py").symlink_to("nowhere.py")
     told = folder.refused("init")
-    assert "has README.md, classify.py already" in told or "has classify.py, README.md already" in told
+    assert "already has README.md, classify.py" in told or "already has classify.py, README.md" in told
     assert sorted(path.name for path in Path().iterdir()) == ["README.md", "classify.py"]
     assert not Path("nowhere.py").exists()
     assert Path("README.md").read_text() == "mine"
@@ -58,7 +58,7 @@ def test_files_that_are_there_are_listed_and_nothing_is_written(folder: Folder) 
 
 def test_a_file_is_no_folder(folder: Folder) -> None:
     Path("taken").touch()
-    assert "taken is no folder; name another place" in folder.refused("init", "taken")
+    assert "taken is not a folder; name another one" in folder.refused("init", "taken")
 
 
 def test_every_template_is_a_plain_file_of_a_kind() -> None:

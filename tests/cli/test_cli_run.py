@@ -126,7 +126,7 @@ def test_a_scorer_is_changed_without_calling_an_unpinned_task_again(folder: Path
 def test_nothing_is_graded_again_that_was_never_run(folder: Path) -> None:
     result = run(folder, "--no-calls")
     assert result.exit_code == 1
-    assert "there is no finished run 'e/base' to grade" in result.stderr
+    assert "no finished run is called 'e/base'" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_damaged_name_is_told_and_hides_no_other(folder: Path) -> None:
     sorted((folder / "store" / "refs").iterdir())[0].write_text("garbage")
     result = call(folder, "verify")
     assert result.exit_code == 1
-    assert "the name kept here cannot be read" in result.stdout
+    assert "the name in this file cannot be read" in result.stdout
     assert call(folder, "list").exit_code == 0
     assert run(folder).exit_code == 0
     assert call(folder, "verify").exit_code == 0
@@ -166,7 +166,7 @@ def test_a_damaged_name_is_told_and_hides_no_other(folder: Path) -> None:
 def test_a_store_that_is_not_there_is_not_verified(folder: Path) -> None:
     result = call(folder, "verify")
     assert result.exit_code == 1
-    assert "there is no store" in result.stderr
+    assert "no such store" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.commands import Folder
 
-from evaluand.data.schema import DataSchema, DyffDataSchema, Schema, decode_schema, encode_schema
+from evaluand.data.schema.data import DataSchema, DyffDataSchema, Schema, decode_schema, encode_schema
 from evaluand.experiment import json_schema
 
 
@@ -240,7 +240,7 @@ def test_typed_rows_go_to_parquet_and_back(folder: Folder, model: str) -> None:
     [
         ('{"text": 1}', "out.parquet", 1, "row 0: text: is an integer (1), not text"),
         ('{"text": "a"}\n{', "out.parquet", 1, "in.jsonl:2: not JSON"),
-        ('{"text": "a"}', "out.csv", 2, "give OUT.jsonl or OUT.parquet"),
+        ('{"text": "a"}', "out.csv", 2, "the output must be OUT.jsonl or OUT.parquet"),
     ],
 )
 def test_nothing_is_written_where_a_row_breaks_the_schema(
@@ -255,4 +255,4 @@ def test_nothing_is_written_where_a_row_breaks_the_schema(
 def test_numbers_that_json_has_not_are_told(folder: Folder) -> None:
     pq.write_table(pa.table({"x": [1.0, float("nan")]}), folder.path / "x.parquet")
     told = folder.refused("schema", "write", "x.parquet", "--schema", "x.parquet", "-o", "x.jsonl")
-    assert "row 1: JSON has no NaN and no infinity; write Parquet" in told
+    assert "row 1: JSON has no NaN or infinity; write Parquet" in told

@@ -20,12 +20,14 @@ from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
-from evaluand.interop.fairical import Solutions, names
+from evaluand.interop.fairical import Solutions
 from evaluand.metrics.mean import Mean
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore
 from evaluand.tradeoff import solve
-from evaluand.tradeoff.evaluations import confidences_of, of_aggregation
+from evaluand.tradeoff.evaluations import of_aggregation
+from evaluand.tradeoff.files import parse_metric
+from evaluand.tradeoff.stored_confidences import confidences_of
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -119,7 +121,7 @@ def test_a_name_ends_no_cell_of_a_table(folder: Folder) -> None:
     *_, row = folder.done("evaluate", file, "--name", "a|b", "--format", "github").splitlines()
     assert row.startswith(r"| a\|b ")
     assert "there is no 'unsafehtml'" in folder.refused("evaluate", file, "--format", "unsafehtml")
-    assert "a name of nothing" in folder.refused("evaluate", file, "--name", " ")
+    assert "--name must not be empty" in folder.refused("evaluate", file, "--name", " ")
 
 
 def test_thresholds_may_be_given_one_by_one(folder: Folder) -> None:
@@ -171,7 +173,7 @@ def undefined(folder: Folder) -> str:
 
 def test_a_pick_rests_on_what_is_defined_and_tells_the_threshold_to_the_last_digit(folder: Folder) -> None:
     result = folder.call("pick", undefined(folder), "--best", "acc", "--where", "eod+sex <= 0.2")
-    assert "note: 1 of 2 points are undefined by what is asked for" in result.stderr
+    assert "note: 1 of 2 points have undefined values of these objectives" in result.stderr
     assert "model-1 at 0.6789012345678901\n" in result.stdout
     assert "–" in folder.done("pick", undefined(folder), "--best", "acc")
 
@@ -232,7 +234,7 @@ def test_scores_of_one_file_of_solutions_may_have_another_name_but_not_other_val
     folder.done("plot", file, "--scores", same, "--out", str(folder.path / "page.html"))
     out = str(folder.path / "none.html")
     told = folder.refused("plot", file, "--scores", other, "--out", out, code=1)
-    assert re.search(r"\d+ of the \d+ solutions a come to other values there, by up to 0\.\d+", told)
+    assert re.search(r"\d+ of the \d+ solutions a have other values on these scores, by up to 0\.\d+", told)
     told = folder.refused("plot", file, "--scores", same, "--scores", other, "--out", out, code=1)
     assert "no solutions are called same; there are: a" in told
     told = folder.refused("plot", file, "--scores", same, "--kind", "radar", "--out", out.replace("html", "svg"))
@@ -287,7 +289,7 @@ def test_what_rests_on_a_group_without_negatives_there_is_told_with_its_reason(f
     other = scores(1)
     other["attributes"]["sex"] = ["b" if truth else "a" for truth in other["ground-truth"]]
     asked = ("pick", folder.solved("scores/a.json"), "--best", "acc", "--on", folder.write("other.json", other))
-    why = "rests on rates without rows, taken for 0"
+    why = "rests on rates without rows, which count as 0"
     assert json.loads(folder.done(*asked, "--json"))["reasons"] == {"there": {"eod+sex": why}}
     assert f"note: eod+sex there: {why}" in folder.call(*asked).stderr
 
@@ -323,33 +325,34 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     a, file = str(folder.path / "scores/a.json"), folder.solved("scores/a.json")
     twin = folder.write("other/a.json", scores(5))
     inputs, free = str(folder.path / "scores"), str(folder.path / "free")
-    yield ["solve", a, "--out", inputs, "--force"], "is an input and is not replaced"
-    yield ["solve", a, "--prior", file, "--out", str(Path(file).parent), "--force"], "is an input and is not replaced"
-    yield ["solve", a, "--out", str(Path(file).parent)], "is there already"
+    yield ["solve", a, "--out", inputs, "--force"], "is an input and cannot be the output"
+    folder_of_file = str(Path(file).parent)
+    yield ["solve", a, "--prior", file, "--out", folder_of_file, "--force"], "is an input and cannot be the output"
+    yield ["solve", a, "--out", folder_of_file], "already exists"
     yield ["solve", a, twin, "--out", free], "several systems are called a; name each by --name"
     again = folder.write("again/a.json", json.loads(Path(file).read_text()))
     yield ["evaluate", file, again], "several systems are called a; name each by --name to compare them"
-    yield ["solve", a, "--out", free, "--thresholds", "few"], "neither every nor roc, nor how many"
+    yield ["solve", a, "--out", free, "--thresholds", "few"], "must be every, roc, a number of thresholds"
     yield ["solve", a, "--out", free, "--thresholds", "1"], "at least 2"
-    yield ["solve", a, "--out", free, "--only", "front"], "--only is about the points of --prior"
+    yield ["solve", a, "--out", free, "--only", "front"], "--only needs --prior"
     yield ["solve", "--out", free], "give either files of scores or --stored"
-    yield ["solve", a, "--by", "sex", "--out", free], "--by is about --stored; files of scores tell it themselves"
-    yield ["plot", file, "--out", file, "--force"], "is an input and is not replaced"
-    yield ["solve", a, "--out", free, "--prior", file, "--thresholds", "20"], "--thresholds are those of --prior"
+    yield ["solve", a, "--by", "sex", "--out", free], "--by needs --stored; files of scores already define it"
+    yield ["plot", file, "--out", file, "--force"], "is an input and cannot be the output"
+    yield ["solve", a, "--out", free, "--prior", file, "--thresholds", "20"], "--prior already has thresholds"
     yield ["solve", a, "--out", free, "--name", "x", "--name", "y"], "there are 1 systems and 2 names"
     yield ["solve", a, "--out", free, "--format", "csv", "--json"], "give either --format or --json"
     yield ["evaluate"], "give files of solutions, or --stored"
-    yield ["evaluate", file, "--metric", "acc"], "--metric is about --stored"
+    yield ["evaluate", file, "--metric", "acc"], "--metric needs --stored"
     page, picture = str(folder.path / "x.html"), str(folder.path / "x.svg")
-    yield ["plot", file, "--out", page, "--kind", "radar"], "--kind and --hide-dominated are about pictures"
-    yield ["plot", file, "--out", page, "--hide-dominated"], "--kind and --hide-dominated are about pictures"
+    yield ["plot", file, "--out", page, "--kind", "radar"], "--kind and --hide-dominated apply to figures"
+    yield ["plot", file, "--out", page, "--hide-dominated"], "--kind and --hide-dominated apply to figures"
     yield (
         ["plot", file, "--out", picture, "--kind", "radar", "--hide-dominated"],
-        "--hide-dominated and --scores are about points",
+        "--hide-dominated and --scores apply to points",
     )
     yield ["pick", file, "--best", "acc", "--rates", picture], "give them with --on or --on-stored"
     yield ["pick", "--best", "acc"], "give either a file of solutions or --stored"
-    yield ["pick", file, "--best", "acc", "--label", "x"], "--label is about --stored"
+    yield ["pick", file, "--best", "acc", "--label", "x"], "--label needs --stored"
     yield ["pick", file, "--best", "acc", "--on", a, "--on-stored", "x"], "give either --on or --on-stored"
 
 
@@ -373,13 +376,13 @@ def errors(folder: Folder) -> Iterator[tuple[list[str], str]]:
     yield ["solve", a, "--out", free, "--metric", "eod"], "there is no metric 'eod'; write eod+ATTRIBUTE"
     yield ["solve", file, "--out", free], "a.json: attributes: is missing"
     yield ["evaluate", file, other], "f has other objectives than the systems before it"
-    yield ["plot", file, "--out", str(folder.path / "front.docx")], "tells no format of pictures: .png, .svg, .pdf"
+    yield ["plot", file, "--out", str(folder.path / "front.docx")], "is not that of a figure; use .png, .svg, .pdf"
     yield ["pick", file, "--best", "f1"], "there is no objective 'f1'; there are: acc, eod+sex"
     yield (
         ["pick", file, "--best", "acc", "--where", "acc >= 1.5"],
-        "no point keeps the limits: 'acc >= 1.5' is kept by 0",
+        "no point is within the limits: 'acc >= 1.5' is met by 0",
     )
-    yield ["pick", file, "--best", "acc", "--where", "acc = 1"], "is no limit; write it as in 'eod+sex <= 0.05'"
+    yield ["pick", file, "--best", "acc", "--where", "acc = 1"], "is not a limit; write it as in 'eod+sex <= 0.05'"
 
 
 def test_mistakes_are_told_in_a_sentence(folder: Folder) -> None:
@@ -435,7 +438,7 @@ def test_the_variants_of_an_application_are_points_with_their_intervals() -> Non
         ("mean", r"'mean' was computed of several scorers; write such as mean\(fit\)"),
         ("accuracy", r"'accuracy' was not computed; there are: mean\(fit\), mean difference by topic, mean\(brief\)"),
         ("mean(brief) difference by topic", "was not computed"),
-        ("mean(fit) of topic", "is no objective"),
+        ("mean(fit) of topic", "is not an objective"),
     ],
 )
 def test_what_was_not_computed_is_no_objective(text: str, sentence: str) -> None:
@@ -619,7 +622,7 @@ ASKED = ["--metric", FIT, "--metric", APART]
 def test_what_nobody_summarised_is_a_trade_off_at_the_command_line(tmp_path: Path) -> None:
     bots = Bots(tmp_path)
     result = bots.call("solve", *bots.stored("valid"), *ASKED, "--name", "bots", "--json")
-    assert "note: mean(fit) is taken as from 0 to 1 with higher as better, as all values lie there" in result.stderr
+    assert "note: mean(fit) is assumed to range from 0 to 1, higher is better, since all its values do" in result.stderr
     [system] = json.loads(result.stdout)["systems"]
     assert system["system"] == "bots"
     assert [(point["model"], point["threshold"], point["front"]) for point in system["points"]] == [
@@ -643,9 +646,7 @@ def test_what_was_summarised_is_found_by_the_values_of_its_aggregation(tmp_path:
     """The values of scores from 0 to 6 are known to the metric that was declared of them."""
     bots = Bots(tmp_path, scale=6)
     told = bots.refused("solve", *bots.stored("valid"), *ASKED, code=1)
-    assert (
-        "the values of 'fit' lie from 2 to 6, and it is not known which there can be; declare it under metrics" in told
-    )
+    assert "the values of 'fit' lie between 2 and 6, and the range of its scores is unknown; declare it" in told
     found = [
         each
         for ref in bots.store.refs()
@@ -689,17 +690,17 @@ def test_a_stored_variant_is_picked_on_some_examples_and_told_on_others(tmp_path
 @pytest.mark.parametrize(
     ("arguments", "sentence", "code"),
     [
-        (["solve", "--metric", FIT, "--metric", "acc"], "mean(fit) is of stored scores and acc of decisions", 2),
-        (["solve", *ASKED, "--out", "x"], "--out is about models at thresholds", 2),
-        (["solve", *ASKED, "--by", "topic"], "--by is about models at thresholds", 2),
-        (["evaluate", *ASKED, "--thresholds", "9"], "--thresholds is about models at thresholds", 2),
-        (["solve", "--metric", "mean"], "'mean': say of which scorer, as in 'mean(brief)'; there are brief, fit", 1),
+        (["solve", "--metric", FIT, "--metric", "acc"], "mean(fit) is a metric of stored scores and acc one", 2),
+        (["solve", *ASKED, "--out", "x"], "--out applies to models at thresholds", 2),
+        (["solve", *ASKED, "--by", "topic"], "--by applies to models at thresholds", 2),
+        (["evaluate", *ASKED, "--thresholds", "9"], "--thresholds applies to models at thresholds", 2),
+        (["solve", "--metric", "mean"], "'mean': name the scorer, as in 'mean(brief)'; there are brief, fit", 1),
         (["solve", "--metric", "mean(fitt)"], "no scorer is called 'fitt' (did you mean 'fit'?)", 1),
         (["solve", "--metric", "mean(fit) difference by topics"], "'topics' is no attribute of the dataset", 1),
         (["solve", "--metric", "mean(fit) gap by topic"], "no disparity is called 'gap'", 1),
         (["solve", "--metric", "meen(fit)"], "no metric is called 'meen' (did you mean 'mean'?)", 1),
-        (["solve"], "say which scorer of the kind prediction is meant; there are: none", 1),
-        (["pick", "--best", FIT, "--where", "mean(fit) < 1"], "is no limit; write it as in 'mean(fit) <= 0.05'", 1),
+        (["solve"], "name the scorer of the kind prediction; there are: none", 1),
+        (["pick", "--best", FIT, "--where", "mean(fit) < 1"], "is not a limit; write it as in 'mean(fit) <= 0.05'", 1),
         (["pick", "--best", FIT, "--on-stored", "test/middle", "--on-stored", "test/long"], "has no 'short'", 1),
     ],
 )
@@ -746,7 +747,7 @@ def test_of_three_classes_one_is_parted_from_the_rest_by_its_own_confidence_alon
     own = confidences_of(judged(said("a", 0.9), said("b", 0.2, "a"), said("c", 0.3, "a")), label="a")
     assert own.truth.tolist() == [True, False, False]
     assert own.models["m"].tolist() == [0.9, 0.2, 0.3]
-    with pytest.raises(DataError, match="m: 2 of 3 rows do not tell how sure it was of 'a': beside 'b' and 'c'"):
+    with pytest.raises(DataError, match="m: 2 of 3 rows have no confidence in 'a': with 'b' and 'c'"):
         confidences_of(judged(said("a", 0.9), said("b", 0.2), said("c", 0.3)), label="a")
 
 
@@ -762,7 +763,7 @@ def test_the_probabilities_of_all_classes_tell_that_of_any() -> None:
 
 
 def test_a_third_class_that_only_a_model_gives_is_no_other_of_two() -> None:
-    with pytest.raises(DataError, match="2 of 4 rows do not tell how sure it was of 'a': beside 'b' and 'x'"):
+    with pytest.raises(DataError, match="2 of 4 rows have no confidence in 'a': with 'b' and 'x'"):
         confidences_of(judged(said("a", 0.9), said("x", 0.8), said("a", 0.3), said("b", 0.6), truth="ab"), label="a")
 
 
@@ -784,7 +785,7 @@ def test_the_probability_of_one_class_is_not_taken_for_that_of_the_predicted_one
 def test_confidences_below_a_half_that_part_nothing_are_told() -> None:
     outputs = [said("yes" if i % 2 else "no", 0.3 + i / 50) for i in range(20)]
     with pytest.warns(
-        EvaluandWarning, match=r"m: 10 of 20 confidences are below 0.5.*taken for those of the predicted class"
+        EvaluandWarning, match=r"m: 10 of 20 confidences are below 0.5.*read as those of the predicted class"
     ):
         confidences_of(judged(*outputs, truth=["no", "yes"]), label="yes")
 
@@ -811,7 +812,7 @@ def test_what_is_on_different_data_is_no_one_system(tmp_path: Path) -> None:
     apart = ["--stored", "one=valid/short", "--stored", "two=test/short"]
     bots.done("evaluate", *apart, "--metric", FIT, "--metric", BRIEF)
     told = bots.refused("solve", *bots.stored("valid"), "--stored", "valid/long", *ASKED, code=1)
-    assert "'valid/long' is given twice" in told
+    assert "'valid/long' occurs twice" in told
 
 
 def test_the_attributes_of_the_dataset_are_compared_if_no_metric_is_given(tmp_path: Path) -> None:
@@ -844,4 +845,4 @@ def test_weights_are_taken_as_declared_metrics_take_them(weighted: bool | None, 
 def test_native_names_are_told_by_what_files_call_them(folder: Folder) -> None:
     for text, meant in (("recall", "tpr"), ("f_beta", "f1"), ("equalized_odds difference by sex", "eod+ATTRIBUTE")):
         with pytest.raises(SpecError, match=re.escape(f"(did you mean {meant!r}?)")):
-            names.objective(text)
+            parse_metric(text)

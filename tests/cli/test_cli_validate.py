@@ -52,12 +52,12 @@ def test_notes_tell_what_is_odd_and_are_no_faults(folder: Folder) -> None:
     facts = folder.json("validate", folder.experiment("app.py:whole", text=WHOLE))
     assert facts["faults"] == []
     told = "\n".join(facts["notes"])
-    assert "scorer luck is unpinned, so every evaluation asks it anew: " in told
+    assert "scorer luck is unpinned, so every evaluation calls it again: " in told
     assert "scorer luck is read by no metric" in told
-    assert "the weights in 'w' are used by no metric; say weighted: true at those that shall" in told
+    assert "the weights in 'w' are used by no metric; set weighted: true on a metric to use them" in told
     assert "the clusters in 'user' are used by no metric: none has an interval" in told
     assert "1 of 6 examples have no expected value ('answer' is empty)" in told
-    assert "4 of 6 examples have no value of 'size', by which is grouped" in told
+    assert "4 of 6 examples have no value of 'size', an attribute to group by" in told
     assert "by [parity, size]: 1 of 4 groups have no example" in told
 
 
@@ -106,7 +106,7 @@ def test_rows_of_a_recorded_file_that_are_missing_or_unused_are_counted(folder: 
     folder.write("theirs.jsonl", [{"_index_": i, "text": "x"} for i in (0, 1, 2, 70, 71)])
     path = folder.experiment("{kind: recorded, path: theirs.jsonl, response: text}", text=WHOLE)
     told = "\n".join(folder.json("validate", path)["notes"])
-    assert "holds 2 rows for indices that no example has, such as 70" in told
+    assert "2 rows match no example, such as index 70" in told
     assert "task mine: 3 of 6 calls will fail: " in told
     assert "theirs.jsonl has no row for index 3" in told
 
@@ -149,7 +149,7 @@ def test_an_unpinned_task_is_planned_as_new(folder: Folder) -> None:
     folder.done("run", path)
     facts = folder.json("validate", path)
     assert facts["plan"][0]["new"] == 6
-    assert any(note.startswith("task mine is unpinned, so every run calls it anew: ") for note in facts["notes"])
+    assert any(note.startswith("task mine is unpinned, so every run calls it again: ") for note in facts["notes"])
 
 
 def test_a_scorer_that_can_grade_nothing_is_a_fault_and_stops_a_run_before_its_first_call(folder: Folder) -> None:

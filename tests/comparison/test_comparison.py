@@ -743,7 +743,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
         compare(a, evaluated(MemoryStore(), "c", scores([0, 1])))
     with pytest.raises(SpecError, match=r"^pass_at_k: give k; from Python as PassAtK\(k=…\)$"):
         compare(a, b, metrics="pass_at_k")
-    with pytest.raises(SpecError, match="is no attribute"):
+    with pytest.raises(SpecError, match="is not an attribute"):
         pair_rows([a, b], "score", Accuracy(), {"topic": "x"})
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"labels": ["x"]}, r"labels must be a list of texts, one for each of the 2 evaluations, not \['x'\]"),
@@ -751,7 +751,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
         ({"labels": [1, 2]}, "labels must be a list of texts"),
         ({"metrics": 3}, r"a measure needs a metric, such as Accuracy\(\), and not 3"),
         ({"metrics": ["accuracy", 3]}, "a measure needs a metric"),
-        ({"scorers": 3}, "scorers must be the names of some, not 3"),
+        ({"scorers": 3}, "scorers must be names of scorers, not 3"),
         ({"flips": "x"}, "flips='x' must be a whole number of at least 0"),
         ({"flips": -1}, "flips=-1 must be a whole number of at least 0"),
     ]

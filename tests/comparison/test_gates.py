@@ -674,7 +674,7 @@ def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
         (("exp/base", "nobody"), 1, "nothing is called 'nobody'"),
         (("exp", "--gate", "accuracy => 1"), 1, "at 10: found '='"),
         (("exp", "--confidence", "95"), 1, "must lie between 0 and 1"),
-        (("exp", "--junit", "x.xml"), 2, "give --gate as well"),
+        (("exp", "--junit", "x.xml"), 2, "--junit needs --gate"),
     ):
         done = call(folder, "compare", *arguments)
         assert (done.exit_code, done.stdout) == (code, "")

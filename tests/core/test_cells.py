@@ -36,13 +36,13 @@ def test_texts_become_values_and_an_empty_one_is_none(type: str, texts: list[str
 @pytest.mark.parametrize(
     ("type", "text", "message"),
     [
-        ("integer", "1.5", "'1.5' is no whole number"),
-        ("integer", str(2**63), "'9223372036854775808' is beyond 64 bits"),
-        ("integer", str(-(2**63) - 1), "'-9223372036854775809' is beyond 64 bits"),
-        ("integer", "12345678901234567890.0", "'12345678901234567890' is beyond 64 bits"),
-        ("real", "one", "'one' is no number"),
+        ("integer", "1.5", "'1.5' is not a whole number"),
+        ("integer", str(2**63), "'9223372036854775808' does not fit in 64 bits"),
+        ("integer", str(-(2**63) - 1), "'-9223372036854775809' does not fit in 64 bits"),
+        ("integer", "12345678901234567890.0", "'12345678901234567890' does not fit in 64 bits"),
+        ("real", "one", "'one' is not a number"),
         ("boolean", "maybe", "'maybe' is neither true nor false"),
-        ("vector", "1,,2", "'1,,2' is no list of numbers"),
+        ("vector", "1,,2", "'1,,2' is not a list of numbers"),
     ],
 )
 def test_what_is_no_such_value_is_told_by_its_row_and_becomes_none(type: str, text: str, message: str) -> None:

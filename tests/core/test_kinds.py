@@ -21,7 +21,7 @@ from evaluand.core import registry
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import words_of
 from evaluand.metrics.base.weighted_rows import BLOCKS
-from evaluand.metrics.stats.intervals import scrambled, steadied
+from evaluand.metrics.stats.intervals import random_bits, steady_interval
 
 N = 25
 """So few examples that each is a block of the jackknife by itself."""
@@ -175,7 +175,7 @@ def test_every_kind_stands_in_the_reference(kind: str) -> None:
 
 
 def test_each_example_is_a_block_of_its_own() -> None:
-    assert len(set((scrambled(np.arange(N, dtype=np.uint64), 0) % np.uint64(BLOCKS)).tolist())) == N
+    assert len(set((random_bits(np.arange(N, dtype=np.uint64), 0) % np.uint64(BLOCKS)).tolist())) == N
 
 
 # What an interval of that name is
@@ -234,10 +234,10 @@ def influence(metric: Any, table: pa.Table) -> tuple[float, float]:
         each = [one(table.append_column("_weight_", pa.array(weight)), weighted).value for weight in (low, high)]
         return (each[1] - each[0]) / 2e-4
 
-    [found] = dict(metric.judged(summarise_shard(table, [metric]).states[0, Grouping(())][None])).values()
+    [found] = dict(metric.group_results(summarise_shard(table, [metric]).states[0, Grouping(())][None])).values()
     effective, expected = N * found.basis, N * found.changes.expected
     variance = effective / (effective - 1) * sum(change(place) ** 2 for place in range(N))
-    return steadied(row.value, variance, expected, effective, metric.range, 0.95)
+    return steady_interval(row.value, variance, expected, effective, metric.range, 0.95)
 
 
 def of_counts(metric: Any, table: pa.Table) -> tuple[float, float]:

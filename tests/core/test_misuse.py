@@ -16,7 +16,7 @@ DATA = Dataset.from_rows([{"input": "a", "expected": "A", "topic": "x"}], attrib
 
 def test_a_path_is_no_store() -> None:
     store: Any = "results"
-    with pytest.raises(SpecError, match=r"'results' is no store; give MemoryStore\(\), or DirectoryStore\(path\)"):
+    with pytest.raises(SpecError, match=r"'results' is not a store; use MemoryStore\(\), or DirectoryStore\(path\)"):
         Runner(store).run(str.upper, DATA)
 
 

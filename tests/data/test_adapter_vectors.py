@@ -1,4 +1,4 @@
-"""Adapters against recorded inputs and outputs of Dyff's, where these lie beside the project.
+"""Adapters against recorded inputs and outputs of Dyff's, where these are next to the project.
 
 A case that is marked as deviating is expected as the documentation asks for it. Keys of objects have no order; 1 and
 1.0 are equal, and True is neither.
@@ -93,13 +93,13 @@ def test_a_recorded_case_comes_out_as_documented(case: dict[str, Any]) -> None:
 def test_a_recorded_mistake_is_one_sentence_at_the_command_line(case: dict[str, Any], tmp_path: Path) -> None:
     expected, folder = recorded(case), Folder(tmp_path)
     (tmp_path / "p.json").write_text(json.dumps(case["adapter"]))
-    told = folder.refused("adapt", folder.write("in.jsonl", case["input"]), "--pipeline", tmp_path / "p.json")
+    message = folder.refused("adapt", folder.write("in.jsonl", case["input"]), "--pipeline", tmp_path / "p.json")
     place = (
         f"in.jsonl:{len(expected.get('rows_before_error', ())) + 1}: row " if expected["phase"] == "run" else "p.json: "
     )
-    assert told.startswith(f"error: {tmp_path}/{place}")
-    assert told.count("\n") == 1
-    assert expected["phase"] == "construct" or told.endswith(
+    assert message.startswith(f"error: {tmp_path}/{place}")
+    assert message.count("\n") == 1
+    assert expected["phase"] == "construct" or message.endswith(
         f"(onError: skip in {tmp_path}/p.json leaves such rows out)\n"
     )
-    assert re.search(r"Traceback|\b[A-Z]\w*Error\b|<class|object at", told) is None
+    assert re.search(r"Traceback|\b[A-Z]\w*Error\b|<class|object at", message) is None

@@ -118,9 +118,9 @@ def test_selecting_nothing_leaves_empty_rows() -> None:
         ("Map", {"collections": ["text"], "adapter": RENAME}),
     ],
 )
-def test_an_absent_field_is_told_with_the_nearest_that_is_there(kind: str, configuration: Any) -> None:
-    message = refused(kind, configuration, {"_index_": 7, "txet": 1})
-    assert message == f"_index_ 7: {kind}: there is no field 'text' (did you mean 'txet'?)"
+def test_a_missing_field_is_reported_with_the_nearest_present_one(kind: str, configuration: Any) -> None:
+    error = refused(kind, configuration, {"_index_": 7, "txet": 1})
+    assert error == f"_index_ 7: {kind}: there is no field 'text' (did you mean 'txet'?)"
 
 
 # ExplodeCollections, EmbedIndex
@@ -161,18 +161,18 @@ def test_lists_that_do_not_belong_together_are_refused(kind: str, row: Row, mess
 
 @pytest.mark.parametrize("path", ["$.r[*]", "$.r", "$.nope[*]"])
 def test_an_index_must_have_a_value_for_each_element(path: str) -> None:
-    message = refused("ExplodeCollections", {"collections": ["a"], "index": {"i": path}}, {"a": [1, 2, 3], "r": [7]})
+    error = refused("ExplodeCollections", {"collections": ["a"], "index": {"i": path}}, {"a": [1, 2, 3], "r": [7]})
     assert (
-        message
+        error
         == f"row 0: ExplodeCollections: index i: {path} gives {int('nope' not in path)} values, not 3, one per element"
     )
 
 
 def test_an_index_takes_the_name_of_no_field() -> None:
-    told = refused("ExplodeCollections", {"collections": ["a"], "index": {"b": None}}, {"a": [1], "b": 1})
-    assert told.endswith("the index 'b' has the name of an existing field; rename it")
-    told = refused("EmbedIndex", {"collections": ["a"], "index": {"b": None}}, {"a": [{}, {"b": 1}]})
-    assert told.endswith("the index 'b' has the name of a field of an element of a; rename it")
+    error = refused("ExplodeCollections", {"collections": ["a"], "index": {"b": None}}, {"a": [1], "b": 1})
+    assert error.endswith("the index 'b' has the name of an existing field; rename it")
+    error = refused("EmbedIndex", {"collections": ["a"], "index": {"b": None}}, {"a": [{}, {"b": 1}]})
+    assert error.endswith("the index 'b' has the name of a field of an element of a; rename it")
 
 
 def test_several_collections_are_numbered_alike() -> None:
@@ -188,8 +188,8 @@ def test_several_collections_are_numbered_alike() -> None:
 
 
 def test_only_objects_can_be_numbered() -> None:
-    message = refused("EmbedIndex", {"collections": ["a"], "index": {"i": None}}, {"a": [{}, 5]})
-    assert message == "row 0: EmbedIndex: a[1] is a number, not an object"
+    error = refused("EmbedIndex", {"collections": ["a"], "index": {"i": None}}, {"a": [{}, 5]})
+    assert error == "row 0: EmbedIndex: a[1] is a number, not an object"
 
 
 # FlattenHierarchy
@@ -243,7 +243,7 @@ def test_mapping_no_collection_changes_nothing() -> None:
     assert made("Map", {"collections": [], "adapter": RENAME}, {"r": [5]}) == [{"r": [5]}]
 
 
-def test_a_fault_within_a_list_is_told_with_all_places() -> None:
+def test_a_fault_within_a_list_is_reported_with_all_places() -> None:
     pipeline = Pipeline([spec("Drop", {"fields": ["q"]}), spec("Map", {"collections": ["r"], "adapter": [RENAME] * 2})])
     with pytest.raises(AbsentField) as raised:
         list(pipeline([{"_index_": 3, "r": []}, {"_index_": 4, "r": [{"x": 1}, {"y": 1}]}]))
@@ -360,21 +360,21 @@ def test_reduce_does_not_copy_what_it_has_added_up_for_each_list() -> None:
         ([{"$scalar": "$.n"}, {"$func": "list"}], "made: list of a number: it works on a list or a text"),
     ],
 )
-def test_a_computation_on_the_wrong_type_is_told_as_such(steps: Any, message: str) -> None:
+def test_a_computation_on_the_wrong_type_is_reported(steps: Any, message: str) -> None:
     row = {"n": 5, "z": None, "e": [], "m": [1, "a"]}
     assert refused("TransformJSON", {"made": {"$compute": steps}}, row).startswith(f"row 0: TransformJSON: {message}")
     with pytest.raises(WrongType):
         computed(steps, row)
 
 
-def test_a_fault_at_the_root_is_told_without_a_place() -> None:
+def test_a_fault_at_the_root_is_reported_without_a_place() -> None:
     steps = [{"$scalar": "$.x"}, {"$func": "join"}]
     assert refused("TransformJSON", {"$compute": steps}, {"x": 5}).startswith(
         "row 0: TransformJSON: join of a number: "
     )
     several = {"$scalar": "$.x[*]", "default": 0}
-    told = refused("TransformJSON", {"$compute": several}, {"x": [1, 2]})
-    assert told == "row 0: TransformJSON: $.x[*]: 2 values where one is needed; $list takes them all"
+    error = refused("TransformJSON", {"$compute": several}, {"x": [1, 2]})
+    assert error == "row 0: TransformJSON: $.x[*]: 2 values where one is needed; $list takes them all"
 
 
 @pytest.mark.parametrize(
@@ -448,10 +448,10 @@ def test_a_fault_at_the_root_is_told_without_a_place() -> None:
         ({"a": {1: 2}}, "TransformJSON: a: the key 1 is not text"),
     ],
 )
-def test_a_wrong_template_is_told_in_one_line_with_its_place(template: Any, message: str) -> None:
-    told = wrong(spec("TransformJSON", template))
-    assert told.startswith(message)
-    assert "\n" not in told
+def test_a_wrong_template_is_reported_in_one_line_with_its_place(template: Any, message: str) -> None:
+    error = wrong(spec("TransformJSON", template))
+    assert error.startswith(message)
+    assert "\n" not in error
 
 
 @pytest.mark.parametrize("step", [{"$func": "split"}, {"$func": "list", "n": 1}])
@@ -543,8 +543,8 @@ def test_contents_are_read_as_they_are_encoded(encoding: str, value: Any, conten
     ],
 )
 def test_contents_that_cannot_be_read_are_refused(encoding: str, value: Any, message: str) -> None:
-    told = refused("FileUpload", {"field": "$.t", "encoding": encoding}, {"t": value})
-    assert told.startswith(f"row 0: FileUpload: {message}")
+    error = refused("FileUpload", {"field": "$.t", "encoding": encoding}, {"t": value})
+    assert error.startswith(f"row 0: FileUpload: {message}")
 
 
 @pytest.mark.parametrize(
@@ -559,8 +559,8 @@ def test_contents_that_cannot_be_read_are_refused(encoding: str, value: Any, mes
     ],
 )
 def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, message: str) -> None:
-    told = refused("FileUpload", {"field": "$.t"} | configuration, {"t": ""} | row)
-    assert told.startswith(f"row 0: FileUpload: {message}")
+    error = refused("FileUpload", {"field": "$.t"} | configuration, {"t": ""} | row)
+    assert error.startswith(f"row 0: FileUpload: {message}")
 
 
 # Specs
@@ -630,15 +630,15 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
         ),
     ],
 )
-def test_a_wrong_spec_is_told_in_one_line(given: Any, message: str) -> None:
-    told = wrong(given)
-    assert told.startswith(message)
-    assert "\n" not in told
+def test_a_wrong_spec_is_reported_in_one_line(given: Any, message: str) -> None:
+    error = wrong(given)
+    assert error.startswith(message)
+    assert "\n" not in error
 
 
-def test_all_wrong_adapters_of_a_pipeline_are_told() -> None:
-    told = wrong([spec("Nope"), RENAME, spec("Drop")]).split("\n")
-    assert [line.split(":")[0] for line in told] == ["step 1", "step 3"]
+def test_all_wrong_adapters_of_a_pipeline_are_reported() -> None:
+    error = wrong([spec("Nope"), RENAME, spec("Drop")]).split("\n")
+    assert [line.split(":")[0] for line in error] == ["step 1", "step 3"]
 
 
 @pytest.mark.parametrize(
@@ -683,7 +683,7 @@ def test_a_single_spec_and_an_adapter_make_pipelines_too() -> None:
     )
 
 
-def test_a_change_of_what_was_given_changes_no_adapter() -> None:
+def test_a_change_of_the_configuration_object_changes_no_adapter() -> None:
     given = {"fields": ["a"]}
     adapter = create_adapter(spec("Select", given))
     given["fields"].append("b")
@@ -783,7 +783,7 @@ def test_an_empty_object_is_a_default() -> None:
     assert (list(adapted), adapted.counts.defaulted) == ([{}, {"y": 1}], 1)
 
 
-def test_only_so_many_different_reasons_are_kept() -> None:
+def test_only_so_many_different_reasons_are_stored() -> None:
     explode = spec("ExplodeCollections", {"collections": ["a", "b"]})
     adapted = Pipeline([explode], on_error="skip")({"a": [0] * (i + 1), "b": []} for i in range(150))
     assert (list(adapted), adapted.counts.skipped, len(adapted.counts.reasons)) == ([], 150, 100)
@@ -1099,7 +1099,7 @@ def test_a_pipeline_that_never_goes_at_once_makes_a_table_of_its_rows() -> None:
     assert table.schema.field("n").type == pa.int64()
 
 
-def test_what_no_table_can_hold_is_told() -> None:
+def test_what_no_table_can_store_is_reported() -> None:
     batches = in_batches([{"n": 1, "l": []}])
     with pytest.raises(DataError, match="new row 0 is a number, not an object; a table is made of objects"):
         Pipeline([spec("TransformJSON", "$.n")]).table(batches)
@@ -1127,7 +1127,7 @@ def test_a_table_holds_what_the_rows_give(whole: list[pa.RecordBatch], specs: li
     ("template", "place"),
     [("a.b[0]", "TransformJSON"), ({"x": ["c[*].d"]}, r"TransformJSON: x\[0\]"), ({"x": "a[1]"}, "")],
 )
-def test_a_text_that_looks_like_a_path_is_doubted_and_stands_for_itself(template: Any, place: str) -> None:
+def test_a_text_that_looks_like_a_path_gives_a_warning_and_is_used_as_text(template: Any, place: str) -> None:
     with pytest.warns(LooksLikePath, match=f"{place}.* is used as text; write \\$\\."):
         (made,) = create_adapter({"kind": "TransformJSON", "configuration": template}).adapt({"a": {"b": [1]}})
     assert made == template

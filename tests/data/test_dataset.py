@@ -113,8 +113,8 @@ def test_a_role_that_does_not_exist_is_refused_with_the_nearest() -> None:
         Dataset.from_rows([{"a": 1}], inputs="a", wieght="a")
     listed = "input, expected, attributes, id, weight, cluster, metadata"
     assert str(refused.value).splitlines() == [
-        f"inputs: no role is called so (did you mean 'input'?); there are {listed}",
-        f"wieght: no role is called so (did you mean 'weight'?); there are {listed}",
+        f"inputs: there is no such role (did you mean 'input'?); the roles are {listed}",
+        f"wieght: there is no such role (did you mean 'weight'?); the roles are {listed}",
     ]
 
 
@@ -130,7 +130,7 @@ def test_a_role_that_does_not_exist_is_refused_with_the_nearest() -> None:
         ("id", 5, "the name of a column"),
     ],
 )
-def test_a_role_of_a_wrong_type_is_refused_with_what_is_wanted(role: str, value: Any, wanted: str) -> None:
+def test_a_role_of_a_wrong_type_is_refused_with_what_to_give(role: str, value: Any, wanted: str) -> None:
     with pytest.raises(SpecError) as refused:
         Dataset.from_rows([{"a": 1}], **{role: value})
     assert str(refused.value) == f"{role}: is {value!r}; give {wanted}"
@@ -156,7 +156,7 @@ def test_what_a_dataset_cannot_be_made_of_is_refused(make: Any, wanted: str) -> 
 
 
 def test_a_dataset_without_a_column_for_the_task_is_refused() -> None:
-    with pytest.raises(SpecError, match="no column is left for the task to see"):
+    with pytest.raises(SpecError, match="every column has another role"):
         Dataset.from_rows([{"expected": 1, "id": "a"}])
 
 
@@ -169,7 +169,7 @@ def test_a_file_without_a_row_or_column_is_refused_alike_in_every_format(tmp_pat
         pq.write_table(pa.table({}), path)
     with pytest.raises(DataError) as refused:
         Dataset.from_file(path)
-    assert str(refused.value) == f"{path}: there are no examples, since there are no columns"
+    assert str(refused.value) == f"{path}: there are no columns, and so no examples"
 
 
 @pytest.mark.parametrize("name", ["_replication_", "_x_", "__"])
@@ -200,7 +200,7 @@ def test_rows_without_an_index_are_numbered() -> None:
     assert len(data) == rows
 
 
-def test_examples_stand_in_the_order_of_their_index() -> None:
+def test_examples_are_in_the_order_of_their_index() -> None:
     data = Dataset.from_rows(indexed(30, -5, 10**12, 0))
     assert [(e.index, e.position, e.input) for e in data] == [
         (-5, 0, "row 1"),
@@ -235,20 +235,20 @@ def test_missing_indices_are_named_by_row(tmp_path: Path) -> None:
     assert all("_index_ is missing" in message for _, message in faults(refused))
 
 
-def test_missing_and_repeated_indices_are_told_at_once() -> None:
+def test_missing_and_repeated_indices_are_reported_at_once() -> None:
     with pytest.raises(DataError) as refused:
         Dataset.from_rows(indexed(None, 5, 5, 0))
     assert {where for where, _ in faults(refused)} == {"rows[0]", "rows[2]"}
 
 
 @pytest.mark.parametrize("wrong", ["x", 1.5, True, [1], 2**63])
-def test_an_index_that_is_no_whole_number_is_named_by_row(wrong: Any) -> None:
+def test_an_index_that_is_not_an_integer_is_named_by_row(wrong: Any) -> None:
     with pytest.raises(DataError, match="_index_") as refused:
         Dataset.from_rows(indexed(0, wrong, 2))
     assert [where for where, _ in faults(refused)] == ["rows[1]"]
 
 
-def test_an_index_that_is_no_whole_number_is_named_by_line_of_a_csv_file(tmp_path: Path) -> None:
+def test_an_index_that_is_not_an_integer_is_named_by_line_of_a_csv_file(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "_index_,input\n0,a\none,b\n2,c\n3x,d\n")
     with pytest.raises(DataError, match="_index_") as refused:
         Dataset.from_file(path)
@@ -268,7 +268,7 @@ def test_ids_that_are_empty_or_occur_twice_are_named_by_row() -> None:
     names = ["a", "a", None, "", 1, "1", "b", "a"]
     with pytest.raises(DataError) as refused:
         Dataset.from_rows([{"input": 0, "name": name} for name in names], id="name")
-    empty = "the id is empty; give each example a name of its own"
+    empty = "the id is empty; give each example a unique id"
     assert faults(refused) == [
         ("rows[1]", "the id 'a' occurs twice (first at rows[0])"),
         ("rows[2]", empty),
@@ -280,7 +280,7 @@ def test_ids_that_are_empty_or_occur_twice_are_named_by_row() -> None:
 
 @pytest.mark.parametrize("wrong", [-1, -0.5, None, "2", float("nan"), float("inf"), True])
 def test_weights_are_numbers_from_zero_up(wrong: Any) -> None:
-    with pytest.raises(DataError, match="is not a number from 0 up") as refused:
+    with pytest.raises(DataError, match="is not a finite number of at least 0") as refused:
         Dataset.from_rows([{"input": 0, "w": weight} for weight in (0, 2.5, wrong, 1)], weight="w")
     assert [where for where, _ in faults(refused)] == ["rows[2]"]
 
@@ -307,7 +307,7 @@ def test_a_csv_file_may_part_its_cells_otherwise(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [None, "who"])
-def test_ids_are_given_in_order_without_the_examples(name: str | None) -> None:
+def test_ids_are_yielded_in_order_without_the_examples(name: str | None) -> None:
     data = Dataset.from_rows(
         [{"_index_": 7, "input": "x", "who": "b"}, {"_index_": 3, "input": "y", "who": 5}], id=name
     )
@@ -355,10 +355,10 @@ def test_a_stored_dataset_holds_the_same_examples(rows: list[tuple[Any, ...]]) -
     data = data_of(rows)
     stored = data.save(MemoryStore())
     assert contents(stored) == contents(data)
-    assert stored.recomputed_digest() == stored.digest == data.digest
+    assert stored.compute_digest() == stored.digest == data.digest
 
 
-def test_an_empty_object_an_empty_list_nothing_and_not_a_number_stay_apart(store: Store) -> None:
+def test_an_empty_object_an_empty_list_nothing_and_not_a_number_stay_distinct(store: Store) -> None:
     cells: list[Any] = [{}, [], None, float("nan"), "", 0, False, {"a": {}}, [None], [{}]]
     data = Dataset.from_rows([{"input": i, "expected": cell} for i, cell in enumerate(cells)]).save(store)
     assert [identity.encode(e.expected) for e in data] == [identity.encode(cell) for cell in cells]
@@ -389,7 +389,7 @@ def test_a_frame_may_mix_types_in_a_column() -> None:
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
-def test_what_a_frame_counts_as_missing_is_missing_beside_any_other_values(missing: Any) -> None:
+def test_what_a_frame_counts_as_missing_is_missing_among_any_other_values(missing: Any) -> None:
     for others in (["a", "b"], [1, "b"]):
         frame = pd.DataFrame({"input": [*others, missing]}, dtype=object)
         assert [e.input for e in Dataset.from_pandas(frame)] == [*others, None]
@@ -503,7 +503,7 @@ def test_a_dataset_is_read_from_a_store_as_it_was_saved(store: Store, tmp_path: 
             data.roles,
             list(data.indices),
         )
-        assert stored.recomputed_digest() == data.digest
+        assert stored.compute_digest() == data.digest
     assert store.ids("datasets") == [data.id]
 
 
@@ -516,7 +516,7 @@ def test_targets_and_odd_names_survive_a_store(store: Store) -> None:
     stored = data.save(store)
     assert contents(stored) == contents(data)
     assert (stored.name, stored.roles, stored.id) == ("naïve", data.roles, data.id)
-    assert stored.recomputed_digest() == data.digest
+    assert stored.compute_digest() == data.digest
 
 
 def test_saving_again_and_saving_what_is_stored_change_nothing(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""Schemas, rows and ids against recorded ones of Dyff's, where these lie beside the project.
+"""Schemas, rows and ids against recorded ones of Dyff's, where these are next to the project.
 
 Where a case deviates from what was expected by hand, or where the documentation prints another text, that counts.
 """
@@ -49,28 +49,28 @@ UNSUPPORTED = {
 }
 
 
-def annotation(told: Any, title: str) -> Any:
+def annotation(declared: Any, title: str) -> Any:
     """The annotation that a case tells in words: `int32?`, a list of one, an object with fields."""
-    if isinstance(told, dict):
-        return model(told, title)
-    if isinstance(told, list):
-        return list[annotation(told[0], title)]  # type: ignore[misc]
-    if told in UNSUPPORTED:
-        return UNSUPPORTED[told]
-    name = told.rstrip("?")
+    if isinstance(declared, dict):
+        return model(declared, title)
+    if isinstance(declared, list):
+        return list[annotation(declared[0], title)]  # type: ignore[misc]
+    if declared in UNSUPPORTED:
+        return UNSUPPORTED[declared]
+    name = declared.rstrip("?")
     made = str if name == "string" else getattr(base, name)()
-    return made | None if told.endswith("?") else made
+    return made | None if declared.endswith("?") else made
 
 
 def model(fields: dict[str, Any], title: str, schema: dict[str, Any] | None = None) -> Any:
     docs = {name: part.get("description") for name, part in (schema or {}).get("properties", {}).items()}
     made = {}
-    for number, (name, told) in enumerate(fields.items()):
-        optional = {"default": None} if isinstance(told, str) and told.endswith("?") else {}
+    for number, (name, declared) in enumerate(fields.items()):
+        optional = {"default": None} if isinstance(declared, str) and declared.endswith("?") else {}
         alias = {} if name.isidentifier() else {"alias": name}
         attribute = name if name.isidentifier() else f"f{number}"
         info = Field(description=docs.get(name) or ITEM_DOCS.get(name), **optional, **alias)
-        made[attribute] = (annotation(told, name.title()), info)
+        made[attribute] = (annotation(declared, name.title()), info)
     return create_model(title, __base__=base.DyffSchemaBaseModel, **made)
 
 
@@ -90,7 +90,7 @@ def source(case: dict[str, Any]) -> Any:
     return model(spec["fields"], schema.get("title", "Unsupported"), schema)
 
 
-def told(fields: Any) -> list[Any]:
+def describe_fields(fields: Any) -> list[Any]:
     return [describe(field) for field in fields]
 
 
@@ -100,7 +100,7 @@ def describe(field: pa.Field) -> dict[str, Any]:
     if doc:
         found["doc"] = doc.decode()
     if pa.types.is_struct(field.type):
-        found["fields"] = told(field.type.field(i) for i in range(field.type.num_fields))
+        found["fields"] = describe_fields(field.type.field(i) for i in range(field.type.num_fields))
     if pa.types.is_list(field.type):
         found["item"] = describe(field.type.value_field)
     return found
@@ -122,9 +122,9 @@ def meaning(part: Any, defs: Any) -> Any:
     drop = {"$defs", "title", "format", "contentEncoding"} | {key for key in part if key.startswith("x-")}
     if part.get("type") == "integer":
         drop |= {"maximum"} | ({"minimum"} if part.get("minimum") != 0 or part.get("format") in UNSIGNED else set())
-    kept = {key: meaning(each, defs) for key, each in part.items() if key not in drop | {"properties"}}
+    rest = {key: meaning(each, defs) for key, each in part.items() if key not in drop | {"properties"}}
     fields = {name: meaning(each, defs) for name, each in part.get("properties", {}).items()}
-    return kept | ({"properties": fields} if fields else {})
+    return rest | ({"properties": fields} if fields else {})
 
 
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
@@ -150,7 +150,7 @@ def test_a_recorded_schema_comes_out_as_documented(case: Any, place: str) -> Non
     if isinstance(verdict, dict):
         assert [[field.name, str(field.type)] for field in schema] == verdict["expected"]
     elif "error" not in recorded:
-        assert told(schema) == documented(recorded["arrow_fields"])
+        assert describe_fields(schema) == documented(recorded["arrow_fields"])
     if "error" not in recorded:
         ours, theirs = made.jsonSchema, recorded["json_schema"]
         assert ours is not None
@@ -189,9 +189,9 @@ def test_a_recorded_product_that_is_none_is_refused_at_the_command_line(componen
     assert all("error" in case["input"] for case in recorded)
     assert recorded
     (tmp_path / "s.json").write_text(json.dumps({"components": components}))
-    told = Folder(tmp_path).refused("schema", "show", tmp_path / "s.json")
-    assert told.startswith(f"error: {tmp_path}/s.json: ")
-    assert told.count("\n") == 1
+    message = Folder(tmp_path).refused("schema", "show", tmp_path / "s.json")
+    assert message.startswith(f"error: {tmp_path}/s.json: ")
+    assert message.count("\n") == 1
 
 
 # ids

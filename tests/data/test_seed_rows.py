@@ -193,7 +193,7 @@ def models(tmp_path: Path) -> list[Evaluation]:
     return [Evaluator().evaluate(run, {"prediction": Prediction(type="integer")}) for run in runs]
 
 
-def test_recorded_confidences_stand_beside_truth_and_prediction(models: list[Evaluation]) -> None:
+def test_recorded_confidences_are_stored_with_truth_and_prediction(models: list[Evaluation]) -> None:
     for evaluation, labels, scores in zip(models, LABELS, SCORES, strict=True):
         expected = [
             (i, truth, label, score, float(truth == label))
@@ -271,7 +271,7 @@ def test_the_rows_of_two_tasks_on_one_dataset_join_on_the_key() -> None:
     assert one.manifest["spec"]["run"] != other.manifest["spec"]["run"]
 
 
-def test_one_aggregation_over_two_evaluations_tells_their_rows_apart() -> None:
+def test_one_aggregation_over_two_evaluations_distinguishes_their_rows() -> None:
     evaluations = compared(first_sentence, first_words)
     measures = [Measure("equal", Accuracy()), Measure("recall", Mean(range=(0, 1)))]
     aggregation = Aggregator().aggregate(evaluations, measures)

@@ -100,7 +100,7 @@ def test_a_long_number_of_a_csv_file_loses_no_digit(tmp_path: Path, digits: str)
     assert str(value) == digits
 
 
-def test_whole_numbers_a_float_cannot_hold_survive_beside_fractions_in_csv(tmp_path: Path) -> None:
+def test_whole_numbers_a_float_cannot_hold_survive_among_fractions_in_csv(tmp_path: Path) -> None:
     [value, _] = column(open_file(file(tmp_path, "a.csv", "input\n9007199254740993\n1.5\n")), "input")
     assert str(value) == "9007199254740993"
 
@@ -206,19 +206,19 @@ def test_a_quote_in_the_middle_of_a_cell_is_a_character(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
-def test_cells_that_another_character_parts_are_read_when_it_is_given(tmp_path: Path, mark: str) -> None:
+def test_cells_with_another_delimiter_are_read_when_it_is_declared(tmp_path: Path, mark: str) -> None:
     path = file(tmp_path, "a.csv", f'input{mark}x\n"a{mark}b"{mark}1\n"c\n"{mark}2\n')
     with pytest.raises(DataError) as refused:
         open_file(path)
     shown = json.dumps(mark)
-    told = f'the header has no "," but {shown}; set delimiter: {shown} (or ",", if it names one column)'
-    assert faults(refused) == [(f"{path}:1", told)]
+    message = f'the header has no "," but {shown}; set delimiter: {shown} (or ",", if it names one column)'
+    assert faults(refused) == [(f"{path}:1", message)]
     source = open_file(path, delimiter=mark)
     assert values(source) == [{"input": f"a{mark}b", "x": 1}, {"input": "c\n", "x": 2}]
     assert source.where(1) == f"{path}:3"
 
 
-def test_a_single_column_may_have_any_name_where_the_delimiter_is_given(tmp_path: Path) -> None:
+def test_a_single_column_may_have_any_name_where_the_delimiter_is_declared(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "yes;no\nx\n")
     assert values(open_file(path, delimiter=",")) == [{"yes;no": "x"}]
 
@@ -268,7 +268,7 @@ def test_all_broken_lines_are_named_by_number_at_once(tmp_path: Path) -> None:
     assert "not JSON at column 10: " in found[8] or "not JSON at column 11: " in found[8]
 
 
-def test_thousands_of_faults_are_all_counted_and_the_first_are_kept(tmp_path: Path) -> None:
+def test_thousands_of_faults_are_all_counted_and_the_first_are_stored(tmp_path: Path) -> None:
     with pytest.raises(DataError) as refused:
         open_file(file(tmp_path, "a.jsonl", "x\n" * (MAX_FAULTS + 7)))
     assert len(refused.value.faults) == MAX_FAULTS + 1
@@ -348,7 +348,7 @@ def test_a_column_of_python_rows_is_native_only_where_that_loses_nothing(cells: 
     assert [identity.encode(cell) for cell in column(source, "input")] == [identity.encode(cell) for cell in cells]
 
 
-def test_whole_numbers_beside_fractions_are_read_as_fractions() -> None:
+def test_integers_among_fractions_are_read_as_fractions() -> None:
     source = from_rows([{"input": 1, "many": [1, 2]}, {"input": 2.5, "many": [0.5]}])
     assert types(source) == {"input": "double", "many": "list<item: double>"}
     assert values(source) == [{"input": 1.0, "many": [1.0, 2.0]}, {"input": 2.5, "many": [0.5]}]
@@ -396,7 +396,7 @@ def test_what_is_not_several_rows_is_refused(wrong: Any, shown: str) -> None:
     assert str(refused.value) == f"rows: give a list of mappings, one for each row, not {shown}"
 
 
-def test_rows_that_can_be_read_only_once_are_kept() -> None:
+def test_rows_that_can_be_read_only_once_are_stored() -> None:
     source = from_rows({"input": i} for i in range(3))
     assert column(source, "input") == column(source, "input") == [0, 1, 2]
 
@@ -537,7 +537,7 @@ def test_an_unknown_format_is_refused_with_those_known(
     assert all(known in str(refused.value) for known in FORMATS)
 
 
-def test_the_format_given_wins_over_the_suffix_and_case_does_not_matter(tmp_path: Path) -> None:
+def test_a_declared_format_wins_over_the_suffix_and_case_does_not_matter(tmp_path: Path) -> None:
     assert values(open_file(file(tmp_path, "a.txt", "input\n1\n"), "csv")) == [{"input": 1}]
     assert values(open_file(file(tmp_path, "a.CSV", "input\n1\n"))) == [{"input": 1}]
     assert values(open_file(file(tmp_path, "a.csv", '{"input":1}\n'), "ndjson")) == [{"input": 1}]
@@ -558,8 +558,8 @@ def test_a_byte_that_is_not_utf_8_is_named_by_line_and_offset(
     path = file(tmp_path, name, text.encode("latin-1"))
     with pytest.raises(DataError) as refused:
         open_file(path)
-    told = f"byte 0xe9 at offset {offset} is not UTF-8; save the file as UTF-8"
-    assert faults(refused) == [(f"{path}:{line}", told)]
+    message = f"byte 0xe9 at offset {offset} is not UTF-8; save the file as UTF-8"
+    assert faults(refused) == [(f"{path}:{line}", message)]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json"])

@@ -186,7 +186,7 @@ def test_values_of_any_type_and_none_are_strata() -> None:
     [
         ({}, "either test .* or folds"),
         ({"test": 0.2, "folds": 5}, "either test .* or folds"),
-        ({"folds": 1}, "folds is 1; give a whole number of at least 2"),
+        ({"folds": 1}, "folds is 1; give an integer of at least 2"),
         ({"folds": True}, "folds is True"),
         ({"test": 1.0}, "test is 1.0; give a share between 0 and 1"),
         ({"test": 0}, "test is 0; give"),
@@ -205,11 +205,11 @@ def test_a_split_that_cannot_be_is_refused(spec: dict[str, Any], message: str) -
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        (Split(folds=5), "5 folds cannot be made of 4 examples; give at most 4"),
-        (Split(test=4), "test: 4 of 4 examples leaves nothing to learn from"),
-        (Split(test=9), "test: 9 of 4 examples leaves nothing to learn from"),
-        (Split(test=0.1), "test: 0.1 of 4 examples leaves nothing to test on"),
-        (Split(test=0.9), "test: 0.9 of 4 examples leaves nothing to learn from"),
+        (Split(folds=5), "4 examples are too few for 5 folds; give at most 4"),
+        (Split(test=4), "test: 4 of 4 examples leaves none to learn from"),
+        (Split(test=9), "test: 9 of 4 examples leaves none to learn from"),
+        (Split(test=0.1), "test: 0.1 of 4 examples leaves none to test on"),
+        (Split(test=0.9), "test: 0.9 of 4 examples leaves none to learn from"),
         (Split(folds=2, stratified=True), r"'expected': too few examples for 2 folds have the value \"b\" \(1\); each"),
         (Split(test=2, stratified=True), r"test and training have the value \"b\" \(1\); each needs at least 2"),
         (Split(folds=2, stratified="sex"), "no column with a role is called 'sex'; there are input, expected"),
@@ -220,7 +220,7 @@ def test_a_dataset_too_small_is_refused_with_what_is_missing(split: Split, messa
         split.assign(dataset(["a", "a", "a", "b"]))
 
 
-def test_all_values_that_are_too_rare_are_told_the_rarest_first() -> None:
+def test_all_values_that_are_too_rare_are_reported_the_rarest_first() -> None:
     with pytest.raises(SpecError, match=r'values "c" \(1\), "b" \(2\); each needs at least 3'):
         Split(folds=3, stratified=True).assign(dataset(list("aaabbc")))
 
@@ -347,17 +347,17 @@ def test_groups_may_be_the_datasets_clusters() -> None:
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        (Split(folds=2, groups=True), "groups: the dataset has no cluster; give the name of a column"),
+        (Split(folds=2, groups=True), "groups: the dataset has no cluster; give the name of the column"),
         (Split(folds=2, groups="grop"), r"groups: no column with a role is called 'grop' \(did you mean 'group'\?\)"),
         (Split(folds=4, groups="group"), "groups: 'group' has 3 groups, too few for 4 folds"),
-        (Split(test=1, groups="group"), "test: 1 cannot be held out without parting a group of 'group'"),
+        (Split(test=1, groups="group"), "test: 1 cannot be held out without splitting a group of 'group'"),
         (
             Split(folds=3, groups="group", stratified=True),
             r"too few groups of 'group' for 3 folds have the values \"a\" \(2\), \"b\" \(2\); each needs at least 3",
         ),
     ],
 )
-def test_groups_that_cannot_be_kept_together_are_refused(split: Split, message: str) -> None:
+def test_groups_that_cannot_stay_together_are_refused(split: Split, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         split.assign(grouped([0, 0, 0, 1, 1, 1, 2, 2, 2], list("aaaabbbbb")))
 
@@ -375,13 +375,13 @@ def test_folds_that_are_listed_are_the_same_folds(labels: list[str], split: Spli
     folds = assigned(split, dataset(labels))
     if folds is None:
         return
-    told: list[Any] = []
-    again = Folds.listed(len(labels), *folds.rows(), lambda *fault: told.append(fault))
-    assert told == []
+    faults: list[Any] = []
+    again = Folds.from_rows(len(labels), *folds.to_rows(), lambda *fault: faults.append(fault))
+    assert faults == []
     assert again.numbers.tolist() == folds.numbers.tolist()
     assert again.count == folds.count
 
 
 def test_a_list_of_what_is_tested_learns_from_the_rest() -> None:
     listed = [np.array(column) for column in ([1, 0, 2], [True] * 3, [0] * 3, [0, 1, 1])]
-    assert Folds.listed(4, *listed, lambda *fault: pytest.fail(str(fault))).numbers.tolist() == [[1, 0, 1, -1]]
+    assert Folds.from_rows(4, *listed, lambda *fault: pytest.fail(str(fault))).numbers.tolist() == [[1, 0, 1, -1]]

@@ -116,7 +116,7 @@ def test_the_index_that_adapters_keep_is_not_shown_to_the_task() -> None:
     }
 
 
-def test_every_row_that_can_not_be_transformed_is_told_before_anything_is_called(tmp_path: Path) -> None:
+def test_every_row_that_can_not_be_transformed_is_reported_before_anything_is_called(tmp_path: Path) -> None:
     lines = [{"text": "a", "tags": ["x"]}, {"text": "b", "tags": []}, {"text": "c", "tags": ["y", "z"]}]
     path = tmp_path / "data.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -124,18 +124,18 @@ def test_every_row_that_can_not_be_transformed_is_told_before_anything_is_called
     with pytest.raises(DataError) as raised:
         examples.view([{"kind": "ExplodeCollections", "configuration": {"collections": ["tags"]}}])
     assert [str(fault).removeprefix(str(path)) for fault in raised.value.faults] == [
-        ":2: _index_ 1: the view makes 0 inputs of it; make one of each example",
-        ":3: _index_ 2: the view makes 2 inputs of it; make one of each example",
+        ":2: _index_ 1: the view returns 0 inputs for it; return one for each example",
+        ":3: _index_ 2: the view returns 2 inputs for it; return one for each example",
     ]
 
 
-def test_rows_that_fail_in_one_way_are_told_once_with_their_number(tmp_path: Path) -> None:
+def test_rows_that_fail_in_one_way_are_reported_once_with_their_number(tmp_path: Path) -> None:
     lines = [{**ROWS[0], "id": str(i), "meta": None if i == 7 else {"depth": 1}} for i in range(8)]
     with pytest.raises(DataError) as raised:
         data(lines).view([{"kind": "TransformJSON", "configuration": {"x": "$.meta.level"}}])
     one, other = map(str, raised.value.faults)
     assert one.startswith("rows[0]: _index_ 0: TransformJSON: x: $.meta.level: ")
-    assert one.endswith(" (7 rows fail so: _index_ 0, 1, 2, 3, 4, …)")
+    assert one.endswith(" (7 rows fail this way: _index_ 0, 1, 2, 3, 4, …)")
     assert other.startswith("rows[7]: _index_ 7: TransformJSON: x: $.meta.level: ")
     assert "fail so" not in other
 
@@ -144,18 +144,18 @@ def test_a_row_that_fails_may_have_another_put_in_its_place_but_not_be_left_out(
     adapters = [{"kind": "TransformJSON", "configuration": {"x": "$.meta.none"}}]
     seen = data().view({"adapters": adapters, "onError": "default", "default": {"x": None}})
     assert [e.input for e in seen] == [{"x": None}] * 2
-    with pytest.raises(SpecError, match="a view keeps every example"):
+    with pytest.raises(SpecError, match="a view must keep every example"):
         data().view({"adapters": adapters, "onError": "skip"})
 
 
-def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() -> None:
+def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_shown() -> None:
     rows = [*ROWS, {**ROWS[0], "id": "c", "lang": None}]
     explode = [{"kind": "ExplodeCollections", "configuration": {"collections": ["lang"]}}]
     default = {"prompt": "1 + 1"}
     plain = Runner().run(completes, data().view(PROMPT))
     made = Runner().run(completes, data(rows).view({"adapters": explode, "onError": "default", "default": default}))
-    told = made.manifest["provenance"]["defaulted"]
-    assert told == {
+    message = made.manifest["provenance"]["defaulted"]
+    assert message == {
         "rows": 3,
         "of": 3,
         "reasons": {
@@ -164,7 +164,7 @@ def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() ->
         },
     }
     assert "defaulted" not in plain.manifest["provenance"]
-    shown = "the view's default in the place of 3 of 3 rows: 2 × ExplodeCollections: lang is a text, not a list; 1 × "
+    shown = "the view's default in place of 3 of 3 rows: 2 × ExplodeCollections: lang is a text, not a list; 1 × "
     parts = [Part("t", made, None)]
     page = io.BytesIO()
     write_report(report_facts("r", parts, []), Examples(parts, [], limit=0), page)
@@ -175,7 +175,7 @@ def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() ->
     assert shown in console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_what_a_view_made_of_the_input_is_shown_beside_it() -> None:
+def test_what_a_view_made_of_the_input_is_shown_with_it() -> None:
     run = Runner().run(completes, data().view(PROMPT))
     assert [row["asked"] for row in run_facts(run, 2)["rows"]] == [{"n": 1, "prompt": e["text"]} for e in ROWS]
     assert "asked" not in run_facts(Runner().run(task(version="1")(str), data()), 1)["rows"][0]
@@ -185,7 +185,7 @@ def test_a_view_writes_no_other_index() -> None:
     with pytest.raises(DataError) as raised:
         data().view([{"kind": "Rename", "configuration": {"_index_": "n", "text": "_index_"}}])
     assert str(raised.value.faults[0]).endswith(
-        "_index_ 0: the view writes '2 + 2' to _index_, which no task sees; give that another name"
+        "_index_ 0: the view writes '2 + 2' to _index_, which no task sees; use another field name"
     )
 
 
@@ -193,7 +193,7 @@ UPLOAD = [{"kind": "FileUpload", "configuration": {"field": "$.text", "encoding"
 
 
 def test_no_view_makes_uploads() -> None:
-    with pytest.raises(SpecError, match="FileUpload makes requests: it belongs to the task's input_pipeline"):
+    with pytest.raises(SpecError, match="FileUpload prepares requests: put it into the task's input_pipeline"):
         data().view(UPLOAD)
     with pytest.raises(SpecError, match="FileUpload makes requests; it has no place in a view of outputs"):
         OutputView(ExactMatch(), UPLOAD)
@@ -316,7 +316,7 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
         (
             "{text: prompt}}",
             "{txt: prompt}}",
-            "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail so: _index_",
+            "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail this way: ",
         ),
         (
             "configuration: $.text}]}",
@@ -325,7 +325,7 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
         ),
     ],
 )
-def test_a_wrong_view_is_told_by_its_line(tmp_path: Path, right: str, wrong: str, message: str) -> None:
+def test_a_wrong_view_is_reported_by_its_line(tmp_path: Path, right: str, wrong: str, message: str) -> None:
     assert right in FILE
     with pytest.raises((SpecError, DataError)) as raised:
         Experiment.from_file(experiment(tmp_path, FILE.replace(right, wrong)))
@@ -339,5 +339,5 @@ def test_a_wrong_view_of_outputs_is_found_before_a_run_where_they_are_known(tmp_
     recorded = FILE.replace(own, "{kind: recorded, path: out.jsonl, response: r}")
     with pytest.raises(SpecError) as raised:
         Experiment.from_file(experiment(tmp_path, recorded))
-    told = "scorers.right: no output of task 'own' can be graded: view: TransformJSON: $.text: $ has no 'text'"
-    assert f"e.yaml:11: {told}" in str(raised.value)
+    message = "scorers.right: no output of task 'own' can be graded: view: TransformJSON: $.text: $ has no 'text'"
+    assert f"e.yaml:11: {message}" in str(raised.value)

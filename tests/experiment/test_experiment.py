@@ -142,8 +142,8 @@ def test_unknown_missing_and_empty_keys_are_told_all_at_once_in_the_order_of_the
     keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, views"
     assert place.told(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
         "2: dataset.path: is missing",
-        f"3: dataset.pth: is no key here (did you mean 'path'?); there are {keys}",
-        f"5: dataset.expectd: is no key here (did you mean 'expected'?); there are {keys}",
+        f"3: dataset.pth: unknown key (did you mean 'path'?); known keys: {keys}",
+        f"5: dataset.expectd: unknown key (did you mean 'expected'?); known keys: {keys}",
         "9: scorers: is empty; give at least one entry",
         "13: run.concurrency: is 'two'; give a whole number",
     ]
@@ -195,7 +195,7 @@ def test_scorers_that_are_missing_make_no_fault_of_every_metric(place: Place) ->
 def test_a_key_that_stands_twice_hides_no_other_fault(place: Place) -> None:
     twice = (": topic\n", ": topic\n  input: qestion\n")
     [first, second] = place.told(twice)
-    assert first == "7: dataset.input: stands here a second time; give each entry a name of its own"
+    assert first == "7: dataset.input: occurs twice; give each entry a different name"
     assert second.startswith("7: dataset.input: no column is called 'qestion'")
 
 
@@ -256,8 +256,8 @@ def test_a_dataset_that_cannot_be_opened_is_told_at_the_line_of_its_path(place: 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("question,answer,topic\n", "the file holds no examples"),
-        ("", "there are no examples, since there are no columns"),
+        ("question,answer,topic\n", "the file has no examples"),
+        ("", "there are no columns, and so no examples"),
     ],
 )
 def test_a_file_that_names_data_without_examples_is_refused(place: Place, text: str, told: str) -> None:
@@ -438,7 +438,7 @@ def test_an_error_in_code_is_told_with_its_place_in_the_users_file(place: Place,
         (
             "Model",
             "app.py:4: TypeError: Model.__init__() missing 1 required positional argument: 'path';"
-            " the arguments of Model stand under parameters",
+            " put the arguments of Model under parameters",
         ),
         ("Broken", "app.py:14: ValueError: no key"),
     ],
@@ -449,11 +449,11 @@ def test_an_object_that_cannot_be_made_is_told_with_the_place_of_its_class(place
 
 @pytest.mark.parametrize(
     ("name", "told"),
-    [("LIMIT", "a number cannot"), ("os", "a module cannot"), ("Plain", "a Plain cannot"), ("WORDS", "a list cannot")],
+    [("LIMIT", "a number"), ("os", "a module"), ("Plain", "a Plain"), ("WORDS", "a list")],
 )
 def test_what_cannot_be_called_is_no_task_and_no_scorer(place: Place, name: str, told: str) -> None:
     (place.folder / "app.py").write_text(f"{CODE}\n\nclass Plain:\n    pass\n\n\nLIMIT = 5\nWORDS = ['a']\n")
-    hint = "be called; name a function, or a class whose objects can be called"
+    hint = "is not callable; name a function, or a class whose objects are callable"
     assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: app.py:{name}: {told} {hint}"]
     entry = ("{kind: exact_match}", f"app.py:{name}")
     assert place.told(entry) == [f"10: scorers.same: app.py:{name}: {told} {hint}"]
@@ -464,7 +464,7 @@ def test_a_class_of_scorers_is_pinned_by_its_own_version(place: Place) -> None:
     code += "        return 1\n"
     (place.folder / "grading.py").write_text(code)
     [told] = place.told(("{kind: exact_match}", "{function: grading.py:Same, version: '1'}"))
-    assert told.startswith("10: scorers.same: grading.py:Same is a class of scorers, which declares its version itself")
+    assert told.startswith("10: scorers.same: grading.py:Same is a Scorer class: declare its version there")
 
 
 def test_code_that_imports_broken_code_is_told_with_the_place_of_the_break(place: Place) -> None:
@@ -489,7 +489,10 @@ def test_code_that_was_broken_can_be_mended(place: Place) -> None:
     ("name", "told"),
     [
         ("ConectionError", "no error class is called 'ConectionError' (did you mean 'ConnectionError'?); "),
-        ("TooBussy", "no error class is called 'TooBussy' (did you mean 'TooBusy'?); name one of your code, or say "),
+        (
+            "TooBussy",
+            "no error class is called 'TooBussy' (did you mean 'TooBusy'?); name a class of your code, or write ",
+        ),
         ("json.JSONDecodeEror", "json has no 'JSONDecodeEror' (did you mean 'JSONDecodeError'?)"),
         ("nowhere_at_all.Busy", "nowhere_at_all cannot be imported: ModuleNotFoundError: "),
         ("json.loads", "json.loads is a function, not an error class"),
@@ -530,7 +533,7 @@ GIVEN: dict[str, Any] = {
     ("wrong", "told"),
     [
         ({"name": 5}, "a name must be text, not 5"),
-        ({"name": " "}, "a name may not be empty or blank"),
+        ({"name": " "}, "a name must not be empty or blank"),
         ({"dataset": [{"input": "a"}]}, "dataset must be a Dataset, not a list; see Dataset.from_file"),
         ({"tasks": [str.upper]}, "tasks must be a mapping name: task with at least one, not a list"),
         ({"tasks": {}}, "tasks must be a mapping name: task with at least one"),
@@ -592,8 +595,8 @@ def test_a_split_by_groups_is_written_in_the_file(tmp_path: Path) -> None:
     ("task", "message"),
     [
         ("{kind: estimator, model: 'models.py:logistik', split: {folds: 4}}", "(did you mean 'logistic'?)"),
-        ("{kind: estimator, model: 'models.py:logistic', split: {fold: 4}}", "tasks.mine.split.fold: is no key here"),
-        ("{kind: estimator, model: 'models.py:logistic', split: {folds: 1}}", "folds is 1; give a whole number"),
+        ("{kind: estimator, model: 'models.py:logistic', split: {fold: 4}}", "tasks.mine.split.fold: unknown key"),
+        ("{kind: estimator, model: 'models.py:logistic', split: {folds: 1}}", "folds is 1; give an integer"),
         ("{kind: estimator, model: 'models.py:MODELS'}", "models.py has no 'MODELS'"),
         (
             "{kind: estimator, model: 'models.py:logistic', split: {folds: 4, stratified: 1}}",
@@ -697,7 +700,7 @@ def tries(folder: Path, metric: str, n: int | str, code: str = "") -> Path:
 def test_too_few_replications_for_a_metric_are_told_before_anything_is_called(
     tmp_path: Path, metric: str, n: int | str, times: str
 ) -> None:
-    told = f"experiment.yaml:6: metrics.1: {metric}: k=3 needs 3 answers to each example, but mine is asked {times};"
+    told = f"experiment.yaml:6: metrics.1: {metric}: k=3 needs 3 answers to each example, but mine is called {times};"
     with pytest.raises(SpecError, match=re.escape(told)):
         Experiment.from_file(tries(tmp_path, metric, n))
     whole = Experiment.from_file(tries(tmp_path, metric, 3))
@@ -711,7 +714,7 @@ def test_a_task_that_may_give_several_answers_at_once_is_asked_as_often_as_is_sa
 
 
 def test_a_rate_without_a_period_is_told_how_it_is_written(tmp_path: Path) -> None:
-    told = "experiment.yaml:7: run.rate: is 5, and of no period; give calls per period, such as 5/s"
+    told = "experiment.yaml:7: run.rate: is 5, without a period; give calls per period, such as 5/s"
     with pytest.raises(SpecError, match=re.escape(told)):
         Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5"))
     assert str(Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5/s")).policy.rate) == "5/s"
@@ -721,7 +724,7 @@ def test_a_key_that_a_criterion_of_fairness_has_not_is_told_with_those_it_has(pl
     rule = "fairness:\n  - {criterion: demographic_parity, by: topic, labels: x}\nrun:"
     keys = "criterion, by, scorer, label, scored_by, disparities, confidence"
     assert place.told(("run:", rule)) == [
-        f"14: fairness.0.labels: is no key here (did you mean 'label'?); there are {keys}"
+        f"14: fairness.0.labels: unknown key (did you mean 'label'?); known keys: {keys}"
     ]
 
 

@@ -111,9 +111,9 @@ def test_a_view_of_a_dataset_is_found_by_its_id() -> None:
     assert [example.input for example in seen] == [{"prompt": "2 + 2", "n": 2}]
 
 
-def test_a_view_that_a_dataset_does_not_have_is_told_with_those_it_has() -> None:
+def test_a_view_that_a_dataset_does_not_have_is_reported_with_those_it_has() -> None:
     resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
-    with pytest.raises(SpecError, match=r"dataset 'sums' has no view 'v2'; there are v1"):
+    with pytest.raises(SpecError, match=r"dataset 'sums' has no view 'v2'; it has v1"):
         resource.view(Dataset.from_rows([{"text": "2 + 2"}]), "v2")
 
 
@@ -271,7 +271,7 @@ def test_the_delay_between_tries_is_the_one_that_the_client_says_each_time() -> 
         assert {policy.pause(attempts) for attempts in range(1, 121)} == {seconds}
 
 
-def test_the_size_of_a_client_s_batches_is_kept_and_changes_no_request(server: Any) -> None:
+def test_the_size_of_a_client_s_batches_is_stored_and_changes_no_request(server: Any) -> None:
     base, asked = server
     client = {**RESOURCES["Evaluation"]["client"], "batchSize": 2, "extraOptions": {"a": "b"}}  # type: ignore[dict-item]
     resource = platform.Evaluation.model_validate({**RESOURCES["Evaluation"], "client": client})

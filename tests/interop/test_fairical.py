@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
-from evaluand.interop.fairical import Scores, Solutions, names
+from evaluand.interop.fairical import Scores, Solutions
 from evaluand.tradeoff import Tradeoff, solve
+from evaluand.tradeoff.files import parse_metric, parse_metrics
 
 SCORES = """{
   "scores": [ [ 0.5077, 0.5165, 0.5073, 0.4777, 0.6062, 0.4830, 0.7178, 0.7152, 0.4331 ] ],
@@ -154,7 +155,7 @@ def test_undefined_values_are_0_and_marked() -> None:
 
 def test_marks_go_with_their_points() -> None:
     of = Solutions.from_dict(points(undefined={"eod+g": [1], "acc": [0]}))
-    one, other = of._taken(np.array([1])), of._taken(np.array([0]))
+    one, other = of.take(np.array([1])), of.take(np.array([0]))
     assert one.metadata["undefined"] == {"eod+g": [0]}
     assert other.metadata["undefined"] == {"acc": [0]}
     assert of.metadata["undefined"] == {"eod+g": [1], "acc": [0]}
@@ -169,7 +170,8 @@ def test_a_point_that_is_undefined_by_what_is_asked_for_is_not_picked() -> None:
     )
     assert of.n_undefined == 1
     with pytest.warns(
-        EvaluandWarning, match="1 of 3 points are undefined by what is asked for; they are not chosen from"
+        EvaluandWarning,
+        match="1 of 3 points have undefined values of these objectives; they are left out of the choice",
     ):
         assert of.pick("acc", ["eod+g <= 0.3"]).threshold.tolist() == [0.3]
     with pytest.warns(EvaluandWarning):
@@ -177,7 +179,7 @@ def test_a_point_that_is_undefined_by_what_is_asked_for_is_not_picked() -> None:
     chosen = of.pick("acc")  # asks for nothing that is undefined, and the other value is told as none
     assert (chosen.threshold.tolist(), chosen["acc"].tolist()) == ([0.2], [0.9])
     assert math.isnan(chosen["eod+g"][0])
-    with pytest.raises(SpecError, match="2 of 2 points are undefined by what is asked for"):
+    with pytest.raises(SpecError, match="2 of 2 points have undefined values of these objectives"):
         Solutions.from_dict(points(undefined={"acc": [0, 1]})).pick("acc")
 
 
@@ -187,7 +189,7 @@ def test_a_limit_on_an_attribute_with_a_sign_in_its_name_is_about_what_is_define
         {"identifiers": [0, 0], "thresholds": [0.1, 0.2], "undefined": {"eod+a<=b": [1]}},
     )
     for limit in ("eod+a<=b <= 0.05", "eod+a<=b >= 0.01"):
-        with pytest.warns(EvaluandWarning, match="1 of 2 points are undefined"):
+        with pytest.warns(EvaluandWarning, match="1 of 2 points have undefined values"):
             assert of.pick("acc", [limit]).threshold.tolist() == [0.1]
 
 
@@ -212,7 +214,7 @@ def test_points_that_decide_alike_for_all_are_known_of_a_file(tmp_path: Path) ->
     found.save(tmp_path / "s.json")
     again = Solutions.load(tmp_path / "s.json")
     assert again.tradeoff.trivial.tolist() == [True, False, True]
-    assert again._taken(np.array([1, 2])).tradeoff.trivial.tolist() == [False, True]
+    assert again.take(np.array([1, 2])).tradeoff.trivial.tolist() == [False, True]
     later = scores.solutions_a_priori(["acc", "eod+g"], again)
     assert later.metadata["trivial"] == [0, 2]
 
@@ -274,7 +276,7 @@ def test_an_earlier_solution_without_thresholds_is_told() -> None:
     prior = points()
     del prior["metadata"]["thresholds"]
     scores = Scores.from_dict(two_models(identifiers=["m", "n"]))
-    with pytest.raises(SpecError, match="tells no thresholds"):
+    with pytest.raises(SpecError, match="has no thresholds"):
         scores.solutions_a_priori(["acc", "eod+g"], Solutions.from_dict(prior))
 
 
@@ -546,12 +548,12 @@ def test_fields_that_are_none_are_told_and_left_out() -> None:
 
 
 def test_a_metric_twice_is_told() -> None:
-    with pytest.raises(SpecError, match="given twice: acc, acc"):
+    with pytest.raises(SpecError, match="occurs twice: acc, acc"):
         Scores.from_dict(two_models()).solutions_a_posteriori(["acc", "acc"])
 
 
 def apart() -> Tradeoff:
-    return solve(scores().confidences, names.objectives("acc"), [0.5], apart_by="g")
+    return solve(scores().confidences, parse_metrics("acc"), [0.5], thresholds_by="g")
 
 
 def scores() -> Scores:
@@ -574,9 +576,9 @@ WRONG = {
     "text": (lambda: Solutions.from_dict(points()).write(io.StringIO()), "is not a file open for bytes"),
     "metrics": (lambda: scores().solutions_a_posteriori(None), "metrics must be a list and is null"),
     "metric": (lambda: scores().solutions_a_posteriori([3]), r"metrics\[0\] is a number"),
-    "no metric": (lambda: scores().solutions_a_posteriori([]), "no metric is given; write such as"),
-    "name": (lambda: names.objective(3), "a metric is given by its name, .* and not as a number"),
-    "thresholds": (lambda: scores().solutions_a_posteriori(["acc"], ["x"]), "some of these are no numbers"),
+    "no metric": (lambda: scores().solutions_a_posteriori([]), "there are no metrics; write such as"),
+    "name": (lambda: parse_metric(3), "a metric must be a name, .* not a number"),
+    "thresholds": (lambda: scores().solutions_a_posteriori(["acc"], ["x"]), "some of these are not numbers"),
     "earlier": (lambda: scores().solutions_a_priori(["acc"], scores()), "prior_solutions must be a Solutions and is a"),
     "dominated": (
         lambda: scores().solutions_a_priori(["acc"], Solutions.from_dict(points()), "front"),
@@ -586,10 +588,10 @@ WRONG = {
     "no thresholds": (lambda: Solutions.fromarray([[0.5]], ["acc"], None), "metadata.thresholds: must be a list"),
     "identifiers": (lambda: Solutions.fromarray([[0.5]], ["acc"], [0.5], 0), "metadata.identifiers: must be a list"),
     "points": (lambda: Solutions.of_points(None), "points must be a Tradeoff and is null"),
-    "apart": (lambda: Solutions.of_points(apart()), "hold one threshold of each point, and these points have one for"),
+    "apart": (lambda: Solutions.of_points(apart()), "hold one threshold per point, and these points have one for"),
     "metadata": (lambda: Solutions.of_points(Solutions.from_dict(points()).tradeoff, 3), "metadata must be an object"),
     "where": (lambda: Solutions.from_dict(points()).pick("acc", [1]), r"where\[0\] is a number"),
-    "distance": (lambda: Solutions.from_dict(points()).deduplicate("x"), "points lie apart by a number of 0 or more"),
+    "distance": (lambda: Solutions.from_dict(points()).deduplicate("x"), "must be a number of 0 or more"),
 }
 
 

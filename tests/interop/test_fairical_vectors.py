@@ -13,8 +13,9 @@ import pytest
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
-from evaluand.interop.fairical import Scores, Solutions, names
+from evaluand.interop.fairical import Scores, Solutions
 from evaluand.tradeoff import Confidences, solve
+from evaluand.tradeoff.files import parse_metric
 
 FOLDER = VECTORS_FOLDER / "fairical"
 POINTS, INDICATORS = 1e-12, 1e-9
@@ -79,7 +80,7 @@ def test_every_metric_at_every_threshold(number: int) -> None:
     given = Confidences.read(case["y"], {"m": case["scores"]}, {"g": case["groups"]}, label=1)
     assert set(case["values"]) == set(recorded["minimise"])
     for name, values in case["values"].items():
-        objective = names.objective(name)
+        objective = parse_metric(name)
         found = solve(given, [objective], numbers(case["thresholds"]), undefined="zero").value[:, 0]
         assert found == pytest.approx(np.array(numbers(values)), abs=POINTS, nan_ok=True), name
         assert (objective.direction == "lower") == recorded["minimise"][name]

@@ -516,7 +516,7 @@ def test_a_row_after_one_that_the_disk_had_no_room_for_is_kept(tmp_path: Path) -
     )
     assert done.stdout == "told\ntold\n"
     assert FileRunRepository(tmp_path).example_output_ids("r") == ["a", "c"]
-    with pytest.warns(EvaluandWarning, match="trace:2: the line was cut off"):
+    with pytest.warns(EvaluandWarning, match="trace:2: the line is incomplete"):
         (entry,) = FileTracer(tmp_path / "trace").traces().entries
     assert [child.name for child in entry.entries if isinstance(child, InMemorySpan)] == ["child"]
 

@@ -21,6 +21,7 @@ from support.places import ROOT_FOLDER
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Mean, Measure, MemoryStore, Runner, compare
 from evaluand.core.errors import DataError, EvaluandWarning
 from evaluand.interop import pharia
+from evaluand.interop.names import advice_by_name
 from evaluand.interop.pharia import (
     AggregationLogic,
     AsyncEvaluator,
@@ -43,7 +44,7 @@ from evaluand.interop.pharia import (
     native_dataset,
     native_evaluation,
 )
-from evaluand.interop.pharia.missing_names import INSTEAD
+from evaluand.interop.pharia.missing_names import REPLACEMENTS
 
 
 class Shout(Task[str, str]):
@@ -453,7 +454,7 @@ def test_the_names_that_checkers_see_are_those_that_are_loaded() -> None:
 
 
 def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
-    for name, instead in INSTEAD.items():
+    for name, instead in advice_by_name(REPLACEMENTS).items():
         told = f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"
         with pytest.raises(ImportError, match=told):
             exec(f"from evaluand.interop.pharia import {name}")
@@ -464,7 +465,7 @@ def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
         exec("from evaluand.interop.pharia import ArgillaEvaluator")
     with pytest.raises(AttributeError, match="nonsense"):
         pharia.nonsense  # noqa: B018
-    assert not INSTEAD.keys() & set(pharia.__all__)
+    assert not advice_by_name(REPLACEMENTS).keys() & set(pharia.__all__)
 
 
 def test_the_guide_lists_the_names_that_are_here_and_those_that_are_not() -> None:
@@ -472,9 +473,9 @@ def test_the_guide_lists_the_names_that_are_here_and_those_that_are_not() -> Non
     section = page.partition("## Names\n")[2].partition("\n## ")[0]
     here, _, absent = section.partition("Not supported, with")
     assert set(re.findall(r"`(\w+)`", here)) == set(pharia.__all__)
-    assert set(re.findall(r"`(\w+)`", absent)) == INSTEAD.keys()
+    assert set(re.findall(r"`(\w+)`", absent)) == advice_by_name(REPLACEMENTS).keys()
     words = re.sub(r"\s+", " ", absent)
-    assert all(instead in words for instead in INSTEAD.values())
+    assert all(instead in words for instead in advice_by_name(REPLACEMENTS).values())
 
 
 def test_labels_that_give_way_to_others_are_named(world: Any, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from support.places import ROOT_FOLDER
 
 from evaluand.core.errors import SpecError
 from evaluand.interop import trulens
+from evaluand.interop.names import advice_by_name
 from evaluand.interop.trulens import (
     App,
     Cost,
@@ -31,7 +32,7 @@ from evaluand.interop.trulens import (
     VirtualRecord,
     instrument,
 )
-from evaluand.interop.trulens.missing_names import INSTEAD
+from evaluand.interop.trulens.missing_names import REPLACEMENTS
 
 GUIDE = ROOT_FOLDER / "docs" / "howto" / "trulens.md"
 
@@ -270,12 +271,12 @@ def test_contexts_of_several_calls_are_grounds_of_one_answer() -> None:
 
 
 def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
-    for name, instead in INSTEAD.items():
+    for name, instead in advice_by_name(REPLACEMENTS).items():
         told = f"^{name} is not in evaluand.interop.trulens: {re.escape(instead)}$"
         with pytest.raises(ImportError, match=told):
             exec(f"from evaluand.interop.trulens import {name}")
         assert not hasattr(trulens, name)
-    assert not INSTEAD.keys() & set(trulens.__all__)
+    assert not advice_by_name(REPLACEMENTS).keys() & set(trulens.__all__)
     with pytest.raises(AttributeError, match="nonsense"):
         trulens.nonsense  # noqa: B018
 
@@ -283,4 +284,6 @@ def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
 def test_the_guide_lists_the_names_that_are_not_here() -> None:
     absent = GUIDE.read_text().partition("These names are not supported")[2]
     rows = re.findall(r"^\| (`.*`) \| (.*) \|$", absent, re.MULTILINE)
-    assert {name: instead for names, instead in rows for name in re.findall(r"`(\w+)`", names)} == INSTEAD
+    assert {name: instead for names, instead in rows for name in re.findall(r"`(\w+)`", names)} == advice_by_name(
+        REPLACEMENTS
+    )

@@ -264,13 +264,15 @@ def test_the_calibration_of_predictions_takes_a_confidence_of_the_other_class_fr
 def test_a_confidence_in_what_is_predicted_is_not_taken_for_that_of_one_class() -> None:
     truth, prediction, of_ill = probable()
     shard = graded(truth, prediction, np.where(prediction == "ill", of_ill, 1 - of_ill), prediction)
-    with pytest.raises(SpecError, match="takes the confidence for the score of 'ill', but there are some of 'well'"):
+    with pytest.raises(
+        SpecError, match="takes the confidence as the score of 'ill', but some rows have that of 'well'"
+    ):
         one(shard, RocAuc(scored_by="positive", label="ill"))
 
 
 def test_the_calibration_of_three_classes_does_not_take_the_confidence_of_another() -> None:
     shard = graded(LABELS, LABELS, np.array([0.5, 0.2, 0.1]), ["a"] * 3)
-    with pytest.raises(SpecError, match="does not tell that of several others"):
+    with pytest.raises(SpecError, match="belong to another class than the predicted one"):
         one(shard, ExpectedCalibrationError())
 
 
@@ -280,7 +282,7 @@ def test_rows_without_any_scores_are_not_taken_for_rows_of_zeros(metric: Metric)
     scores[4:6] = np.nan
     shard = table(truth, np.nan_to_num(scores)).drop_columns(["scores"])
     held = [[{"label": label, "score": x} for label, x in zip(LABELS, row, strict=True) if x == x] for row in scores]
-    with pytest.raises(DataError, match="_index_ 4: has no scores of classes, and absent is of single ones"):
+    with pytest.raises(DataError, match="_index_ 4: has no scores of classes, and absent fills in single ones"):
         one(shard.append_column("scores", pa.array(held, SCORES)), metric)
     with pytest.raises(SpecError, match=r"no row has scores of classes, .*; let outputs hold them as an object"):
         one(shard.append_column("scores", pa.array([None] * 50, SCORES)), metric)
@@ -505,9 +507,9 @@ def test_a_thinned_curve_keeps_its_ends_and_its_area() -> None:
 
 
 def test_a_curve_of_one_kind_is_refused() -> None:
-    with pytest.raises(DataError, match="positive and rows that are not"):
+    with pytest.raises(DataError, match="needs positive and negative rows"):
         roc_curve(np.array([True, True]), np.array([0.1, 0.2]))
-    with pytest.raises(DataError, match="rows that are positive"):
+    with pytest.raises(DataError, match="needs positive rows"):
         precision_recall_curve(np.array([False]), np.array([0.1]))
 
 

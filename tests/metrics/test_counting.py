@@ -154,7 +154,7 @@ def test_a_table_without_counts_is_named() -> None:
 @pytest.mark.parametrize("columns", [{"correct": [3]}, {"partial": [-1]}])
 def test_counts_that_cannot_be_are_refused_by_row(columns: dict[str, list[int]]) -> None:
     held = {name: [1] for name in INTS} | columns
-    with pytest.raises(DataError, match="_index_ 0: counts more that is correct than was expected or predicted"):
+    with pytest.raises(DataError, match="_index_ 0: counts more correct items than were expected or predicted"):
         one(pa.table({"_index_": [0], "status": ["scored"], **held}), FBeta())
 
 
@@ -171,8 +171,8 @@ def test_a_column_by_tag_that_is_none_is_refused_by_row(text: str) -> None:
     ("parameters", "message"),
     [
         ({"average": "mean"}, "average='mean' does not work here; choose one of micro, macro, weighted, example"),
-        ({"average": "macro", "label": "A"}, "label='A' is about one class; leave it or average='macro' out"),
-        ({"average": "macro", "bootstrap": 1000}, "the interval of average='macro' is never a bootstrap"),
+        ({"average": "macro", "label": "A"}, "label='A' selects one class; remove it or average='macro'"),
+        ({"average": "macro", "bootstrap": 1000}, "average='macro' has no bootstrap interval"),
         ({"bootstrap": 10}, "bootstrap=10 must be a whole number of at least 100"),
         ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),
         ({"reduce": "mean"}, "reduce='mean' does not work here; choose one of first, all"),
@@ -187,9 +187,9 @@ def test_parameters_that_contradict_each_other_are_refused(parameters: dict[str,
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"average": "weighted"}, "average='weighted' does not work for things that are counted"),
-        ({"labels": ["A"]}, r"labels=\('A',\) does not work for things that are counted"),
-        ({"zero_division": 0}, "zero_division does not work for things that are counted"),
+        ({"average": "weighted"}, "average='weighted' does not work for counted items"),
+        ({"labels": ["A"]}, r"labels=\('A',\) does not work for counted items"),
+        ({"zero_division": 0}, "zero_division does not work for counted items"),
     ],
 )
 def test_parameters_that_only_labels_have_are_refused_for_counts(parameters: dict[str, Any], message: str) -> None:

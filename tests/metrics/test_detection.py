@@ -21,8 +21,8 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.interop.d3m.detection import object_detection_ap, objectDetectionAP
 from evaluand.metrics.detection import (
     DEFINITIONS,
-    AveragePrecision,
     Boxes,
+    BoxPrecisionCurve,
     average_precision,
     average_precision_by_label,
 )
@@ -354,7 +354,7 @@ def test_labels_are_not_left_out_of_account() -> None:
     labelled = {"image": [1], "box": ["0,0,9,9"], "label": ["cat"]}
     with pytest.raises(SpecError, match="use average_precision_by_label"):
         average_precision(labelled, labelled)
-    with pytest.raises(DataError, match="detections have labels and truths have none"):
+    with pytest.raises(DataError, match="detections have labels, but truths do not"):
         average_precision_by_label(labelled, [[1, 0, 0, 9, 9]])
 
 
@@ -404,11 +404,14 @@ BAD: dict[str, tuple[Any, str]] = {
     "none": ([["b", 0, None, 9, 9, 0.5]], r"detection row 0 \(image 'b'\): y_min is missing or NaN"),
     "infinite": ([["b", 0, 0, math.inf, 9, 0.5]], r"row 0 \(image 'b'\): x_max is inf, which is too large"),
     "no confidence": ([["a", 0, 0, 9, 9, 0.5], ["b", 0, 0, 9, 9, None]], r"row 1 \(image 'b'\): confidence is missing"),
-    "inverted": ([["b", 9, 0, 0, 9, 0.5]], r"row 0 \(image 'b'\): x_max is 0 and smaller than x_min, 9"),
+    "inverted": ([["b", 9, 0, 0, 9, 0.5]], r"row 0 \(image 'b'\): x_max 0 is smaller than x_min 9"),
     "no number": ([["b", 0, 0, "nine", 9, 0.5]], r"row 0 \(image 'b'\): x_max is 'nine', not a number$"),
     "a bool": ([["b", 0, 0, True, 9, 0.5]], r"row 0 \(image 'b'\): x_max is True, not a number"),
-    "quotes": ([["b", "'0", 0, 9, "9'", 0.5]], r"row 0 \(image 'b'\): x_min is \"'0\", not a number; quotes do not"),
-    "quoted box": ([["b", "'0,0,9,9'", 0.5]], r"row 0 \(image 'b'\): x_min is \"'0\", not a number; quotes do not"),
+    "quotes": (
+        [["b", "'0", 0, 9, "9'", 0.5]],
+        r"row 0 \(image 'b'\): x_min is \"'0\", not a number; remove the quotes",
+    ),
+    "quoted box": ([["b", "'0,0,9,9'", 0.5]], r"row 0 \(image 'b'\): x_min is \"'0\", not a number; remove the quotes"),
     "three numbers": ([["b", "0,0,9", 0.5]], r"row 0 \(image 'b'\): box is '0,0,9'; give x_min,y_min,x_max,y_max"),
     "lengths": ([["a", 0, 0, 9, 9, 0.5], ["b", 0, 0, 9, 9]], r"row 1 \(image 'b'\): has 5 cells, and the first 6"),
     "too short": ([["b", 0, 0, 9]], r"row 0 \(image 'b'\): has 4 cells; give image, x_min"),
@@ -432,11 +435,11 @@ def test_every_bad_box_is_told_at_once() -> None:
 
 
 def test_columns_that_are_missing_or_of_other_lengths_are_named() -> None:
-    with pytest.raises(SpecError, match="detections lack 'y_max'; there is 'image', 'x_min', 'y_min', 'x_max'"):
+    with pytest.raises(SpecError, match="detections lack 'y_max'; the columns are 'image', 'x_min', 'y_min', 'x_max'"):
         average_precision({"image": [1], "x_min": [0], "y_min": [0], "x_max": [9]}, [])
     with pytest.raises(DataError, match="detection: the columns have 1 and 2 rows"):
         average_precision({"image": [1], "x_min": [0], "y_min": [0], "x_max": [9], "y_max": [9, 9]}, [])
-    with pytest.raises(SpecError, match="detections are a table, columns by name or a list of rows, and not int"):
+    with pytest.raises(SpecError, match="detections must be a table, columns by name or a list of rows, not int"):
         average_precision(7, [])
 
 
@@ -456,7 +459,7 @@ def test_the_published_definition_takes_boxes_as_they_are() -> None:
         ({"iou": "0.5"}, "iou='0.5' must lie"),
         (
             {"definition": "cocoo"},
-            "definition='cocoo' is none of standard, 3.1.1, core-2022, coco .did you mean 'coco'",
+            "definition='cocoo' must be one of standard, 3.1.1, core-2022, coco .did you mean 'coco'",
         ),
         ({"points": 12}, "points=12 does not work here"),
     ],
@@ -467,7 +470,7 @@ def test_options_that_cannot_be_are_refused(options: dict[str, Any], message: st
 
 
 def test_a_result_is_three_values() -> None:
-    assert AveragePrecision._fields == ("recall", "precision", "ap")
+    assert BoxPrecisionCurve._fields == ("recall", "precision", "ap")
 
 
 # Crowds, areas and limits
@@ -495,9 +498,12 @@ def test_tables_have_crowds_areas_and_limits() -> None:
         ({"crowd": [0, 2]}, r"truth row 1 \(image 'b'\): crowd is 2; give true or false, or 1 or 0"),
         ({"crowd": ["0", "yes"]}, r"truth row 1 \(image 'b'\): crowd is 'yes', not a number"),
         ({"x_min": [0, 9 - 1e-200], "x_max": [9, 9]}, None),
-        ({"x_min": [0, 0], "x_max": [9, 1e-200]}, r"truth row 1 \(image 'b'\): x_max is x_min and 1e-200, too little"),
+        (
+            {"x_min": [0, 0], "x_max": [9, 1e-200]},
+            r"truth row 1 \(image 'b'\): x_max exceeds x_min by 1e-200, which is too little",
+        ),
         ({"x_min": [0, math.nan]}, r"truth row 1 \(image 'b'\): x_min is missing or NaN; give a finite number"),
-        ({"y_max": [9, -1]}, r"truth row 1 \(image 'b'\): y_max is -1 and smaller than y_min, 0"),
+        ({"y_max": [9, -1]}, r"truth row 1 \(image 'b'\): y_max -1 is smaller than y_min 0"),
         ({"y_max": [9, math.inf]}, r"truth row 1 \(image 'b'\): y_max is inf, which is too large"),
         ({"x_min": [-9, -9], "y_min": [-9, -9], "x_max": [-1, -1]}, None),
         ({"x_max": [9, 0]}, None),

@@ -160,13 +160,13 @@ def test_facts_are_those_of_each_point_in_its_place() -> None:
     for name in ("recall difference by g", "roc_auc difference by g"):
         whole = points.facts(name)
         assert [each.value for each in whole] == points[name].tolist()
-        assert points.taken(np.array([3, 0])).facts(name) == [whole[3], whole[0]]
+        assert points.take(np.array([3, 0])).facts(name) == [whole[3], whole[0]]
 
 
 def test_facts_of_what_has_none_are_refused() -> None:
     given = rows(2)
     points = solve(Confidences.read(given["truth"], {"m": given["sure"]}), ["accuracy"], [0.5])
-    with pytest.raises(SpecError, match="accuracy is about no groups; ask for an objective such as"):
+    with pytest.raises(SpecError, match="accuracy compares no groups; give an objective such as"):
         points.facts("accuracy")
     with pytest.raises(SpecError, match="there is no objective 'recall'"):
         points.facts("recall")
@@ -186,18 +186,18 @@ def test_what_rests_on_a_rate_without_rows_that_counts_as_0_has_no_interval() ->
     assert native.ends.low[0, 0] >= 0
     [told] = points.facts(points.objectives[0].name)
     assert (told.lowest, told.undefined, told.n_groups) == ({"g": "c"}, ({"g": "c"},), 4)
-    assert told.reason == "rests on rates without rows, taken for 0"
+    assert told.reason == "rests on rates without rows, which count as 0"
     assert np.isnan(points.bands(replicates=20).low[0, 0])
 
 
 def test_points_keep_what_is_undefined_as_it_was_asked_for() -> None:
     given = no_negatives()
     points = by_solve(given, "false_positive_rate", "difference", "zero")
-    assert points.given is not None
-    again, native = points.at(points.given), points.at(points.given, "nan")
+    assert points.confidences is not None
+    again, native = points.at(points.confidences), points.at(points.confidences, "nan")
     assert (again.undefined, native.undefined) == ("zero", "nan")
     assert again.value.tolist() == points.value.tolist() != native.value.tolist()
-    assert points.taken(np.array([0])).undefined == "zero"
+    assert points.take(np.array([0])).undefined == "zero"
 
 
 def test_no_other_way_to_take_what_is_undefined_is_known() -> None:

@@ -141,9 +141,7 @@ def test_a_dataset_s_cluster_and_weight_reach_the_metric() -> None:
 
 
 def test_weights_need_a_column_of_weights() -> None:
-    with pytest.raises(
-        SpecError, match="accuracy: weighted=true needs weights; name the dataset's column under weight"
-    ):
+    with pytest.raises(SpecError, match="accuracy: weighted=true needs weights; set the dataset's role weight"):
         one(table(RIGHT), Accuracy(weighted=True))
 
 

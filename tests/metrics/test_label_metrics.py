@@ -242,7 +242,7 @@ def test_of_two_other_classes_one_must_be_chosen() -> None:
     for labels, name in ((["no", "yes"], "'no' and 'yes'"), ([1, 2], "1 and 2")):
         for kind in ("f_beta", "jaccard", "selection_rate"):
             with pytest.raises(
-                SpecError, match=f"{kind} of the labels {name} is that of one of them: say which, as in"
+                SpecError, match=f"{kind} needs a positive class, and the labels are {name}: choose it, as in"
             ):
                 one(table(labels, labels), of(kind))
     assert value(["no", "yes"], ["no", "no"], "f_beta", label="no") == pytest.approx(2 / 3)
@@ -268,9 +268,11 @@ def test_a_class_that_is_only_predicted_is_a_wrong_answer_and_changes_no_definit
 
 
 def test_of_two_other_classes_one_must_be_chosen_whatever_else_is_predicted() -> None:
-    with pytest.raises(SpecError, match="f_beta of the labels 'a' and 'b' is that of one of them: say which"):
+    with pytest.raises(SpecError, match="f_beta needs a positive class, and the labels are 'a' and 'b': choose it"):
         one(table(["a", "b"], ["a", "c"]), of("f_beta"))
-    with pytest.raises(SpecError, match="f_beta of the one label 'a' may be of another: say which, as in label='a'"):
+    with pytest.raises(
+        SpecError, match="f_beta needs a positive class, and the labels are 'a': choose it, as in label='a'"
+    ):
         one(table(["a", "a"], ["b", "c"]), of("f_beta"))
 
 
@@ -332,7 +334,7 @@ def test_the_class_that_is_selected_stands_in_the_signature(column: Any, label: 
 def test_a_selected_class_is_asked_for_by_the_labels_of_all_shards() -> None:
     shard = table([0, 1, 2, 1], [0, 1, 2, 1])
     for size in (1, 4):
-        with pytest.raises(SpecError, match="selection_rate of the labels 0 and 1 and 2 is that of one"):
+        with pytest.raises(SpecError, match="selection_rate needs a positive class, and the labels are 0, 1 and 2"):
             summarise([shard.slice(start, size) for start in range(0, 4, size)], [of("selection_rate")])
 
 
@@ -351,12 +353,12 @@ def test_disparities_and_comparisons_tell_which_class_they_are_about() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"label": "a", "labels": ["a"]}, "label='a' is about one class; leave it or labels="),
-        ({"label": 0.5}, "label=0.5 is no label; give text, an integer or a bool"),
+        ({"label": "a", "labels": ["a"]}, "label='a' selects one class; remove it or labels="),
+        ({"label": 0.5}, "label=0.5 is not a label; give text, an integer or a bool"),
         ({"labels": []}, "must be a list of labels"),
-        ({"labels": ["a", "a"]}, "must be of one type, each once"),
-        ({"labels": [1, True]}, "must be of one type, each once"),
-        ({"zero_division": 0.5}, "zero_division=0.5 must be 0, 1 or left out"),
+        ({"labels": ["a", "a"]}, "must be distinct and of one type"),
+        ({"labels": [1, True]}, "must be distinct and of one type"),
+        ({"zero_division": 0.5}, "zero_division=0.5 must be 0 or 1, or be omitted"),
         ({"average": "samples"}, "choose one of micro, macro, weighted, example"),
     ],
 )
@@ -367,7 +369,7 @@ def test_parameters_that_contradict_each_other_are_refused(parameters: Any, mess
 
 
 def test_a_label_of_another_type_is_refused() -> None:
-    with pytest.raises(SpecError, match="recall: the labels are such as 1, and '1' is none; write it as one"):
+    with pytest.raises(SpecError, match="recall: label='1' has another type than the labels in the data, such as 1"):
         value([1, 2], [1, 2], "recall", label="1")
 
 
@@ -379,7 +381,7 @@ def test_a_label_that_is_false_is_told_in_the_signature() -> None:
 def test_sets_are_refused_where_each_row_needs_one_label() -> None:
     sets = pa.array([["a"]], OF_SETS)
     for kind in ("cohen_kappa", "matthews_correlation", "balanced_accuracy", "adjusted_rand", "confusion_matrix"):
-        with pytest.raises(SpecError, match=f"{kind} reads one label of each row"):
+        with pytest.raises(SpecError, match=f"{kind} reads one label per row"):
             one(table(sets, sets), of(kind))
 
 

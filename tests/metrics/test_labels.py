@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluand import SpecError
-from evaluand.metrics.base.labels import coded, in_order, one_vocabulary
+from evaluand.metrics.base.labels import encode_labels, in_order, one_vocabulary
 
 
 def decoded(columns: list[pa.Array]) -> list[list[Any]]:
-    codes, vocabulary = coded(columns)
+    codes, vocabulary = encode_labels(columns)
     return [[None if code < 0 else vocabulary[code] for code in column.tolist()] for column in codes]
 
 
@@ -39,7 +39,7 @@ def test_codes_stand_for_the_labels_and_minus_one_for_none(column: Any) -> None:
 
 def test_columns_share_one_vocabulary_also_where_their_widths_differ() -> None:
     truth, prediction = pa.array([1, 2], pa.int8()), pa.array([2, 300])
-    codes, vocabulary = coded([truth, prediction])
+    codes, vocabulary = encode_labels([truth, prediction])
     assert (vocabulary.tolist(), [column.tolist() for column in codes]) == ([1, 2, 300], [[0, 1], [1, 2]])
     assert decoded([pa.array(["a"]), pa.array(["b", "a"], pa.large_string())]) == [["a"], ["b", "a"]]
     assert decoded([pa.array(["a"]), pa.nulls(1)]) == [["a"], [None]]
@@ -48,17 +48,20 @@ def test_columns_share_one_vocabulary_also_where_their_widths_differ() -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ([pa.array(["1"]), pa.array([1])], "labels of integers and of text are never equal; give all columns one type"),
-        ([pa.array([True]), pa.array([1])], "labels of bools and of integers are never equal"),
-        ([pa.array([["a"]]), pa.array(["a"])], "labels of lists of text and of text are never equal"),
-        ([pa.array([0.5])], "labels are text, integers, bools or lists of these, and not a double; convert the column"),
-        ([pa.array([["a", None]])], "a list of labels holds null; leave it out of the list"),
-        ([pa.array([["a"], ["b", "c", "b"]])], "a list names the label 'b' twice; a set has each label once"),
+        (
+            [pa.array(["1"]), pa.array([1])],
+            "labels are integers in one column and text in another; give all columns one type",
+        ),
+        ([pa.array([True]), pa.array([1])], "labels are bools in one column and integers in another"),
+        ([pa.array([["a"]]), pa.array(["a"])], "labels are lists of text in one column and text in another"),
+        ([pa.array([0.5])], "labels must be text, integers, bools or lists of these, not a double; convert the column"),
+        ([pa.array([["a", None]])], "a list of labels contains null; remove it from the list"),
+        ([pa.array([["a"], ["b", "c", "b"]])], "a list has the label 'b' twice; a set has each label once"),
     ],
 )
 def test_what_is_never_equal_or_no_label_is_refused(columns: list[pa.Array], message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        coded(columns)
+        encode_labels(columns)
 
 
 SETS = st.lists(st.one_of(st.none(), st.lists(st.sampled_from("abcd"), unique=True)), max_size=8)

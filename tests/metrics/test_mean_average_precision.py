@@ -379,7 +379,7 @@ def test_labels_that_only_a_failed_image_has_count_too() -> None:
 def test_nothing_counts_as_wrong_where_nothing_is_known() -> None:
     rows = table([([box(0)], [box(0)]), (None, [box(0)])]).drop_columns(["truths"])
     rows = rows.append_column("truths", pa.array([orjson.dumps({"box": [[0, 0, 9, 9]]}).decode(), None]))
-    with pytest.raises(DataError, match="_index_ 1: has no score and nothing tells its boxes"):
+    with pytest.raises(DataError, match="_index_ 1: has no score, and its boxes are unknown"):
         summarise([rows], [MeanAveragePrecision(missing="wrong")])
     [row] = summarise([rows], [MeanAveragePrecision()])
     assert (row.worst, row.best) == (0, 1)
@@ -432,7 +432,11 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "quotes": (["'0,0,1,1'"], [], 'detected box 0: x_min is the text "\'0", not a finite number'),
     "infinite": ([[0, 0, math.inf, 1]], [], "detected box 0: x_max is the number inf, not a finite number"),
     "too large": ([[0, 0, 1e200, 1]], [], "detected box 0: x_max is the number 1e.200, not a finite number"),
-    "too small": ([[0, 0, 1e-200, 1]], [], "detected box 0: x_max is x_min and 1e-200, too little for an area"),
+    "too small": (
+        [[0, 0, 1e-200, 1]],
+        [],
+        "detected box 0: x_max is x_min and 1e-200, too little for an area",
+    ),
     "a crowd that is none": ([], [box(0) | {"crowd": 2}], "expected box 0: crowd is the integer 2, not true or false"),
     "inverted": ([[5, 0, 1, 1]], [], "detected box 0: x_max is 1 and smaller than x_min, 5"),
     "a label that is none": ([{"box": "0,0,1,1", "label": 0.5}], [], "detected box 0: label is the number 0.5"),
@@ -454,7 +458,7 @@ def test_a_box_that_is_none_is_named(name: str) -> None:
 
 
 def test_images_that_do_not_agree_on_labels_or_confidence_are_named() -> None:
-    with pytest.raises(DataError, match="_index_ 1: its detections have no confidence, and those of others have"):
+    with pytest.raises(DataError, match="_index_ 1: its detections have no confidence, but those of other images do"):
         value_of(MeanAveragePrecision(), [([box(0, None, 0.5)], []), ([box(0)], [])])
     with pytest.raises(DataError, match="_index_ 0: its truths have no label"):
         value_of(MeanAveragePrecision(), [([], [box(0)]), ([], [box(0, "a")])])
@@ -464,7 +468,7 @@ def test_another_table_is_refused() -> None:
     with pytest.raises(SpecError, match="mean_average_precision reads 'truths', 'detections', which the table lacks"):
         summarise([pa.table({"_index_": [0], "status": ["scored"], "value": [1.0]})], [MeanAveragePrecision()])
     other = pa.table({"_index_": [0], "status": ["scored"], "truths": ["7"], "detections": ["7"]})
-    with pytest.raises(DataError, match="the column holds no boxes"):
+    with pytest.raises(DataError, match="the column does not hold boxes"):
         summarise([other], [MeanAveragePrecision()])
 
 
@@ -473,11 +477,11 @@ def test_another_table_is_refused() -> None:
     [
         ({"iou": 0}, "iou=0 must lie between 0 and 1"),
         ({"iou": "0.5"}, "iou='0.5' must lie"),
-        ({"iou": []}, "names no threshold"),
-        ({"definition": "voc"}, "definition='voc' is none of"),
+        ({"iou": []}, "has no threshold"),
+        ({"definition": "voc"}, "definition='voc' must be one of"),
         ({"points": 40}, "points=40 does not work"),
-        ({"area": "tiny"}, "area='tiny' is none of small, medium, large"),
-        ({"area": [0, 9]}, r"area=\[0, 9\] is none of"),
+        ({"area": "tiny"}, "area='tiny' must be one of small, medium, large"),
+        ({"area": [0, 9]}, r"area=\[0, 9\] must be one of"),
         ({"max_detections": 0}, "max_detections=0 must be a whole number of at least 1"),
         ({"max_detections": True}, "max_detections=True must be"),
     ],

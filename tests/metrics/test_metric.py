@@ -152,7 +152,7 @@ def test_what_is_on_or_off_is_true_or_false() -> None:
 
 
 def test_a_threshold_named_twice_is_refused() -> None:
-    with pytest.raises(SpecError, match=r"iou=\(0.5, 0.5\) names a threshold twice; give each once"):
+    with pytest.raises(SpecError, match=r"iou=\(0.5, 0.5\) repeats a threshold; give each once"):
         registry.find("metrics", "mean_average_precision")(iou=(0.5, 0.5))
 
 

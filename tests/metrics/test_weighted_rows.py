@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.adjusted_rand import AdjustedRand
 from evaluand.metrics.balanced_accuracy import BalancedAccuracy
 from evaluand.metrics.base.confusion import OfCounts
@@ -28,9 +29,8 @@ from evaluand.metrics.matthews_correlation import MatthewsCorrelation
 from evaluand.metrics.precision import Precision
 from evaluand.metrics.recall import Recall
 from evaluand.metrics.specificity import Specificity
-from evaluand.metrics.stats.intervals import Spread, interval_within, scrambled, wilson
+from evaluand.metrics.stats.intervals import Spread, interval_within, random_bits, wilson
 from evaluand.metrics.v_measure import VMeasure
-from evaluand.store.tables import INDEX
 
 METRICS: tuple[WeightedRowsMetric, ...] = (
     CohenKappa(),
@@ -89,12 +89,14 @@ def test_groups_at_once_come_to_what_each_does_alone(
     summary = summarise_shard(shard, [replace(metric, weighted=weighted)], [("g",)])
     metric, state = summary.settled(0), summary.states[0, Grouping(("g",))][None]
     assert metric.at_once(state["_labels_"])
-    at_once, alone = dict(metric.judged(state)), dict(WeightedRowsMetric.judged(metric, state))
+    at_once, alone = dict(metric.group_results(state)), dict(WeightedRowsMetric.group_results(metric, state))
     assert at_once.keys() == alone.keys()
     for place, found in alone.items():
         mine = at_once[place]
-        assert (mine.told.keys(), mine.why) == (found.told.keys(), found.why)
-        assert [c["label"] for c in mine.told.get("classes", ())] == [c["label"] for c in found.told.get("classes", ())]
+        assert (mine.details.keys(), mine.reason) == (found.details.keys(), found.reason)
+        assert [c["label"] for c in mine.details.get("classes", ())] == [
+            c["label"] for c in found.details.get("classes", ())
+        ]
         assert (mine.value, mine.basis) == pytest.approx((found.value, found.basis), abs=1e-12, nan_ok=True)
         assert mine.without == pytest.approx(found.without, abs=1e-12, nan_ok=True)
 
@@ -219,7 +221,7 @@ def test_clusters_that_shards_share_are_counted_once() -> None:
 def test_the_interval_leaves_out_one_block_after_the_other() -> None:
     """Fewer rows than blocks, put where their keys say: the jackknife by hand."""
     truth, prediction = noisy(40, 6)
-    block = scrambled(np.arange(40, dtype=np.uint64), 0) % np.uint64(BLOCKS)
+    block = random_bits(np.arange(40, dtype=np.uint64), 0) % np.uint64(BLOCKS)
     left = [
         one(table(truth[block != b], prediction[block != b]), CohenKappa(confidence=None)).value
         for b in np.unique(block)
@@ -291,7 +293,7 @@ def test_replicates_are_the_value_without_each_block() -> None:
     metric, shard = CohenKappa(), table(*noisy(2_000, 9))
     state = summarise_shard(shard, [metric]).states[0, Grouping(())][None]
     [value], without = metric.replicates(state)
-    block = scrambled(np.arange(2_000, dtype=np.uint64), 0) % np.uint64(BLOCKS)
+    block = random_bits(np.arange(2_000, dtype=np.uint64), 0) % np.uint64(BLOCKS)
     assert value == one(shard, metric).value
     for left_out in (0, 100):
         alone = one(shard.filter(pa.array(block != left_out)), metric).value

@@ -27,7 +27,7 @@ from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.mean_average_precision import MeanAveragePrecision
 from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
 from evaluand.metrics.roc_auc import RocAuc
-from evaluand.report.facts import Part, curves_facts, matrix_of, missing_facts, report_facts, summary_facts
+from evaluand.report.facts import Part, confusion_matrix, curves_facts, missing_facts, report_facts, summary_facts
 from evaluand.report.html.boxes import Images, frames
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report
@@ -350,7 +350,7 @@ def test_only_small_images_beside_the_dataset_are_read(tmp_path: Path) -> None:
 
 def test_the_classes_of_a_matrix_keep_their_order() -> None:
     _, aggregation = made(records_of(["b", "c", "a"]), {"mine": ["a", "d", "a"]}, [Measure("same", ConfusionMatrix())])
-    classes, cells = matrix_of(curves_facts(aggregation))
+    classes, cells = confusion_matrix(curves_facts(aggregation))
     assert classes == ["a", "b", "c", "d"]
     assert cells == [[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
 

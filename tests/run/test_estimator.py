@@ -548,7 +548,7 @@ def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest
             SpecError,
             "'big', which is no class; .* 'less', 'mo",
         ),
-        (EstimatorTask(Recorder(), Split(folds=99)), table(), SpecError, "99 folds cannot be made of 24 examples"),
+        (EstimatorTask(Recorder(), Split(folds=99)), table(), SpecError, "24 examples are too few for 99 folds"),
         (
             EstimatorTask(Recorder(), Split(folds=2)),
             Dataset.from_rows([{"input": i, "expected": [None, 1][i]} for i in range(2)]),

@@ -245,7 +245,7 @@ def test_an_id_that_is_empty_is_named_by_row(tmp_path: Path, wrong: str) -> None
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"by": "id"}, "by: id needs a column 'id'; name the one that holds the ids as key: _index_, text"),
+        ({"by": "id"}, "by: id needs a column 'id'; set key to the column that holds the ids, one of: _index_, text"),
         ({"key": "case"}, "key: no column is called 'case'; there are _index_, text"),
         ({"replication": "try"}, "replication: no column is called 'try'; there are _index_, text"),
         ({"response": "txet"}, "response: no column is called 'txet' (did you mean 'text'?); there are _index_, text"),
@@ -279,7 +279,7 @@ def test_a_file_without_rows_is_refused_alike_in_every_format(tmp_path: Path, na
     path = file(tmp_path, text, name)
     error = refused(RecordedTask(path=path, response="text", by="id"))
     assert isinstance(error, DataError)
-    assert str(error) == f"{path}: the file holds no rows"
+    assert str(error) == f"{path}: the file has no rows"
 
 
 def test_a_csv_file_may_part_its_cells_otherwise(tmp_path: Path) -> None:
@@ -297,14 +297,14 @@ def test_rows_that_no_example_has_are_told_once_whatever_the_limit(tmp_path: Pat
     path = file(tmp_path, [{"id": name, "text": "t"} for name in ("a", "x17", "b", "y")])
     with pytest.warns(DoubtfulJoin) as told:
         Runner().run(RecordedTask(path=path, response="text", by="id"), examples(0, 1, names=["a", "b"]), limit=limit)
-    assert [str(one.message) for one in told] == [f"{path} holds 2 rows for ids that no example has, such as 'x17'"]
+    assert [str(one.message) for one in told] == [f"{path}: 2 rows match no example, such as id 'x17'"]
 
 
 def test_a_row_that_no_example_has_is_told_by_its_key(tmp_path: Path) -> None:
     path = file(tmp_path, [{"_index_": i, "try": 0, "text": "t"} for i in (0, 1, 7)])
     with pytest.warns(DoubtfulJoin) as told:
         Runner().run(RecordedTask(path=path, response="text", replication="try"), examples(0, 1))
-    assert [str(one.message) for one in told] == [f"{path} holds a row for index 7, which no example has"]
+    assert [str(one.message) for one in told] == [f"{path}: 1 row matches no example: index 7"]
 
 
 def test_a_limit_leaves_rows_over_without_a_word(tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_a_way_of_joining_that_does_not_exist_is_refused_as_written_wrongly(tmp_
 )
 def test_what_is_no_path_is_refused_as_written_wrongly(tmp_path: Path, parameters: dict[str, Any]) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}])
-    with pytest.raises(SpecError, match=r"is not a path|selects nothing|response is empty"):
+    with pytest.raises(SpecError, match=r"is not a path|selects nothing|response must not be empty"):
         RecordedTask(path=path, **{"response": "text"} | parameters).prepare()
 
 
@@ -416,7 +416,7 @@ def test_a_file_that_has_changed_between_two_runs_is_read_again(tmp_path: Path) 
 def test_a_file_that_names_its_rows_and_is_joined_by_their_number_is_told(tmp_path: Path) -> None:
     path = file(tmp_path, [{"qid": "b", "text": "B"}, {"qid": "a", "text": "A"}])
     data = Dataset.from_rows([{"input": "x", "id": "a"}, {"input": "y", "id": "b"}])
-    with pytest.warns(DoubtfulJoin, match="if 'qid' names the examples, say by: id, key: qid"):
+    with pytest.warns(DoubtfulJoin, match="if 'qid' holds the ids of the examples, set by: id, key: qid"):
         Runner().run(RecordedTask(path=str(path), response="text"), data)
     run = Runner().run(RecordedTask(path=str(path), response="text", by="id", key="qid"), data)
     assert [r.responses for r in run] == [["A"], ["B"]]
@@ -424,12 +424,12 @@ def test_a_file_that_names_its_rows_and_is_joined_by_their_number_is_told(tmp_pa
 
 def test_a_dataset_without_ids_is_not_joined_by_them(tmp_path: Path) -> None:
     path = file(tmp_path, [{"id": "a", "text": "A"}])
-    with pytest.raises(SpecError, match="the dataset has no ids; name their column as its id"):
+    with pytest.raises(SpecError, match="the dataset has no ids; set its role id to their column"):
         Runner().run(RecordedTask(path=str(path), response="text", by="id"), Dataset.from_rows([{"input": "x"}]))
 
 
 def test_a_file_with_the_ids_of_the_examples_is_not_joined_by_row_numbers(tmp_path: Path) -> None:
     path = file(tmp_path, [{"review": "b", "text": "B"}, {"review": "a", "text": "A"}])
     data = Dataset.from_rows([{"input": "x", "review": "a"}, {"input": "y", "review": "b"}], id="review", input="input")
-    with pytest.raises(SpecError, match="has the ids of the examples in 'review'; say by: id, key: review"):
+    with pytest.raises(SpecError, match="has the ids of the examples in 'review'; set by: id, key: review"):
         Runner().run(RecordedTask(path=str(path), response="text"), data)

@@ -41,7 +41,7 @@ from evaluand.run.tasks.summary import Summary
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore
 from evaluand.trace import Span, Trace
-from evaluand.trace.conventions import of_attributes
+from evaluand.trace.conventions import named_attributes
 from evaluand.trace.tracers.no_op import NoOpTracer
 
 EXAMPLE = ROOT_FOLDER / "examples" / "questions"
@@ -246,7 +246,7 @@ def test_the_span_of_a_model_tells_tokens_under_the_names_of_genai(chat: Callabl
     _, trace = traced(Instruct(chat({"text": "It is Paris."}).model), "What is the capital?")
     [span] = spans(trace, "llm")
     assert (span.input, span.output) == ([{"role": "user", "content": "What is the capital?"}], "It is Paris.")
-    told = of_attributes(span.attributes)
+    told = named_attributes(span.attributes)
     assert {name: told[name] for name in told if name.startswith("gen_ai.")} == {
         "gen_ai.request.model": "small",
         "gen_ai.request.temperature": 0.0,

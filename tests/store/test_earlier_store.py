@@ -77,7 +77,7 @@ def test_open_artifacts_are_finished_as_the_earlier_version_finishes_them(projec
 @resumes
 def test_a_run_whose_fingerprint_has_changed_is_refused_and_can_be_run_again(project: Path) -> None:
     refused = call(project, "resume", "interrupted/fingerprinted", code=1)
-    assert "cannot be resumed: its code, data or settings are not what they were when it began" in refused.stderr
+    assert "cannot be resumed: its code, data or settings have changed since it began" in refused.stderr
     assert "start it again with `evaluand run`" in refused.stderr
     printed = call(project, "run", "interrupted.yaml", "--task", "fingerprinted").stdout
     assert "10 done now" in " ".join(printed.split())

@@ -101,9 +101,9 @@ def test_a_span_of_kind_task_is_a_task_span() -> None:
 
 def test_a_span_cannot_be_entered_twice() -> None:
     root = Trace.start("answer").root
-    with root.span("step") as step, pytest.raises(SpecError, match="'step' was entered before"), step:
+    with root.span("step") as step, pytest.raises(SpecError, match="'step' was already entered"), step:
         pass
-    with pytest.raises(SpecError, match="'step' was entered before"), step:
+    with pytest.raises(SpecError, match="'step' was already entered"), step:
         pass
 
 
@@ -623,18 +623,18 @@ GOOD = [1, 0, "a", "span", 0, 1, 1, None, None, None, None]
 def test_a_broken_row_is_refused_and_named(cell: int, value: Any) -> None:
     bad = [2, *GOOD[1:]]
     bad[cell] = value
-    with pytest.raises(DataError, match=r"^spans\[1\]: not the row of a span: "):
+    with pytest.raises(DataError, match=r"^spans\[1\]: not a valid row of a span: "):
         Trace.from_rows([GOOD, bad])
 
 
 @pytest.mark.parametrize("row", [[], GOOD[:-1], [*GOOD, 1], None, "elevenchars", {}])
 def test_something_that_is_no_row_is_refused(row: Any) -> None:
-    with pytest.raises(DataError, match=r"^spans\[0\]: not the row of a span: "):
+    with pytest.raises(DataError, match=r"^spans\[0\]: not a valid row of a span: "):
         Trace.from_rows([row])
 
 
 def test_a_root_with_an_unknown_status_is_refused() -> None:
-    with pytest.raises(SpecError, match="no status 'done'"):
+    with pytest.raises(SpecError, match="the status 'done'"):
         Trace.from_rows([], status="done")
 
 

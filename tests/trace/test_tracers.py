@@ -35,7 +35,7 @@ from evaluand.interop import pharia
 from evaluand.interop.pharia.trace_storage import ExampleTracer, tracer_of
 from evaluand.run.task import Task
 from evaluand.trace import OpenSpanError, RootTracer, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
-from evaluand.trace.conventions import understood
+from evaluand.trace.conventions import read_attributes
 from evaluand.trace.export import (
     Context,
     ErrorValue,
@@ -349,7 +349,7 @@ def test_a_closed_span_takes_nothing_more(make: Any) -> None:
     ):
         with pytest.raises(SpecError, match="'task': it is closed"):
             change()
-    with pytest.raises(SpecError, match="'task' was entered before"), task_span:
+    with pytest.raises(SpecError, match="'task' was already entered"), task_span:
         pass
 
 
@@ -610,7 +610,7 @@ def test_the_trace_of_a_process_that_was_killed_opens(tmp_path: Path) -> None:
         file.write(b'{"trace_id":"half a li')
     with FileTracer(path).span("after"):
         pass
-    with pytest.warns(EvaluandWarning, match=r"trace.jsonl:7: the line was cut off"):
+    with pytest.warns(EvaluandWarning, match=r"trace.jsonl:7: the line is incomplete"):
         assert [entry.name for entry in read_traces(path).entries] == ["answer", "after"]
 
 
@@ -627,7 +627,7 @@ def test_a_file_whose_first_line_was_cut_opens_with_what_is_left(tmp_path: Path,
         assert [entry.name for entry in read_traces(path).entries] == ["below"]
     told = [str(warning.message).partition("trace.jsonl:")[2] for warning in warned]
     assert sorted(each.partition(":")[0] for each in told) == ["1", "2", "5"]
-    assert sum("of a span whose line was cut off" in each for each in told) == 2
+    assert sum("belongs to a span whose first line is incomplete" in each for each in told) == 2
 
 
 @pytest.mark.parametrize(
@@ -839,8 +839,36 @@ def test_a_tracer_says_only_which_trace_its_spans_begin() -> None:
     assert plain.attributes == {"k": 1}
 
 
+SDK_NAMES = [
+    "CompositeTracer",
+    "Context",
+    "ErrorValue",
+    "Event",
+    "ExportedSpan",
+    "ExportedSpanList",
+    "FileTracer",
+    "InMemorySpan",
+    "InMemoryTaskSpan",
+    "InMemoryTracer",
+    "LogEntry",
+    "NoOpTracer",
+    "OpenTelemetryTracer",
+    "PydanticSerializable",
+    "Span",
+    "SpanAttributes",
+    "SpanStatus",
+    "SpanType",
+    "TaskSpan",
+    "TaskSpanAttributes",
+    "Tracer",
+    "TracerLogEntryFailed",
+    "utc_now",
+]
+
+
 def test_the_names_of_the_sdk_are_there() -> None:
-    assert set(pharia.tracers.__all__) <= set(dir(pharia))
+    assert set(SDK_NAMES) <= set(dir(pharia))
+    assert all(getattr(pharia, name) for name in SDK_NAMES)
     assert pharia.utc_now().tzinfo is UTC
     with InMemoryTracer().task_span("a", 1) as task_span, task_span.span("b") as step:
         assert isinstance(task_span, pharia.TaskSpan)
@@ -1110,7 +1138,7 @@ def test_its_tracer_forgets_what_is_closed() -> None:
 def test_its_tracer_keeps_no_spans() -> None:
     tracer = OpenTelemetryTracer(Nowhere())
     Answer().run(Question(q=1), tracer)
-    with pytest.raises(SpecError, match="OpenTelemetryTracer keeps no spans"):
+    with pytest.raises(SpecError, match="OpenTelemetryTracer stores no spans"):
         tracer.export_for_viewing()
 
 
@@ -1230,13 +1258,13 @@ def test_documents_of_openinference_are_the_output_of_their_retriever() -> None:
         "documents": [told_of, {}],
     }
     for listed in (nested, dotted):
-        _, _, gave, attributes = understood("search", {"retrieval.documents": [listed]})
+        _, _, gave, attributes = read_attributes("search", {"retrieval.documents": [listed]})
         assert (gave, attributes) == (["second"], {"documents": [told_of]})
 
 
 def test_spans_whose_parents_are_not_there_are_counted() -> None:
     spans = [told("a", "01"), told("b", "02", "09"), told("c", "03", "08") | {"traceId": "0b" * 16}]
-    with pytest.warns(EvaluandWarning, match=r"^spans: 2 of 3 spans: the parent is not there, .*: \['b', 'c'\]$"):
+    with pytest.warns(EvaluandWarning, match=r"^spans: 2 of 3 spans have no parent in the input .*: \['b', 'c'\]$"):
         assert len(traces_of(spans)) == 2
 
 
@@ -1261,7 +1289,7 @@ def test_spans_as_the_sdk_prints_them_become_a_native_trace(tmp_path: Path) -> N
 
 
 def test_spans_without_a_common_root_get_one() -> None:
-    with pytest.warns(EvaluandWarning, match="the parent is not there"):
+    with pytest.warns(EvaluandWarning, match="have no parent in the input"):
         (trace,) = traces_of(
             [told("b", "02", "09", 2000), told("a", "01", start=1000, status={"code": "STATUS_CODE_ERROR"})]
         )
@@ -1290,15 +1318,15 @@ def test_traces_stand_in_the_order_in_which_they_begin() -> None:
         ([{"name": "x"}], "span 'x': not a span: 'context' is missing"),
         ([told("x", "zz")], "span 'x': not a span"),
         ([3], "spans: not a span"),
-        ([told("a", "01", "02"), told("b", "02", "01")], "the spans 'a', 'b' are one another's parents"),
+        ([told("a", "01", "02"), told("b", "02", "01")], "the spans 'a', 'b' are each other's parents"),
         ([{"resourceSpans": [1]}], "spans: not a span: it is an int"),
         ([{"resourceSpans": [{"scopeSpans": 5}]}], "spans: not a span: it is an int"),
-        ([told("a", "01") | {"traceId": "0a" * 20}], "an id of a trace has 16 bytes, and one of a span 8"),
-        ([told("a", "01") | {"spanId": "0b" * 30}], "an id of a trace has 16 bytes, and one of a span 8"),
-        ([told("a", "01") | {"spanId": "-1"}], "an id of a trace has 16 bytes, and one of a span 8"),
-        ([told("a", "01") | {"endTimeUnixNano": "-5"}], "its times are not those from 1970 to 2262"),
+        ([told("a", "01") | {"traceId": "0a" * 20}], "a trace id needs 16 bytes and a span id 8"),
+        ([told("a", "01") | {"spanId": "0b" * 30}], "a trace id needs 16 bytes and a span id 8"),
+        ([told("a", "01") | {"spanId": "-1"}], "a trace id needs 16 bytes and a span id 8"),
+        ([told("a", "01") | {"endTimeUnixNano": "-5"}], "its times must lie between 1970 and 2262"),
         ([told("a", "01") | {"startTimeUnixNano": float("inf")}], "span 'a': not a span: .*infinity"),
-        ([{"entry_type": "StartTask"}], r"open its file with FileTracer\(path\)\.traces\(\)"),
+        ([{"entry_type": "StartTask"}], r"read its file with FileTracer\(path\)\.traces\(\)"),
     ],
 )
 def test_what_is_no_span_is_refused(spans: Any, message: str) -> None:
@@ -1314,7 +1342,7 @@ def test_documents_may_hold_nothing(spans: Any) -> None:
 def test_good_traces_are_read_beside_what_is_none() -> None:
     other = {"traceId": "0b" * 16}
     spans = [told("good", "01"), told("x", "02", "03") | other, told("y", "03", "02") | other]
-    with pytest.warns(EvaluandWarning, match="^spans: the spans 'x', 'y' are one another's parents; left out$"):
+    with pytest.warns(EvaluandWarning, match="^spans: the spans 'x', 'y' are each other's parents; left out$"):
         assert [trace.root.name for trace in traces_of(spans)] == ["good"]
     with pytest.warns(EvaluandWarning, match=r"span 'z': not a span: .*; left out \(and 1 more such faults\)$"):
         assert [trace.root.name for trace in traces_of([{"name": "z"}, *spans])] == ["good"]

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
-from evaluand.metrics.stats.disparity import IntervalEnds, of_largest
+from evaluand.metrics.stats.disparity import IntervalEnds, interval_of_largest
 from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, clustered_wilson, merge_clusters
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.store.tables import DISPARITIES, METRICS
-from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
-from evaluand.tradeoff.confidences import counts_at, crossed_at
+from evaluand.tradeoff import Confidences, Objective, Tradeoff, compare_systems, confidences, resampling, solve
+from evaluand.tradeoff.confidences import counts_at, products_at
 from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.front import additive_epsilon, igd_plus, non_dominated
 
@@ -292,8 +292,8 @@ def test_variants_without_thresholds_have_a_front_but_no_other_rows() -> None:
 
 def decided_apart(given: Confidences, points: Tradeoff, point: int) -> np.ndarray:
     """What each row is decided at the thresholds of its group, row by row."""
-    of = {tuple(name.values()): t for name, t in zip(points.apart, points.threshold[point], strict=True)}
-    columns = [given.attributes[name] for name in points.apart[0]]
+    of = {tuple(name.values()): t for name, t in zip(points.threshold_groups, points.threshold[point], strict=True)}
+    columns = [given.attributes[name] for name in points.threshold_groups[0]]
     sure = given.models[points.models[points.model[point]]]
     return np.array(
         [c >= of[tuple(names[code[row]] for code, names in columns)] for row, c in enumerate(sure)], np.bool_
@@ -307,8 +307,8 @@ def test_thresholds_of_groups_are_all_combinations(apart: Any, thresholds: Any) 
     given = Confidences.read(truth, sure, by)
     if apart != "sex" and thresholds == "roc":
         thresholds = [0.2, 0.5]
-    points = solve(given, ["accuracy", "f_beta", "equalized_odds difference by race"], thresholds, apart_by=apart)
-    points = points.taken(slice(None, None, max(3, len(points) // 100)))
+    points = solve(given, ["accuracy", "f_beta", "equalized_odds difference by race"], thresholds, thresholds_by=apart)
+    points = points.take(slice(None, None, max(3, len(points) // 100)))
     for point in range(len(points)):
         decided = decided_apart(given, points, point)
         expected = (
@@ -322,8 +322,8 @@ def test_thresholds_of_groups_are_all_combinations(apart: Any, thresholds: Any) 
 
 def test_each_group_tries_its_own_confidences() -> None:
     given = small(tree=[0.1, 0.7, 0.6, 0.9], net=[0.5, 0.5, 0.5, 0.2])
-    points = solve(given, ["accuracy"], apart_by="sex")
-    assert points.apart == ({"sex": "f"}, {"sex": "m"})
+    points = solve(given, ["accuracy"], thresholds_by="sex")
+    assert points.threshold_groups == ({"sex": "f"}, {"sex": "m"})
     own = {model: points.threshold[points.model == number] for number, model in enumerate(points.models)}
     assert [np.unique(own["tree"][:, group]).tolist() for group in (0, 1)] == [[0.1, 0.7, np.inf], [0.6, 0.9, np.inf]]
     assert np.unique(own["tree"], axis=0).shape == (9, 2)
@@ -347,8 +347,8 @@ def test_equal_thresholds_of_all_groups_are_one_threshold(rows: list[Any], thres
     truth, sure, group = zip(*rows, strict=True)
     given = Confidences.read(truth, {"m": sure}, {"g": group, "h": group[::-1]})
     wanted = ["accuracy", "f_beta", "recall difference by g", "selection_rate difference by h", "roc_auc"]
-    one, each = solve(given, wanted, thresholds), solve(given, wanted, thresholds, apart_by="g")
-    equal = each.taken((each.threshold == each.threshold[:, :1]).all(axis=1))
+    one, each = solve(given, wanted, thresholds), solve(given, wanted, thresholds, thresholds_by="g")
+    equal = each.take((each.threshold == each.threshold[:, :1]).all(axis=1))
     assert len(each) == len(thresholds) ** len(set(group))
     assert equal.threshold[:, 0].tolist() == thresholds
     for made in (lambda points: points, lambda points: points.with_intervals().at(given), Tradeoff.with_intervals):
@@ -363,7 +363,7 @@ def test_the_intervals_of_thresholds_of_groups_are_those_of_their_decisions() ->
     truth, sure, by = random_rows(12, 300, 1)
     given = Confidences.read(truth, sure, by)
     wanted = ["accuracy", "equalized_odds difference by sex", "f_beta ratio by race", "roc_auc difference by sex"]
-    points = solve(given, wanted, [0.4, 0.6], apart_by="sex").with_intervals()
+    points = solve(given, wanted, [0.4, 0.6], thresholds_by="sex").with_intervals()
     assert points.ends is not None
     for point in range(len(points)):
         decided = Confidences.read(truth, {"m0": decided_apart(given, points, point).astype(float)}, by)
@@ -380,7 +380,7 @@ def test_thresholds_of_groups_reach_what_one_threshold_does_not() -> None:
     sure = {"m": truth + (sex == "m") + random.normal(size=400)}
     given = Confidences.read(truth, sure, {"sex": sex})
     wanted, tried = ["accuracy", "demographic_parity difference by sex"], np.linspace(-2, 4, 25)
-    one, each = solve(given, wanted, tried), solve(given, wanted, tried, apart_by="sex")
+    one, each = solve(given, wanted, tried), solve(given, wanted, tried, thresholds_by="sex")
     assert len(each) == 625
     assert each.indicators()["hv"] > one.indicators()["hv"] + 0.01
     limits = [f"{wanted[1]} <= 0.05"]
@@ -389,53 +389,53 @@ def test_thresholds_of_groups_reach_what_one_threshold_does_not() -> None:
 
 def test_thresholds_of_groups_are_columns_and_hold_on_other_rows() -> None:
     given = small()
-    picked = solve(given, FAIR, apart_by="sex").pick("accuracy")
+    picked = solve(given, FAIR, thresholds_by="sex").pick("accuracy")
     [row] = picked.with_intervals().to_arrow().to_pylist()
     assert (row["threshold sex=f"], row["threshold sex=m"], row["accuracy"]) == (0.7, 0.9, 1.0)
     other = Confidences.read([1, 1, 0], {"tree": [0.8, 0.8, 0.75]}, {"sex": ["m", "f", "f"]})
     assert picked.at(other)["accuracy"].tolist() == [pytest.approx(1 / 3)]
     females = Confidences.read([1, 1], {"tree": [0.8, 0.6]}, {"sex": ["f", "f"]})
     assert picked.at(females)["accuracy"].tolist() == [0.5]
-    with pytest.raises(SpecError, match="there are rows of sex=x, and no threshold is theirs"):
+    with pytest.raises(SpecError, match="rows of sex=x have no threshold"):
         picked.at(Confidences.read([1, 0], {"tree": [0.8, 0.6]}, {"sex": ["f", "x"]}))
 
 
 def test_what_thresholds_of_groups_cannot_be_is_told() -> None:
     truth, sure, by = random_rows(13, 300)
     given = Confidences.read(truth, sure, by)
-    told = r"50 × 50 × 50 thresholds of 3 groups are 125,000 points of each of 2 models, and 100,000 are the most"
+    told = r"50 × 50 × 50 thresholds of 3 groups are 125,000 points for each of 2 models, and 100,000 are the most"
     with pytest.raises(SpecError, match=told):
-        solve(given, FAIR, 50, apart_by="race")
+        solve(given, FAIR, 50, thresholds_by="race")
     with pytest.raises(SpecError, match="no attribute 'age' to group by"):
-        solve(given, FAIR, 5, apart_by="age")
-    with pytest.raises(SpecError, match="apart_by must be a list and is a number"):
-        solve(given, FAIR, 5, apart_by=3)  # type: ignore[arg-type]
+        solve(given, FAIR, 5, thresholds_by="age")
+    with pytest.raises(SpecError, match="thresholds_by must be a list and is a number"):
+        solve(given, FAIR, 5, thresholds_by=3)  # type: ignore[arg-type]
     missing = Confidences.read([0, 1, 1], {"m": [0.1, 0.9, 0.8]}, {"sex": ["f", None, "m"]})
-    with pytest.raises(SpecError, match="1 of 3 rows have no sex, so no threshold is theirs; leave these rows out"):
-        solve(missing, "accuracy", apart_by="sex")
-    points = solve(given, FAIR, 3, apart_by="sex")
+    with pytest.raises(SpecError, match="1 of 3 rows have no sex, and so no threshold; leave these rows out"):
+        solve(missing, "accuracy", thresholds_by="sex")
+    points = solve(given, FAIR, 3, thresholds_by="sex")
     for made in (points.bands, points.hypervolume_interval):
-        with pytest.raises(SpecError, match=r"points whose groups have thresholds of their own have no .*; see with_"):
+        with pytest.raises(SpecError, match=r"points whose groups have separate thresholds have no .*; use with_"):
             made()
-    with pytest.raises(SpecError, match="s: a page shows points with one threshold, and groups have their own"):
-        tradeoff_section({"s": points})
-    with pytest.raises(SpecError, match="groups have thresholds of their own, and these are counts at one"):
+    with pytest.raises(SpecError, match="s: a page shows points with one threshold, and these have one for each group"):
+        tradeoff_section({"s": points}, {}, {})
+    with pytest.raises(SpecError, match="separate thresholds of groups need `iterate_counts`"):
         counts_at(sure["m0"], given.truth, given.groups(["sex"]), points.threshold)
 
 
 def test_counts_of_groups_with_thresholds_of_their_own_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, sure, by = random_rows(4)
     given, wanted = Confidences.read(truth, sure, by), ["accuracy", "recall ratio by race"]
-    whole = solve(given, wanted, 3, apart_by="sex").with_intervals()
+    whole = solve(given, wanted, 3, thresholds_by="sex").with_intervals()
     monkeypatch.setattr(confidences, "AT_ONCE", 36)
-    parts = solve(given, wanted, 3, apart_by="sex").with_intervals()
+    parts = solve(given, wanted, 3, thresholds_by="sex").with_intervals()
     assert whole.ends is not None
     assert parts.ends is not None
     for one, other in zip((whole.trivial, *whole.ends), (parts.trivial, *parts.ends), strict=True):
         np.testing.assert_array_equal(one, other)
     monkeypatch.setattr(confidences, "AT_ONCE", 35)
     with pytest.raises(SpecError, match="counts of 3 groups at 3 thresholds need 36 numbers at once"):
-        solve(given, wanted, 3, apart_by="sex")
+        solve(given, wanted, 3, thresholds_by="sex")
 
 
 def test_points_whose_parts_do_not_fit_together_are_none() -> None:
@@ -443,7 +443,9 @@ def test_points_whose_parts_do_not_fit_together_are_none() -> None:
     with pytest.raises(SpecError, match="points: value must be an array of 1 × 1 and is one of 2 × 1"):
         Tradeoff(wanted, ("m",), np.zeros(1, int), one, np.zeros((2, 1)), np.zeros(1, bool))
     with pytest.raises(SpecError, match="points: threshold must be an array of 1 × 2 and is one of 1"):
-        Tradeoff(wanted, ("m",), np.zeros(1, int), one, np.zeros((1, 1)), one > 1, apart=({"g": "a"}, {"g": "b"}))
+        Tradeoff(
+            wanted, ("m",), np.zeros(1, int), one, np.zeros((1, 1)), one > 1, threshold_groups=({"g": "a"}, {"g": "b"})
+        )
 
 
 # Picks
@@ -465,7 +467,7 @@ def test_a_point_on_the_limit_keeps_it_and_rounding_parts_no_ties() -> None:
     assert len(points.pick("accuracy", "recall difference by g <= 0.05")) == 1
     turned = Tradeoff(points.objectives, ("m",), *np.zeros((2, 1), int), np.array([[0.3, 0.3]]), np.array([False]))
     assert len(turned.pick("accuracy", [f"accuracy >= {0.1 + 0.2}"])) == 1
-    with pytest.raises(SpecError, match="is kept by 0"):
+    with pytest.raises(SpecError, match="is met by 0"):
         points.pick("accuracy", "recall difference by g <= 0.0499999")
 
 
@@ -489,16 +491,14 @@ def test_limits_that_no_point_keeps_are_told_with_how_near_they_come() -> None:
     with pytest.raises(SpecError) as told:
         points.pick("accuracy", ["accuracy >= 0.6", "accuracy <= 0.7"])
     assert str(told.value) == (
-        "no point keeps the limits: 'accuracy >= 0.6' is kept by 2, and the values lie from 0.75 to 1; "
-        "'accuracy <= 0.7' is kept by 0, and the values lie from 0.75 to 1"
+        "no point is within the limits: 'accuracy >= 0.6' is met by 2, and the values lie between 0.75 and 1; "
+        "'accuracy <= 0.7' is met by 0, and the values lie between 0.75 and 1"
     )
 
 
 def test_points_without_values_are_not_picked() -> None:
     points = solve(no_negatives(), ["recall", "equalized_odds difference by g"])
-    with pytest.raises(
-        SpecError, match="points are undefined by what is asked for, so there is nothing to choose from"
-    ):
+    with pytest.raises(SpecError, match="points have undefined values of these objectives, so there is none to choose"):
         points.pick("equalized_odds difference by g")
     assert points.pick("recall")["recall"].tolist() == [1.0]  # asks for nothing that is undefined
 
@@ -514,39 +514,42 @@ def test_where_no_group_has_a_false_positive_the_recall_decides(undefined: Any) 
     points = solve(perfect(), ["accuracy", ratio], undefined=undefined)
     assert points.value[1].tolist() == [1.0, 1.0]
     expected = fairlearn.equalized_odds_ratio(
-        points.given.truth, points.given.truth, sensitive_features=["a"] * 20 + ["b"] * 20 + ["a"] * 20 + ["b"] * 20
+        points.confidences.truth,
+        points.confidences.truth,
+        sensitive_features=["a"] * 20 + ["b"] * 20 + ["a"] * 20 + ["b"] * 20,
     )
     assert expected == 1.0
     assert points.unknown[:, 1].tolist() == [True, False, False]  # without a positive decision there is no ratio
     fact = points.facts(ratio)[1]
     assert (fact.value, fact.reason, fact.decided_by) == (1.0, None, "recall")
     with pytest.warns(
-        EvaluandWarning, match="1 of 3 points are undefined by what is asked for; they are not chosen from"
+        EvaluandWarning,
+        match="1 of 3 points have undefined values of these objectives; they are left out of the choice",
     ):
         assert points.pick("accuracy", f"{ratio} >= 0.8")["accuracy"].tolist() == [1.0]
     assert not points.trivial[points.best_place("accuracy")]
 
 
 def test_what_rests_on_rates_without_rows_is_told_and_neither_picked_nor_taken_for_what_does_not() -> None:
-    name, why = "false_positive_rate difference by g", "rests on rates without rows, taken for 0"
+    name, why = "false_positive_rate difference by g", "rests on rates without rows, which count as 0"
     points = solve(no_negatives(), ["recall", name], [0.5], "zero")
     assert points.as_zero is not None
     assert points.as_zero.tolist() == [[False, True]]
-    with pytest.raises(SpecError, match="1 of 1 points are undefined by what is asked for"):
+    with pytest.raises(SpecError, match="1 of 1 points have undefined values of these objectives"):
         points.pick(name)
     assert [row["reason"] for row in points.table().to_pylist()] == [None, why]
     [fact] = points.facts(name)
     assert (fact.value, fact.reason) == (points[name][0], why)
     [zeros] = solve(perfect(), "equalized_odds ratio by g", [1.0], "zero").facts("equalized_odds ratio by g")
-    assert (zeros.value, zeros.reason) == (0.0, "rests on rates without rows or a ratio of zeros, taken for 0")
-    twice = points.taken(np.array([0, 0]))
+    assert (zeros.value, zeros.reason) == (0.0, "rests on rates without rows or a ratio of zeros, which count as 0")
+    twice = points.take(np.array([0, 0]))
     assert len(twice.deduplicated()) == 1
     assert len(replace(twice, as_zero=np.array([[False, True], [False, False]])).deduplicated()) == 2
 
 
 @pytest.mark.parametrize("limit", ["accuracy < 0.5", "accuracy <= much", "accuracy <= nan", "0.5"])
 def test_a_limit_written_otherwise_is_told(limit: str) -> None:
-    with pytest.raises(SpecError, match="is no limit; write it as in"):
+    with pytest.raises(SpecError, match="is not a limit; write it as in"):
         solve(small(), FAIR).pick("accuracy", [limit])
 
 
@@ -580,16 +583,17 @@ def test_the_interval_of_f1_is_about_as_wide_as_the_bootstraps() -> None:
 
 def test_far_apart_the_largest_distance_has_the_interval_of_its_own() -> None:
     apart = IntervalEnds(np.array([0.6, 0.01]), np.array([0.5, -0.05]), np.array([0.7, 0.07]))
-    low, high = of_largest(apart, 0.95)
+    low, high = interval_of_largest(apart, 0.95)
     assert (float(low), float(high)) == (pytest.approx(0.5, abs=2e-3), pytest.approx(0.7))
 
 
 def test_distances_without_an_interval_say_nothing_of_the_largest() -> None:
     nan = np.full(2, NAN)
-    assert np.isnan(of_largest(IntervalEnds(nan, nan, nan), 0.95)).all()
+    assert np.isnan(interval_of_largest(IntervalEnds(nan, nan, nan), 0.95)).all()
     one = IntervalEnds(np.array([0.3, NAN]), np.array([0.1, NAN]), np.array([0.5, NAN]))
     alone = IntervalEnds(np.array([0.3]), np.array([0.1]), np.array([0.5]))
-    assert [float(end) for end in of_largest(one, 0.95)] == [float(end) for end in of_largest(alone, 0.95)]
+    ends, ends_alone = interval_of_largest(one, 0.95), interval_of_largest(alone, 0.95)
+    assert [float(end) for end in ends] == [float(end) for end in ends_alone]
 
 
 def test_a_ratio_of_nothing_to_something_has_an_upper_end() -> None:
@@ -650,7 +654,7 @@ def test_points_that_are_undefined_have_no_bands() -> None:
 
 
 def test_a_hypervolume_with_an_objective_of_confidences_has_no_interval() -> None:
-    with pytest.raises(SpecError, match="roc_auc is no metric of decisions"):
+    with pytest.raises(SpecError, match="roc_auc is not a metric of decisions"):
         solve(small(), ["accuracy", "roc_auc"]).hypervolume_interval()
 
 
@@ -671,7 +675,7 @@ def test_the_interval_of_one_model_without_groups_is_that_of_its_area() -> None:
     random = np.random.default_rng(0)
     truth = np.arange(400) < 200
     points = solve(Confidences.read(truth, {"m": truth + random.normal(size=400)}), ["recall", "false_positive_rate"])
-    area = solve(points.given, ["roc_auc"], [0.5]).with_intervals().ends  # type: ignore[arg-type]
+    area = solve(points.confidences, ["roc_auc"], [0.5]).with_intervals().ends  # type: ignore[arg-type]
     assert area is not None
     low, high = points.hypervolume_interval()
     assert points.indicators()["hv"] == pytest.approx(area.value[0, 0])
@@ -680,10 +684,10 @@ def test_the_interval_of_one_model_without_groups_is_that_of_its_area() -> None:
 
 
 def test_fronts_that_halves_of_the_rows_do_not_have_leave_no_interval() -> None:
-    with pytest.warns(EvaluandWarning, match="the hypervolume has no interval: rows are too few"):
+    with pytest.warns(EvaluandWarning, match="the hypervolume has no interval: there are too few rows"):
         assert np.isnan(solve(small(), FAIR).hypervolume_interval(replicates=20)).all()
     perfect = Confidences.read([0] * 30 + [1] * 30, {"m": [0.1] * 30 + [0.9] * 30})
-    with pytest.warns(EvaluandWarning, match="or it is the same in all halves"):
+    with pytest.warns(EvaluandWarning, match="or it is equal in all halves"):
         solve(perfect, ["recall", "specificity"], [0.5]).hypervolume_interval(replicates=20)
 
 
@@ -729,7 +733,7 @@ def test_products_of_counts_are_those_of_each_cluster() -> None:
     truth, sure, beside = weighted_rows()
     given, thresholds = Confidences.read(truth, sure, **beside), np.array([0.7, -0.3, 0.2, 9.0])
     groups = given.groups(["g"])
-    found = crossed_at(sure["m"], given.truth, groups, thresholds)
+    found = products_at(sure["m"], given.truth, groups, thresholds)
     assert found is not None
     for t, g in np.ndindex(len(thresholds), 2):
         cells = np.zeros((30, 4))
@@ -819,7 +823,7 @@ def test_rows_of_weight_0_are_left_out_and_those_without_a_cluster_stand_for_the
         ({"weight": [1, -1]}, r"weight\[1\]: is negative"),
         ({"weight": [0, 0]}, "weight: is 0 for all rows"),
         ({"weight": [1]}, "weight: has 1 weights and there are 2 truths"),
-        ({"weight": ["a", "b"]}, "weight: are no numbers; give a weight for each row"),
+        ({"weight": ["a", "b"]}, "weight: is not a column of numbers; give a weight for each row"),
         ({"cluster": ["a"]}, "cluster: has 1 values and there are 2 truths"),
     ],
 )
@@ -866,7 +870,7 @@ def test_points_stand_in_a_table_like_other_metrics() -> None:
 
 
 def test_the_table_tells_thresholds_of_groups_and_what_is_not_known() -> None:
-    [row] = solve(small(), "accuracy", [0.7], apart_by="sex").table().to_pylist()
+    [row] = solve(small(), "accuracy", [0.7], thresholds_by="sex").table().to_pylist()
     assert dict(row["at"]) == {"model": "tree", "threshold sex=f": "0.7", "threshold sex=m": "0.7"}
     unknown = variants()
     unknown.value[0, 1] = NAN
@@ -892,18 +896,18 @@ def test_an_objective_called_as_an_interval_of_another_has_no_column() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "is no objective; write it as in"),
-        ("recall by sex", "is no objective; write it as in"),
+        ("", "is not an objective; write it as in"),
+        ("recall by sex", "is not an objective; write it as in"),
         ("recal", "recal"),
         ("recall spread by sex", "no disparity is called 'spread'; there are difference, ratio, min, max"),
         ("recall difference by age", "no attribute 'age' to group by; there are: sex"),
-        ("equalized_odds", "is about groups; write equalized_odds difference by ATTRIBUTE"),
+        ("equalized_odds", "compares groups; write equalized_odds difference by ATTRIBUTE"),
         ("equalized_odds min by sex", "several rates have no common min"),
         ("selection_rate", "neither better high nor low by itself"),
         ("mean_absolute_error", "mean_absolute_error has no best or no worst value"),
         ("matthews_correlation ratio by sex", "a ratio needs values that cannot be negative"),
         ("cohen_kappa ratio by sex", "a ratio needs values that cannot be negative"),
-        ("top_k", "top_k is no metric of decisions between two classes"),
+        ("top_k", "top_k is not a metric of decisions between two classes"),
         ("log_loss", "log_loss"),
     ],
 )
@@ -913,9 +917,9 @@ def test_objectives_that_are_none_are_told(text: str, told: str) -> None:
 
 
 def test_no_objective_and_one_twice_are_told() -> None:
-    with pytest.raises(SpecError, match="no objective is given"):
+    with pytest.raises(SpecError, match="there are no objectives"):
         solve(small(), [])
-    with pytest.raises(SpecError, match="'accuracy' is given twice"):
+    with pytest.raises(SpecError, match="'accuracy' occurs twice"):
         solve(small(), ["accuracy", "accuracy"])
 
 
@@ -925,7 +929,7 @@ def test_no_objective_and_one_twice_are_told() -> None:
         ("all", "thresholds='all' must be 'every', 'roc'"),
         (1, "thresholds=1 must be 2 or more"),
         ([], "a list of numbers that is not empty"),
-        ([0.5, NAN], "some of these are no numbers"),
+        ([0.5, NAN], "some of these are not numbers"),
     ],
 )
 def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
@@ -936,12 +940,12 @@ def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "given", "told"),
     [
-        (SpecError, ([0, 1], {}), "no model is given"),
+        (SpecError, ([0, 1], {}), "models is empty"),
         (DataError, ([0, None], {"m": [0.1, 0.2]}), r"truth\[1\]: is missing"),
         (DataError, ([], {"m": []}), "truth: has no rows"),
         (DataError, ([0, 1], {"m": [0.1]}), r"models\['m'\]: has 1 confidences and there are 2 truths"),
-        (DataError, ([0, 1], {"m": [0.1, None]}), r"models\['m'\]\[1\]: is no finite number"),
-        (DataError, ([0, 1], {"m": ["a", "b"]}), r"models\['m'\]: are no numbers"),
+        (DataError, ([0, 1], {"m": [0.1, None]}), r"models\['m'\]\[1\]: is not a finite number"),
+        (DataError, ([0, 1], {"m": ["a", "b"]}), r"models\['m'\]: is not a column of numbers"),
         (DataError, ([0, 1], {"m": [0.1, 0.2]}, {"g": ["a"]}), r"by\['g'\]: has 1 values and there are 2 truths"),
         (SpecError, (["no", "yes"], {"m": [0.1, 0.2]}), "which label is positive"),
         (SpecError, ([0, 1, 2], {"m": [0.1, 0.2, 0.3]}), "which label is positive|parts two classes"),
@@ -954,56 +958,59 @@ def test_columns_that_do_not_fit_are_told(fault: type[Exception], given: Any, to
 
 FRAME = pd.DataFrame({"tree": [0.1, 0.7, 0.6, 0.9]})
 GIVEN_WRONG = {
-    "models array": (lambda: read(np.array(FRAME)), "models must be given by name, such as .* and is "),
-    "models list": (lambda: read([0.1, 0.7, 0.6, 0.9]), "models must be given by name, .* and is a list"),
-    "models series": (lambda: read(FRAME["tree"]), "models must be given by name, .* and is a Series"),
-    "models text": (lambda: read("tree"), "models must be given by name, .* and is a text"),
-    "models numbered": (lambda: read({1: [0.1] * 4}), "models: the name 1 is no text"),
-    "models huge": (lambda: read({"m": [10**400, 0, 0, 0]}), r"models\['m'\]: are no numbers"),
-    "models NaN": (lambda: read({"m": pd.Series([0.1, NAN, 0.2, 0.3])}), r"models\['m'\]\[1\]: is no finite number"),
-    "models text column": (lambda: read({"m": "1234"}), r"models\['m'\]: are no numbers"),
-    "models 2d": (lambda: read({"m": np.ones((4, 2))}), r"models\['m'\]: are no numbers"),
-    "truth text": (lambda: read(truth="0101"), "truth: is a text and no column"),
-    "truth frame": (lambda: read(truth=FRAME), "truth: is a DataFrame and no column"),
-    "truth scalar": (lambda: read(truth=1), "truth: is no column of values of one type"),
+    "models array": (lambda: read(np.array(FRAME)), "models must map names to columns, such as .* and is "),
+    "models list": (lambda: read([0.1, 0.7, 0.6, 0.9]), "models must map names to columns, .* and is a list"),
+    "models series": (lambda: read(FRAME["tree"]), "models must map names to columns, .* and is a Series"),
+    "models text": (lambda: read("tree"), "models must map names to columns, .* and is a text"),
+    "models numbered": (lambda: read({1: [0.1] * 4}), "models: the name 1 is not text"),
+    "models huge": (lambda: read({"m": [10**400, 0, 0, 0]}), r"models\['m'\]: is not a column of numbers"),
+    "models NaN": (lambda: read({"m": pd.Series([0.1, NAN, 0.2, 0.3])}), r"models\['m'\]\[1\]: is not a finite number"),
+    "models text column": (lambda: read({"m": "1234"}), r"models\['m'\]: is not a column of numbers"),
+    "models 2d": (lambda: read({"m": np.ones((4, 2))}), r"models\['m'\]: is not a column of numbers"),
+    "truth text": (lambda: read(truth="0101"), "truth: is a text and not a column"),
+    "truth frame": (lambda: read(truth=FRAME), "truth: is a DataFrame and not a column"),
+    "truth scalar": (lambda: read(truth=1), "truth: is not a column of values of one type"),
     "truth NaN": (lambda: read(truth=pd.Series([0, 1, NAN, 1])), r"truth\[2\]: is missing"),
-    "truth fractions": (lambda: read(truth=[0.5, 1.0, 0.0, 1.0]), "truth: labels are text, integers, bools"),
+    "truth fractions": (lambda: read(truth=[0.5, 1.0, 0.0, 1.0]), "truth: labels must be text, integers, bools"),
     "label array": (lambda: read(label=np.array([0, 1])), "label=array.* must be one of the labels of the truth: 0, 1"),
     "label list": (lambda: read(label=[1]), r"label=\[1\] must be one of the labels"),
     "label text": (lambda: read(label="1"), "no truth is '1'; there are 0, 1"),
-    "by list": (lambda: read(by=["sex"]), "by must be given by name, .* and is a list"),
-    "by array": (lambda: read(by=np.array(list("ffmm"))), "by must be given by name"),
-    "by fractions": (lambda: read(by={"g": [0.5, 0.5, 1, NAN]}), r"by\['g'\]: labels are text, integers, bools"),
-    "by dict": (lambda: read(by={"g": {"f": 1}}), r"by\['g'\]: is an object and no column"),
+    "by list": (lambda: read(by=["sex"]), "by must map names to columns, .* and is a list"),
+    "by array": (lambda: read(by=np.array(list("ffmm"))), "by must map names to columns"),
+    "by fractions": (lambda: read(by={"g": [0.5, 0.5, 1, NAN]}), r"by\['g'\]: labels must be text, integers, bools"),
+    "by dict": (lambda: read(by={"g": {"f": 1}}), r"by\['g'\]: is an object and not a column"),
     "system": (lambda: read(system=3), "system=3 must be text"),
     "objectives none": (lambda: solve(small(), None), "objectives must be a list and is null; write such as"),
     "objectives dict": (lambda: solve(small(), {"accuracy": 1}), "objectives must be a list and is an object"),
     "objective number": (lambda: solve(small(), [3]), r"objectives\[0\] is a number; write such as"),
-    "solve rows": (lambda: solve(FRAME, FAIR), "given must be a Confidences and is a DataFrame; make them by"),
+    "solve rows": (lambda: solve(FRAME, FAIR), "confidences must be a Confidences and is a DataFrame; use "),
     "undefined": (
         lambda: solve(small(), FAIR, undefined="x"),
         "undefined='x' must be 'nan', which leaves such groups out, or 'zero'",
     ),
     "thresholds dict": (lambda: solve(small(), FAIR, {"tree": [0.5]}), "thresholds must be 'every', 'roc', a number"),
-    "thresholds text": (lambda: solve(small(), FAIR, ["a"]), "some of these are no numbers"),
+    "thresholds text": (lambda: solve(small(), FAIR, ["a"]), "some of these are not numbers"),
     "thresholds one": (lambda: solve(small(), FAIR, 0.5), "thresholds must be 'every', 'roc', a number"),
     "thresholds true": (lambda: solve(small(), FAIR, True), "thresholds must be 'every', 'roc', a number"),
     "thresholds many": (lambda: solve(small(), FAIR, 10**12), "thresholds=1000000000000 must be 2 or more, .* at most"),
     "thresholds ragged": (lambda: solve(small(), FAIR, [[1], [1, 2]]), "thresholds must be 'every', 'roc', a number"),
     "thresholds of": (lambda: small().thresholds("net", "every"), "no confidences of the model 'net'; there are: tree"),
     "groups": (lambda: small().groups(None), "by must be a list and is null"),
-    "compared list": (lambda: compared([points()]), "systems must be given by name, .* and is a list"),
-    "compared rows": (lambda: compared({"a": small()}), r"systems\['a'\] must be a Tradeoff and is a Confidences"),
-    "apart": (lambda: points().deduplicated("x"), "points lie apart by a number of 0 or more"),
+    "compared list": (lambda: compare_systems([points()]), "systems must map names to columns, .* and is a list"),
+    "compared rows": (
+        lambda: compare_systems({"a": small()}),
+        r"systems\['a'\] must be a Tradeoff and is a Confidences",
+    ),
+    "apart": (lambda: points().deduplicated("x"), "must be a number of 0 or more"),
     "confidence": (lambda: points().with_intervals("0.95"), "confidence='0.95' must lie between 0 and 1"),
-    "replicates": (lambda: points().bands(replicates=5.5), "replicates=5.5 must be 1 or more"),
-    "seed": (lambda: points().hypervolume_interval(seed=-1), "seed=-1 must be 0 or more"),
-    "at": (lambda: points().at({}), "given must be a Confidences and is an object"),
+    "replicates": (lambda: points().bands(replicates=5.5), "replicates=5.5 must be an integer of 1 or more"),
+    "seed": (lambda: points().hypervolume_interval(seed=-1), "seed=-1 must be an integer of 0 or more"),
+    "at": (lambda: points().at({}), "confidences must be a Confidences and is an object"),
     "where": (lambda: points().pick("accuracy", [3]), r"where\[0\] is a number; write such as"),
     "where none": (lambda: points().pick("accuracy", None), "where must be a list and is null"),
-    "taken": (lambda: points().taken([99]), r"\[99\] names no points; places of points are integers below 5"),
+    "taken": (lambda: points().take([99]), r"\[99\] does not select points; give integers below 5"),
     "metric": (lambda: Objective(None), "the metric of an objective must be text and is null"),
-    "parse": (lambda: Objective.parse(3), "3 is no objective; write it as in"),
+    "parse": (lambda: Objective.parse(3), "3 is not an objective; write it as in"),
     "by of objective": (lambda: Objective("recall", "difference", (1,)), r"recall: by\[0\] is a number"),
 }
 
@@ -1049,15 +1056,15 @@ def test_a_confidence_that_is_none_is_told(confidence: float) -> None:
 def test_no_replicate_is_told() -> None:
     points = solve(small(), FAIR)
     for made in (points.bands, points.hypervolume_interval):
-        with pytest.raises(SpecError, match="replicates=0 must be 1 or more"):
+        with pytest.raises(SpecError, match="replicates=0 must be an integer of 1 or more"):
             made(replicates=0)
 
 
 def test_no_system_and_those_of_other_objectives_are_told() -> None:
-    with pytest.raises(SpecError, match="no system is given"):
-        compared({})
+    with pytest.raises(SpecError, match="no system to compare"):
+        compare_systems({})
     with pytest.raises(SpecError, match="b has other objectives than the systems before it"):
-        compared({"a": solve(small(), FAIR), "b": solve(small(), ["accuracy", "recall"])})
+        compare_systems({"a": solve(small(), FAIR), "b": solve(small(), ["accuracy", "recall"])})
 
 
 def test_a_positive_label_can_be_named() -> None:
@@ -1071,7 +1078,7 @@ def test_a_positive_label_can_be_named() -> None:
 
 def test_systems_are_compared_by_name() -> None:
     points = solve(small(), FAIR)
-    assert compared({"one": points, "same": points})["one"]["relative_onvg"] == 1.0
+    assert compare_systems({"one": points, "same": points})["one"]["relative_onvg"] == 1.0
 
 
 # What is printed
@@ -1089,7 +1096,7 @@ def test_points_are_printed_in_a_few_lines_and_their_names_do_nothing_to_a_termi
     ]
     assert "&lt;b&gt;: 5 points" in points._repr_html_()
     assert "<td>0.5</td><td>1</td><td>higher</td>" in points._repr_html_()
-    assert "–        –  higher" in str(points.taken(np.array([], int)))
+    assert "–        –  higher" in str(points.take(np.array([], int)))
 
 
 def test_bands_are_told_from_intervals_and_forgotten_on_other_rows() -> None:
@@ -1120,7 +1127,7 @@ def test_how_far_systems_fall_short_is_the_same_whether_or_not_a_front_is_measur
     systems = {"fine": solve(given, FAIR), "coarse": solve(given, FAIR, 6), "no": solve(given, FAIR, [np.inf])}
     every = np.concatenate([one.front().loss for one in systems.values()])
     reference = np.unique(every[non_dominated(every)], axis=0)
-    for name, found in compared(systems).items():
+    for name, found in compare_systems(systems).items():
         loss = systems[name].front().loss
         assert found["igd_plus"] == pytest.approx(igd_plus(loss, reference), abs=1e-12)
         assert found["epsilon"] == pytest.approx(additive_epsilon(loss, reference), abs=1e-12)
@@ -1131,7 +1138,7 @@ def test_a_single_point_is_printed_with_its_model_threshold_and_interval() -> No
     assert str(points.pick("accuracy")).splitlines()[0] == "system: tree from 0.7"
     lines = str(points.pick("accuracy").with_intervals()).splitlines()
     assert re.fullmatch(r"  accuracy +1 +0\.\d+ to 1 +higher", lines[2])
-    apart = solve(small(), "accuracy", [0.5], apart_by="sex")
+    apart = solve(small(), "accuracy", [0.5], thresholds_by="sex")
     assert str(apart).splitlines()[0] == "system: tree from sex=f: 0.5, sex=m: 0.5"
 
 
@@ -1146,9 +1153,9 @@ def test_the_interval_of_a_hypervolume_is_doubted_where_points_were_chosen_and_h
         warnings.simplefilter("error")
         points.hypervolume_interval(replicates=50)
         points.front().at(Confidences.read(truth, sure, by)).hypervolume_interval(replicates=50)
-    with pytest.warns(EvaluandWarning, match="chosen by their values on these rows"):
+    with pytest.warns(EvaluandWarning, match="selected by their values on these rows"):
         points.front().hypervolume_interval(replicates=50)
-    none = points.taken(np.array([], int))
+    none = points.take(np.array([], int))
     assert none.bands().low.shape == (0, 2)
     with pytest.warns(EvaluandWarning, match="there are no points"):
         assert all(map(math.isnan, none.hypervolume_interval()))
@@ -1156,7 +1163,7 @@ def test_the_interval_of_a_hypervolume_is_doubted_where_points_were_chosen_and_h
 
 @pytest.mark.parametrize("name", ["a, b", " sp", "sex,", "", "e\n"])
 def test_attributes_that_no_objective_could_ask_for_are_refused(name: str) -> None:
-    with pytest.raises(SpecError, match="which no objective could ask for"):
+    with pytest.raises(SpecError, match="no objective can name the attribute"):
         Confidences.read([0, 1], {"m": [0.1, 0.9]}, {name: ["a", "b"]})
 
 

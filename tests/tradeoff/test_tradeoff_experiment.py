@@ -16,8 +16,8 @@ from evaluand.cli import main
 from evaluand.core.errors import SpecError
 from evaluand.experiment import Experiment
 from evaluand.store.directory import DirectoryStore
-from evaluand.tradeoff import Tradeoff
-from evaluand.tradeoff.evaluations import Trade, tradeoffs_of
+from evaluand.tradeoff.results import stored_results
+from evaluand.tradeoff.trade import Trade
 
 CODE = """
 def tree(i):
@@ -102,8 +102,9 @@ def test_points_that_look_beaten_have_intervals_too_so_that_the_area_is_that_of_
     place.done("run", str(place.write(AT_THRESHOLDS)))
     store = DirectoryStore(place.path / "store")
     [id] = [ref.id for ref in store.refs() if ref.kind == "aggregations"]
-    [(_, points)] = tradeoffs_of(Aggregation(store, id))
-    assert isinstance(points, Tradeoff)
+    [result] = stored_results(Aggregation(store, id))
+    points = result.points
+    assert points is not None
     assert points.ends is not None
     assert not points.on_front.all()
     assert (points.ends.low < points.ends.high).all(axis=1).all()
@@ -124,7 +125,7 @@ def test_what_has_no_points_says_why_and_the_report_is_written(place: Place) -> 
     told = place.call("run", str(place.write(AT_THRESHOLDS)), "--report").stderr
     assert "note: the trade-off 'right for all' has no points: no confidences are recorded of coin" in told
     [trade] = place.shown()
-    assert trade["reason"].startswith("no confidences are recorded of coin, and thresholds are about confidences")
+    assert trade["reason"].startswith("no confidences are recorded of coin, and thresholds apply to confidences")
     assert "no confidences are recorded of coin" in (place.path / "yes-men.html").read_text()
 
 
@@ -150,25 +151,25 @@ def test_each_of_several_trade_offs_of_a_report_has_ids_of_its_own(place: Place)
 
 
 FAULTS: list[tuple[str, str]] = [
-    ("objectives: [accuracy(right)]", "a trade-off is one between two objectives or more"),
+    ("objectives: [accuracy(right)]", "a trade-off needs two different objectives or more"),
     ("objectives: [accuracy(right), mean(sur)]", "no scorer is called 'sur' (did you mean 'sure'?)"),
-    ("objectives: [mean, accuracy]", "'mean': say of which scorer, as in 'mean(right)'; there are right, sure"),
+    ("objectives: [mean, accuracy]", "'mean': name the scorer, as in 'mean(right)'; there are right, sure"),
     (
         "objectives: [mean(sure), mean(sure) ratio by sit]",
-        "'sit' is no attribute of the dataset (did you mean 'site'?)",
+        "'sit' is not an attribute of the dataset (did you mean 'site'?)",
     ),
     ("objectives: [mean(sure), meen(sure)]", "no metric is called 'meen' (did you mean 'mean'?)"),
     ("objectives: [mean(sure), mean(sure) gap by site]", "no disparity is called 'gap'"),
     ("objectives: [mean(sure), recall(sure)]", "'recall(sure)': recall reads 'truth' and 'prediction'"),
-    ("objectives: [mean(sure), mean of it]", "'mean of it' is no objective"),
+    ("objectives: [mean(sure), mean of it]", "'mean of it' is not an objective"),
     ("objectives: [mean(sure), accuracy], tasks: [tre]", "no task is called 'tre' (did you mean 'tree'?)"),
     ("objectives: [accuracy, recall], thresholds: every", "which label is positive? The truth has 'no', 'yes'"),
     ("objectives: [accuracy, recall], thresholds: every, label: maybe", "no truth is 'maybe'; there are 'no', 'yes'"),
-    ("objectives: [accuracy, recall], thresholds: every, scorer: sure", "say which scorer of the kind prediction"),
+    ("objectives: [accuracy, recall], thresholds: every, scorer: sure", "name the scorer of the kind prediction"),
     ("objectives: [accuracy, recall(right)], thresholds: every", "name the scorer of all objectives under scorer"),
     ("objectives: [accuracy, recall], thresholds: 1", "thresholds=1 must be 2 or more"),
     ("objectives: [accuracy, recall], thresholds: some", "thresholds: is 'some'; give 'every' or 'roc'"),
-    ("objective: [accuracy, recall]", "is no key here (did you mean 'objectives'?)"),
+    ("objective: [accuracy, recall]", "unknown key (did you mean 'objectives'?)"),
 ]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
 from evaluand.core.errors import SpecError
-from evaluand.tradeoff import Tradeoff, compared
+from evaluand.tradeoff import Tradeoff, compare_systems
 from evaluand.tradeoff.front import (
     additive_epsilon,
     distinct,
@@ -82,7 +82,7 @@ def test_what_is_beaten_but_for_rounding_is_not_on_the_front() -> None:
     points = points_of((0.1 + 0.2, 0.5), (0.3, 0.6), (0.3, 0.4), objectives=("accuracy", "recall"))
     assert points.front().threshold.tolist() == [0.1]
     assert points.pick("accuracy").threshold.tolist() == [0.1]
-    assert distinct(np.array([[0.1 + 0.2], [0.3]]), apart=0.0).tolist() == [0]
+    assert distinct(np.array([[0.1 + 0.2], [0.3]]), tolerance=0.0).tolist() == [0]
     assert non_dominated(np.array([[0.5, 0.5], [0.5 - 1e-9, 0.5]])).tolist() == [False, True]
 
 
@@ -95,7 +95,7 @@ def test_points_that_are_undefined_are_neither_on_the_front_nor_dominated() -> N
 def test_the_first_of_equal_points_stays() -> None:
     points = points_of((0.5, 0.1), (0.3, NAN), (0.5, 0.1 + 1e-9), (0.3, NAN), (0.5, 0.2))
     assert points.deduplicated().threshold.tolist() == [0.0, 0.1, 0.4]
-    assert distinct(np.array([[0.5], [0.5 + 1e-9]]), apart=0.0).tolist() == [0, 1]
+    assert distinct(np.array([[0.5], [0.5 + 1e-9]]), tolerance=0.0).tolist() == [0, 1]
 
 
 # Indicators
@@ -199,7 +199,7 @@ def test_the_area_of_a_radar_chart_is_a_share_of_the_greatest() -> None:
         return float(abs((x * np.roll(y, -1) - y * np.roll(x, -1)).sum()) / 2)
 
     assert radar_area(values.tolist()) == pytest.approx(shoelace(values) / shoelace(np.ones(5)))
-    assert radar_area([2.0, 2.0, 2.0], most=2.0) == 1.0
+    assert radar_area([2.0, 2.0, 2.0], highest=2.0) == 1.0
     with pytest.raises(ValueError, match="three axes"):
         radar_area([1.0, 1.0])
 
@@ -226,7 +226,7 @@ def test_one_objective_is_no_trade_off() -> None:
 
 def test_systems_are_compared_with_the_best_of_all() -> None:
     good, poor = points_of((0.9, 0.5), (0.5, 0.9)), points_of((0.6, 0.4))
-    found = compared({"good": good, "poor": poor})
+    found = compare_systems({"good": good, "poor": poor})
     assert (found["good"]["relative_onvg"], found["poor"]["relative_onvg"]) == (1.0, 0.5)
     assert (found["good"]["igd_plus"], found["good"]["epsilon"]) == (0.0, 0.0)
     # short of (0.9, 0.5) by 0.3 and 0.1, of (0.5, 0.9) by 0.5
@@ -239,7 +239,7 @@ def test_systems_are_compared_with_the_best_of_all() -> None:
 def test_systems_with_other_objectives_are_not_compared() -> None:
     other = points_of((0.6, 0.4), objectives=("accuracy", "precision"))
     with pytest.raises(SpecError, match="b has other objectives"):
-        compared({"a": points_of((0.6, 0.4)), "b": other})
+        compare_systems({"a": points_of((0.6, 0.4)), "b": other})
 
 
 def test_points_crowd_by_shares_of_the_range_and_not_by_values() -> None:

@@ -21,8 +21,8 @@ from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import wilson
 from evaluand.report import matplotlib_figures
 from evaluand.report.html.tradeoff import write_page
-from evaluand.report.tradeoff_facts import area_of_front, ends_of, has_ends, told_of_ends
-from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, solve
+from evaluand.report.tradeoff_facts import area_of_front, describe_ends, ends_of, has_ends
+from evaluand.tradeoff import Confidences, Objective, Tradeoff, compare_systems, solve
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 LOW = "accuracy difference by g"
@@ -63,7 +63,7 @@ def test_a_front_that_is_too_long_is_thinned_evenly_and_chosen_from_as_a_whole()
     listed = [place for place, point in enumerate(told["points"]) if point[3] is not None]
     assert (len(listed), listed[0], listed[-1]) == (500, 0, 1200)
     assert set(np.diff(listed)) == {2, 3}
-    assert "701 more points of the fronts, evenly among those above, are not listed" in text
+    assert "701 more points of the fronts, evenly spread, are not listed" in text
     drawn = re.findall(r"<title>s?[^<]*accuracy ([0-9.]+)", text)
     assert (len(drawn), drawn[0], drawn[-1]) == (600, "0.100", "0.900")
 
@@ -107,7 +107,7 @@ def test_names_are_cleaned_wherever_the_page_shows_them() -> None:
 def test_a_page_of_no_system_or_of_other_objectives_is_refused() -> None:
     one, other = points_of([[0.5, 0.1]]), points_of([[0.5, 0.1]], ("accuracy", "recall"))
     for made in (page_of, matplotlib_figures.pareto):
-        with pytest.raises(SpecError, match="no system is given"):
+        with pytest.raises(SpecError, match="no system to compare"):
             made({})
         with pytest.raises(SpecError, match="other has other objectives than"):
             made({"one": one, "other": other})
@@ -118,13 +118,13 @@ def test_a_page_of_very_many_points_embeds_some_evenly_and_says_so() -> None:
     truth, n = rng.random(4000) < 0.4, 15_000
     by = {"g": rng.integers(0, 40, 4000).astype(str)}
     given = Confidences.read(truth, {"m": truth + rng.normal(size=4000)}, by)
-    points = replace(long_front(n), given=given, threshold=np.linspace(-1, 2, n))
+    points = replace(long_front(n), confidences=given, threshold=np.linspace(-1, 2, n))
     text = page_of({"s": points})
     assert len(text) < 3_000_000
     told = given_to_the_script(text)["points"]
     assert 10_000 <= len(told) <= 10_500
     assert (told[0][2], told[-1][2]) == ("-1", "2")
-    assert f"are not listed; the best is chosen among {len(told):,} of all 15,000 points" in text
+    assert f"are not listed; the best is chosen from {len(told):,} of all 15,000 points" in text
     rates = [each for point in told if point[5] for each in point[5]]
     assert 100 < len(rates) <= 12_000
     assert "Of many groups those with the 12 lowest and highest rates are shown" in text
@@ -157,19 +157,19 @@ def test_a_page_has_a_plane_for_each_further_objective_and_of_many_parallel_axes
 
 def test_a_radar_in_the_page_tells_the_area_of_each_system_in_words() -> None:
     points, _ = banded()
-    found = compared({"one": points, "none": points.taken(np.array([], int))})
+    found = compare_systems({"one": points, "none": points.take(np.array([], int))})
     told = f"area: one {found['one']['area']:.3f}"
-    text = page_of({"one": points, "none": points.taken(np.array([], int))})
+    text = page_of({"one": points, "none": points.take(np.array([], int))})
     assert f'aria-label="Radar of indicators from 0 to 1; {told}"' in text
     assert "<title>one: hypervolume" in text
-    assert "Radar" not in page_of({"none": points.taken(np.array([], int))})
+    assert "Radar" not in page_of({"none": points.take(np.array([], int))})
 
 
 def test_a_page_of_one_objective_lists_the_best_and_trades_nothing() -> None:
     points, given = banded()
     text = page_of({"s": solve(given, ["accuracy"], 9).with_intervals()})
     assert "There is one objective, so nothing is traded" in text
-    assert "Beside each value: its ends. The ends are the interval of each point by itself" in text
+    assert "Next to each value: its ends. The ends are pointwise intervals" in text
     assert "<svg" not in text
     assert "Each dot" not in text
     assert points.objectives[0].name in text
@@ -181,8 +181,8 @@ def test_rates_of_groups_are_in_the_page_for_the_best_point_without_script_and_f
     points = solve(given, ["accuracy", "recall difference by g", "matthews_correlation min by g"], [0.5, 0.15])
     text = page_of({"s": points})
     assert 'Rates of groups: <bdi id="rates-of">s · m · 0.5</bdi>' in text
-    assert "recall by g (wanted alike)" in text
-    assert "matthews correlation by g (the least counts)" in text
+    assert "recall by g (should be equal)" in text
+    assert "matthews correlation by g (the lowest counts)" in text
     low, high = wilson(np.array([1]), np.array([2]), 0.95)
     shown = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>.*?value">(.*?)</td><td>(.*?)</td><td>(.*?)<', text)
     assert shown[0] == ("&lt;i&gt;", "0.500", f"{low[0]:.3f} – {high[0]:.3f}", "1 of 2")
@@ -193,7 +193,7 @@ def test_rates_of_groups_are_in_the_page_for_the_best_point_without_script_and_f
     assert best[5][0][0][4][:2] == [0.0, 50.0]
     assert best[5][1][0][4][0] == 50.0  # 0 of -1 to 1
     assert other[5][0][0][2] == "1.000"
-    assert "Rates of groups" not in page_of({"s": replace(points, given=None)})
+    assert "Rates of groups" not in page_of({"s": replace(points, confidences=None)})
 
 
 def test_a_rate_without_rows_is_none_and_has_no_bar() -> None:
@@ -289,7 +289,7 @@ def test_a_limit_that_is_no_number_is_told_and_nothing_is_chosen(opened: Any, te
 
 def test_the_script_shows_the_rates_of_what_is_chosen_as_the_page_does_without_it(opened: Any) -> None:
     points, _ = banded()
-    page = opened({"s": points, "others": replace(points, given=None, value=points.value * 0.9)})
+    page = opened({"s": points, "others": replace(points, confidences=None, value=points.value * 0.9)})
     drawn_by_script = page.locator("table.rates tbody").first.inner_html()
     first = re.search(r'small rates".*?<tbody>(.*?)</tbody>', page_of({"s": points}), re.DOTALL)
     assert first is not None
@@ -398,7 +398,9 @@ def test_a_value_without_an_interval_is_taken_as_it_is() -> None:
     assert not has_ends(replace(points, ends=IntervalEnds(points.value, *[np.full((1, 2), np.nan)] * 2)))
 
 
-@pytest.mark.parametrize(("extra", "shown"), [(0, "between the fronts if each"), (1, "Bars: between"), (2, "Bars: be")])
+@pytest.mark.parametrize(
+    ("extra", "shown"), [(0, "between the fronts of all worst"), (1, "Bars: between"), (2, "Bars: be")]
+)
 def test_pictures_show_bands_and_say_what_they_mean(tmp_path: Path, extra: int, shown: str) -> None:
     points, _ = banded(extra=extra)
     with_bands, without = drawn({"s": points}), drawn({"s": replace(points, ends=None)})
@@ -409,42 +411,45 @@ def test_pictures_show_bands_and_say_what_they_mean(tmp_path: Path, extra: int, 
     many, few = (len(figure.axes[0].get_children()) for figure in (with_bands, without))
     assert many > few
     told = drawn({"s": points.with_intervals()}).get_supxlabel().replace("\n", " ")
-    assert "the interval of each point by itself, and do not hold for all at once" in told
+    assert "pointwise intervals, and do not hold for all points at once" in told
 
 
 def test_what_bands_and_intervals_beside_each_other_are_is_said_of_each() -> None:
     points, _ = banded()
-    told = told_of_ends({"one": points, "two": points.with_intervals(), "none": replace(points, ends=None)})
+    told = describe_ends({"one": points, "two": points.with_intervals(), "none": replace(points, ends=None)})
     assert "one: In each objective, 95 %" in told
-    assert "two: The ends are the interval of each point by itself" in told
+    assert "two: The ends are pointwise intervals" in told
     assert "none" not in told
 
 
 def test_what_cannot_be_drawn_is_told_in_a_sentence() -> None:
     pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
     points, given = banded()
-    empty = points.taken(np.array([], int))
-    found = compared({"s": points})
+    empty = points.take(np.array([], int))
+    found = compare_systems({"s": points})
     for made, told in [
-        (lambda: matplotlib_figures.radar({}), "no system is given"),
+        (lambda: matplotlib_figures.radar({}), "there are no systems"),
         (
             lambda: matplotlib_figures.radar({"s": points.indicators()}),
-            "s has no indicator relative_onvg; take the indicators",
+            "s has no indicator relative_onvg; use `compare_systems`",
         ),
-        (lambda: matplotlib_figures.radar(compared({"s": empty})), "s has no points on its front, so relative_onvg, "),
+        (
+            lambda: matplotlib_figures.radar(compare_systems({"s": empty})),
+            "s has no points on its front, so relative_onvg, ",
+        ),
         (
             lambda: matplotlib_figures.radar(found, ("hv", "ud")),
             "needs three indicators or more as axes, and there are 2",
         ),
-        (lambda: matplotlib_figures.pareto({"s": empty}), "s has no point whose values are all known"),
+        (lambda: matplotlib_figures.pareto({"s": empty}), "s has no point with all values"),
         (
             lambda: matplotlib_figures.pareto({"s": points_of([[0.5]], ("recall",))}),
             "two objectives or more, and recall is the",
         ),
-        (lambda: matplotlib_figures.rates(points, given), "those of one point, and 24 are given"),
-        (lambda: matplotlib_figures.rates(empty, given), "those of one point, and 0 are given"),
+        (lambda: matplotlib_figures.rates(points, given), "one point, not 24"),
+        (lambda: matplotlib_figures.rates(empty, given), "one point, not 0"),
         (
-            lambda: matplotlib_figures.rates(points.taken(np.array([0])), Confidences.read([0, 1], {"x": [0, 1]})),
+            lambda: matplotlib_figures.rates(points.take(np.array([0])), Confidences.read([0, 1], {"x": [0, 1]})),
             "no confidences of the model 'm'; there are: x",
         ),
     ]:
@@ -461,8 +466,8 @@ def test_bars_of_rates_tell_the_rows_they_rest_on() -> None:
     assert [label.get_text() for label in recall.get_xticklabels()] == ["a\n1 of 2", "b\n2 of 2"]
     assert [label.get_text() for label in false_positives.get_xticklabels()] == ["a\n0 of 1", "b\n0 of 0"]
     assert [label.get_text() for label in f.get_xticklabels()] == ["a\n3", "b\n2"]
-    assert recall.get_title() == "recall by g\n(wanted alike)"
-    assert f.get_title() == "f beta by g\n(the least counts)"
+    assert recall.get_title() == "recall by g\n(should be equal)"
+    assert f.get_title() == "f beta by g\n(the lowest counts)"
 
 
 def variants_of(n: int, objectives: int = 2) -> Tradeoff:

@@ -21,10 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.disparity import DisparityRow, Kind, disparities, kinds_of
+from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disparities
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, NotFound, SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
@@ -33,10 +34,10 @@ from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
-from evaluand.metrics.stats.intervals import scrambled
+from evaluand.metrics.stats.intervals import random_bits
 from evaluand.store import tables as rows
 from evaluand.store.store import Store, at_once, check_name, drafted
-from evaluand.store.tables import INDEX, SHARD_ROWS
+from evaluand.store.tables import SHARD_ROWS
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Measure:
             raise SpecError(f"a measure needs a metric, such as Accuracy(), and not {self.metric!r}")
         by = (self.by,) if isinstance(self.by, str) else self.by
         object.__setattr__(self, "by", tuple((names,) if isinstance(names, str) else tuple(names) for names in by))
-        object.__setattr__(self, "disparities", kinds_of(self.disparities))
+        object.__setattr__(self, "disparities", check_kinds(self.disparities))
         if self.disparities and not self.by:
             raise SpecError(f"{self.metric.kind}: disparities are between groups; name attributes under by")
 
@@ -132,25 +133,32 @@ class Aggregation(Artifact):
 
     def disparities(self) -> pa.Table:
         """The table of disparities between groups."""
-        return self._beside("disparities", rows.DISPARITIES)
+        return self.further_table("disparities", rows.DISPARITIES)
 
     def curves(self) -> pa.Table:
         """The table of what the metrics have to draw: ROC and other curves, point by point."""
-        return self._beside("curves", rows.CURVES)
+        return self.further_table("curves", rows.CURVES)
+
+    def further_table(self, name: str, schema: pa.Schema) -> pa.Table:
+        """A table that was stored with the aggregation, such as those of its trade-offs; empty if there is none.
+
+        Args:
+            name: the name of the table.
+            schema: its columns; null where an older aggregation lacks one.
+        """
+        batches = list(self.store.read("aggregations", self.id, name)) if name in self.manifest["counts"] else []
+        table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+        for field in schema:
+            if field.name not in table.column_names:
+                table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+        return table.select(schema.names)
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables that have rows, and `metrics`, which is the first."""
-        found = {"metrics": self.table(), "disparities": self.disparities(), "curves": self.curves()}
-        return {name: table for name, table in found.items() if name == "metrics" or table.num_rows}
-
-    def _beside(self, name: str, schema: pa.Schema) -> pa.Table:
-        """A table that an older aggregation may lack, or columns of it."""
-        batches = list(self.store.read("aggregations", self.id, name)) if name in self.manifest["counts"] else []
-        held = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
-        for field in schema:
-            if field.name not in held.column_names:
-                held = held.append_column(field, pa.nulls(held.num_rows, field.type))
-        return held.select(schema.names)
+        """All tables that have rows, and `metrics`, which is the first."""
+        tables = {"metrics": self.table(), "disparities": self.disparities(), "curves": self.curves()}
+        for name in sorted({*self.manifest["counts"]} - {*tables}):
+            tables[name] = pa.Table.from_batches(self.store.read("aggregations", self.id, name))
+        return {name: table for name, table in tables.items() if name == "metrics" or table.num_rows}
 
 
 def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
@@ -163,7 +171,7 @@ def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
         return
 
 
-def summary_of(evaluation: Evaluation) -> Aggregation | None:
+def find_summary(evaluation: Evaluation) -> Aggregation | None:
     """The aggregation that tells of an evaluation: the newest that has a name, or else the newest.
 
     Evaluations with the same digest have the same scores, so what summarised one of them tells of the others; its own
@@ -212,6 +220,7 @@ class Aggregator:
         name: str | None = None,
         origin: dict[str, Any] | None = None,
         tradeoffs: Sequence[Mapping[str, Any]] = (),
+        further: Callable[[Sequence[Measure]], Mapping[str, pa.RecordBatch]] = lambda measures: {},
     ) -> Aggregation:
         """The aggregation of evaluations by some measures; found or made.
 
@@ -221,7 +230,8 @@ class Aggregator:
             labels: what the evaluations are called beside their values; by their names if not given.
             name: a name for the aggregation.
             origin: where the request came from, for provenance.
-            tradeoffs: what else reports are to make of the evaluations; see `tradeoff.stored`.
+            tradeoffs: the specs of trade-offs between the evaluations, see `Trade.spec`.
+            further: computes the tables to store besides, such as those of the trade-offs, from the measures.
 
         Raises:
             SpecError: a measure names a scorer, column or attribute that is not there.
@@ -235,7 +245,7 @@ class Aggregator:
         if name is not None:
             check_name(name)
         store = self.store or evaluations[0].store
-        measures = ranged(measures, ranges_in(evaluations))
+        measures = with_ranges(measures, shared_ranges(evaluations))
         spec = {
             "behaviour": BEHAVIOUR,
             "evaluations": [e.digest for e in evaluations],
@@ -250,14 +260,15 @@ class Aggregator:
             if name is not None:
                 store.refer(name, "aggregations", id)
             receipt = Receipt(len(measures), kept=len(measures), why="made before")
-            return _told_refused(_of(evaluations, store, id, receipt))
+            return _warn_refused(_aggregation_of(evaluations, store, id, receipt))
         for evaluation in evaluations:
             tables = {name: evaluation.columns(name) for name in evaluation.scorers}
             check_measures(measures, tables, dataset_of(evaluation).roles)
-        found = [_measured(i, evaluation, measures) for i, evaluation in enumerate(evaluations)]
+        found = [_compute_rows(i, evaluation, measures) for i, evaluation in enumerate(evaluations)]
         schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
         made = {name: _batch([row for each in found for row in each[name]], s) for name, s in schemas.items()}
         held = {name: batch for name, batch in made.items() if name == "metrics" or batch.num_rows}
+        held |= dict(sorted(further(measures).items()))
         with drafted(store, "aggregations", id) as draft:
             for table, filled in held.items():
                 draft.append(table, filled)
@@ -266,16 +277,16 @@ class Aggregator:
             draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
         if name is not None:
             store.refer(name, "aggregations", id)
-        return _told_refused(_of(evaluations, store, id, Receipt(len(measures), called=len(measures))))
+        return _warn_refused(_aggregation_of(evaluations, store, id, Receipt(len(measures), called=len(measures))))
 
 
-def _of(evaluations: Sequence[Evaluation], store: Store, id: str, receipt: Receipt) -> Aggregation:
+def _aggregation_of(evaluations: Sequence[Evaluation], store: Store, id: str, receipt: Receipt) -> Aggregation:
     made = Aggregation(store, id, receipt)
     made._made_from = tuple(evaluations)
     return made
 
 
-def _told_refused(aggregation: Aggregation) -> Aggregation:
+def _warn_refused(aggregation: Aggregation) -> Aggregation:
     """The aggregation, after warning of metrics that could not take the scores."""
     rows = aggregation.table()
     reasons = rows["reason"].filter(pc.fill_null(pc.starts_with(rows["reason"], REFUSED), False))
@@ -284,17 +295,17 @@ def _told_refused(aggregation: Aggregation) -> Aggregation:
     return aggregation
 
 
-def ranged(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Measure]:
+def with_ranges(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Measure]:
     """Measures whose metrics have the range that their scorer knows of the column they read, unless they declare one.
 
     Args:
         measures: of any metrics; those without a parameter `range` stay as they are.
         ranges: scorer → its `ranges`.
     """
-    return [replace(each, metric=_ranged(each.metric, ranges.get(each.scorer, {}))) for each in measures]
+    return [replace(each, metric=_with_range(each.metric, ranges.get(each.scorer, {}))) for each in measures]
 
 
-def _ranged(metric: Metric, ranges: Mapping[str, tuple[float, float]]) -> Metric:
+def _with_range(metric: Metric, ranges: Mapping[str, tuple[float, float]]) -> Metric:
     known = ranges.get(getattr(metric, "column", ""))
     declares = any(field.name == "range" for field in fields(metric))
     if known is None or not declares or metric.range != (-math.inf, math.inf):
@@ -302,7 +313,7 @@ def _ranged(metric: Metric, ranges: Mapping[str, tuple[float, float]]) -> Metric
     return replace(metric, range=known)  # type: ignore[call-arg]
 
 
-def ranges_in(evaluations: Iterable[Evaluation]) -> Mapping[str, Mapping[str, tuple[float, float]]]:
+def shared_ranges(evaluations: Iterable[Evaluation]) -> Mapping[str, Mapping[str, tuple[float, float]]]:
     """The `ranges` of scorers that are the same in all evaluations."""
     first, *others = [each.ranges for each in evaluations]
     return {name: known for name, known in first.items() if all(other.get(name) == known for other in others)}
@@ -362,11 +373,12 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
+def _compute_rows(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
     """The rows of every table of an aggregation, by measure in order."""
     dataset = dataset_of(evaluation)
-    found = _by_those_that_can(
-        measures, partial(measured, tables=partial(shards, evaluation, dataset), repeated=is_repeated(evaluation))
+    found = _compute_accepted(
+        measures,
+        partial(compute_measures, tables=partial(shards, evaluation, dataset), repeated=is_repeated(evaluation)),
     )
     beside = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
     return {
@@ -383,7 +395,9 @@ class _Curve(NamedTuple):
     drawn: Drawn
 
 
-def _by_those_that_can(measures: Sequence[Measure], measure: Callable[[Sequence[Measure]], Measured]) -> Measured:
+def _compute_accepted(
+    measures: Sequence[Measure], measure: Callable[[Sequence[Measure]], MeasureResults]
+) -> MeasureResults:
     """What measures come to; one that cannot take the scores has counts and a reason, and costs no other its values.
 
     Raises:
@@ -393,7 +407,7 @@ def _by_those_that_can(measures: Sequence[Measure], measure: Callable[[Sequence[
         return measure(measures)
     except DataError as error:
         fault = error
-    parts, refused = list[Measured](), 0
+    parts, refused = list[MeasureResults](), 0
     for criterion, alike in groupby(measures, key=lambda each: each.criterion):
         together = list(alike)
         for part in [together] if criterion is not None else [[each] for each in together]:
@@ -401,13 +415,15 @@ def _by_those_that_can(measures: Sequence[Measure], measure: Callable[[Sequence[
                 parts.append(measure(part))
             except DataError as error:
                 refused += len(part)
-                parts += [_without_value(each, measure, error) for each in part]
+                parts += [_count_refused(each, measure, error) for each in part]
     if refused == len(measures):
         raise fault
-    return Measured(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
+    return MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
 
 
-def _without_value(refused: Measure, measure: Callable[[Sequence[Measure]], Measured], error: DataError) -> Measured:
+def _count_refused(
+    refused: Measure, measure: Callable[[Sequence[Measure]], MeasureResults], error: DataError
+) -> MeasureResults:
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
     found = measure([Measure(refused.scorer, count, refused.by)])
@@ -415,10 +431,10 @@ def _without_value(refused: Measure, measure: Callable[[Sequence[Measure]], Meas
     told: dict[str, Any] = {"metric": metric.kind, "signature": metric.signature, "data": None}
     told |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
     told |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
-    return Measured([(scorer, row._replace(**told)) for scorer, row in found.values], [], [])
+    return MeasureResults([(scorer, row._replace(**told)) for scorer, row in found.values], [], [])
 
 
-class Measured(NamedTuple):
+class MeasureResults(NamedTuple):
     """What measures come to, each beside its scorer."""
 
     values: list[tuple[str, MetricRow]]
@@ -426,54 +442,54 @@ class Measured(NamedTuple):
     curves: list[tuple[str, _Curve]]
 
 
-def measured(
+def compute_measures(
     measures: Sequence[Measure],
     tables: Callable[[str, Sequence[str]], Iterable[pa.Table]],
     *,
     repeated: bool = False,
     drawn: bool = True,
-) -> Measured:
+) -> MeasureResults:
     """The values, disparities and curves of every measure, in order.
 
     Measures that group the same table alike share one pass over it.
 
     Args:
-        tables: gives the table of a scorer in shards, with attributes beside its columns (`held_as`).
+        tables: gives the table of a scorer in shards, with attributes beside its columns (`attribute_columns`).
         repeated: examples have several replications.
         drawn: whether curves are wanted.
     """
     alike: dict[tuple[str, Any, Any], list[int]] = {}
     for position, measure in enumerate(measures):
         alike.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
-    of: list[Measured] = [Measured([], [], []) for _ in measures]
+    of: list[MeasureResults] = [MeasureResults([], [], []) for _ in measures]
     for (scorer, by, _), positions in alike.items():
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
         every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
-        names = [(), *(held_as(each) for each in by if each)]
-        with _told(scorer, metrics):
+        names = [(), *(attribute_columns(each) for each in by if each)]
+        with _naming_scorer(scorer, metrics):
             cut = tables(scorer, tuple(dict.fromkeys(a for each in by for a in each)))
             summary = summary_of_shards(cut, every, names, repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
                 rows = (row for each in names for row in summary.values(place, each))
-                of[position].values.extend((scorer, row._replace(by=told_as(row.by))) for row in rows)
+                of[position].values.extend((scorer, row._replace(by=attribute_values(row.by))) for row in rows)
                 source = drawing[place]
                 if source is not None:
                     found = (curve for each in names for curve in summary.curves(every.index(source), each, _DRAWN))
                     own = summary.settled(place)
-                    curves = (_Curve(own, target, told_as(of_group), one) for target, of_group, one in found)
+                    curves = (_Curve(own, target, attribute_values(of_group), one) for target, of_group, one in found)
                     of[position].curves.extend((scorer, curve) for curve in curves)
-        for together in _together([measures[position] for position in positions]):
+        for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
             kinds, name = measures[first].disparities, measures[first].criterion
             for held, told in zip(names[1:], filter(None, by), strict=True):
                 apart = disparities(summary, together, held, kinds, name=name, attributes=told)
                 of[first].disparities.extend((scorer, row) for row in apart)
-    return Measured(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
+    return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
 
-def _together(measures: Sequence[Measure]) -> Iterable[list[int]]:
+def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
     """The measures whose disparities are asked for, those of one criterion together."""
     of: dict[Any, list[int]] = {}
     for position, measure in enumerate(measures):
@@ -484,7 +500,7 @@ def _together(measures: Sequence[Measure]) -> Iterable[list[int]]:
 
 
 @contextmanager
-def _told(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
+def _naming_scorer(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
     """Says whose table it is that a metric cannot read."""
     what = f"{', '.join(dict.fromkeys(metric.kind for metric in metrics))} of {scorer!r}"
     try:
@@ -514,14 +530,18 @@ def shards(
     attributes: Sequence[str] = (),
     read: list[str] | None = None,
 ) -> Iterator[pa.Table]:
-    """The scores beside the attributes (`held_as`), cut where the examples' positions pass multiples of `SHARD_ROWS`.
+    """The scores with the attributes (`attribute_columns`), cut at multiples of `SHARD_ROWS` examples.
 
     Args:
-        read: the columns of scores that are needed; all if not given.
+        evaluation: whose scores.
+        dataset: its dataset, with the attributes.
+        scorer: whose table.
+        attributes: the attributes to add.
+        read: the columns of scores to read; all by default.
     """
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
-    names = zip(held_as(attributes), attributes, strict=True)
-    columns = {held: _column(dataset, name) for held, name in names} | _beside(dataset)
+    names = zip(attribute_columns(attributes), attributes, strict=True)
+    columns = {held: _column(dataset, name) for held, name in names} | _example_columns(dataset)
     held: list[pa.Table] = []
     shard = 0
     for batch in evaluation.batches(scorer, read):
@@ -536,7 +556,7 @@ def shards(
                     yield pa.concat_tables(held)
                 held, shard = [], int(positions[start]) // SHARD_ROWS
             held.append(table.slice(start, stop - start))
-    yield pa.concat_tables(held) if held else _without_rows(evaluation, scorer, columns)
+    yield pa.concat_tables(held) if held else _empty_shard(evaluation, scorer, columns)
 
 
 _DRAWN = 20
@@ -545,17 +565,17 @@ _DRAWN = 20
 _ATTRIBUTE = "by:"
 
 
-def held_as(attributes: Sequence[str]) -> tuple[str, ...]:
+def attribute_columns(attributes: Sequence[str]) -> tuple[str, ...]:
     """Names of attributes as columns beside a scorer's own, which may have the same names."""
     return tuple(f"{_ATTRIBUTE}{name}" for name in attributes)
 
 
-def told_as(by: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The inverse of `held_as`, for the groups of a value."""
+def attribute_values(by: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The inverse of `attribute_columns`, for the groups of a value."""
     return {held.removeprefix(_ATTRIBUTE): value for held, value in by.items()}
 
 
-def _beside(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
+def _example_columns(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
     """The examples' weights and the keys of their clusters, where they have some."""
     found = {}
     if dataset.roles.weight is not None:
@@ -577,11 +597,11 @@ def cluster_keys(column: pa.Array) -> pa.Array:
         raise SpecError(f"clusters are told by text, numbers or times, and not by {column.type}")
     codes = column.dictionary_encode()
     keys = [int.from_bytes(identity.digest(value)[:8], "big", signed=True) for value in codes.dictionary.to_pylist()]
-    own = pa.array(scrambled(np.arange(len(column), dtype=np.uint64), 1).view(np.int64))
+    own = pa.array(random_bits(np.arange(len(column), dtype=np.uint64), 1).view(np.int64))
     return pc.coalesce(pa.array(keys, pa.int64()).take(codes.indices), own)
 
 
-def _without_rows(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+def _empty_shard(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
     table = evaluation.table(scorer)
     for name, column in columns.items():
         table = table.append_column(name, column.slice(0, 0))

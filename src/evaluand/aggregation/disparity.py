@@ -64,14 +64,14 @@ class DisparityRow(NamedTuple):
     decided_by: str | None = None
 
 
-def kinds_of(given: Any) -> tuple[Kind, ...]:
+def check_kinds(given: Any) -> tuple[Kind, ...]:
     """The disparities asked for, checked.
 
     Raises:
         SpecError: one is none.
 
     Example:
-        >>> kinds_of("difference")
+        >>> check_kinds("difference")
         ('difference',)
     """
     listed = (given,) if isinstance(given, str) else tuple(given or ())
@@ -109,12 +109,12 @@ def disparities(
     found = []
     for target in groups[0]:
         rows = [[row for row in one[target] if None not in row.by.values()] for one in groups]
-        compared = Compared(
+        compared = GroupComparison(
             metrics,
             [dict(zip(attributes or over, row.by.values(), strict=False)) for row in rows[0]],
-            list(map(_ends_of, rows)),
-            [np.array([[_rests_on(row) for row in one]]).reshape(1, -1) for one in rows],
-            [_ends_of(one[target]) for one in overall],
+            list(map(_interval_ends, rows)),
+            [np.array([[_basis(row) for row in one]]).reshape(1, -1) for one in rows],
+            [_interval_ends(one[target]) for one in overall],
         )
         found += [
             row._replace(target=target) for kind in kinds for row in compared.rows(kind, attributes or over, name)
@@ -126,7 +126,7 @@ Group = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class GroupComparison:
     """Groups that are compared, by one metric or several, and for one or many entries, such as thresholds.
 
     Attributes:
@@ -193,7 +193,7 @@ class Compared:
             value=np.nan if fault else value,
             low=np.nan if fault else low,
             high=np.nan if fault else high,
-            reason=fault or _without(lacking, not np.isnan(low)),
+            reason=fault or _explain_missing(lacking, not np.isnan(low)),
             lowest=between and between[0],
             highest=between and between[1],
             n_groups=int(counted.sum(axis=1).min()),
@@ -237,7 +237,7 @@ class Compared:
             told = f" of {self._called[place]}" if len(self.metrics) > 1 else ""
             of_all = [(_ALL_ROWS, whole[place])] if whole else []
             lacking = ~one.bounded[entry] & ~np.isnan(one.value[entry])
-            names += [_named(self.groups[i]) + told for i in np.flatnonzero(lacking).tolist()]
+            names += [_group_text(self.groups[i]) + told for i in np.flatnonzero(lacking).tolist()]
             names += [name + told for name, each in of_all if not each.bounded[entry].all()]
         return names
 
@@ -247,7 +247,7 @@ _NAMED: Final = 3
 _ALL_ROWS: Final = "the value over all rows"
 
 
-def _without(names: Sequence[str], bounded: bool) -> str | None:
+def _explain_missing(names: Sequence[str], bounded: bool) -> str | None:
     """What an interval leaves out, or why there is none."""
     if not names:
         return None
@@ -259,7 +259,7 @@ def _without(names: Sequence[str], bounded: bool) -> str | None:
     return f"no interval: {told} {has} none"
 
 
-def _named(group: Group) -> str:
+def _group_text(group: Group) -> str:
     return ", ".join(f"{attribute}={value}" for attribute, value in group.items())
 
 
@@ -270,12 +270,12 @@ def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:
     return of
 
 
-def _ends_of(rows: Sequence[MetricRow]) -> IntervalEnds:
+def _interval_ends(rows: Sequence[MetricRow]) -> IntervalEnds:
     """One entry of the values of some groups."""
     held = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
     return IntervalEnds(*held.T[:, None])
 
 
-def _rests_on(row: MetricRow) -> float:
+def _basis(row: MetricRow) -> float:
     """How many scored rows a value is about: recall only about those that were expected."""
     return float((row.data or {}).get("rests_on", row.n_scored))

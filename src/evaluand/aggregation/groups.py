@@ -47,10 +47,11 @@ from evaluand.aggregation.shard import (
 from evaluand.aggregation.shard import By as By
 from evaluand.aggregation.shard import Key as Key
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import (
-    APART,
     CLUSTER,
+    INDEPENDENT,
     LABELS,
     VALUE,
     WEIGHT,
@@ -64,7 +65,7 @@ from evaluand.metrics.base.metric import (
     Values,
 )
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, runs
-from evaluand.store.tables import INDEX, SCORE_STATUSES
+from evaluand.store.tables import SCORE_STATUSES
 
 
 class Grouping(NamedTuple):
@@ -193,8 +194,8 @@ class Summary:
             keys = self.groups[grouping]
             if grouping.over == "mean" or (names and len(keys) > _DRAWN_OF):
                 continue
-            found = metric.curves(self.states[position, grouping][_shown(metric)])
-            shown = _largest(keys, self.counts[grouping, way_of(metric)][:, SCORED], most) if names else None
+            found = metric.curves(self.states[position, grouping][_shown_fill(metric)])
+            shown = _largest_groups(keys, self.counts[grouping, rules_for(metric)][:, SCORED], most) if names else None
             for group in _in_order(keys):
                 if shown is not None and group not in shown:
                     continue
@@ -218,7 +219,7 @@ class Summary:
             self._refuse_missing(self.metrics[position])
 
     def _refuse_missing(self, metric: Metric) -> None:
-        count, first = self.missing[way_of(metric)]
+        count, first = self.missing[rules_for(metric)]
         if metric.missing == "refuse" and count:
             shown = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
             raise DataError(
@@ -231,8 +232,8 @@ class Summary:
 
     def _rows(self, metric: Metric, position: int, grouping: Grouping) -> list[MetricRow]:
         groups = self.groups[grouping]
-        states, counts = self.states[position, grouping], self.counts[grouping, way_of(metric)]
-        weightless = way_of(metric).weighing & (counts.sum(axis=1) == 0)
+        states, counts = self.states[position, grouping], self.counts[grouping, rules_for(metric)]
+        weightless = rules_for(metric).weighing & (counts.sum(axis=1) == 0)
         if not (groups or grouping.by):  # a table without rows still has a group of all rows
             groups, counts, weightless = [(None,)], np.zeros((1, counts.shape[1]), np.int64), np.zeros(1, np.bool_)
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
@@ -240,11 +241,11 @@ class Summary:
         if grouping.over == "mean":
             every, targets = groups, list(dict.fromkeys(key[0] for key in groups))
             groups, members = _without_targets(every)
-            lacking = [_lacking(targets, {every[place][0] for place in of.tolist()}) for of in members]
+            lacking = [_missing_targets(targets, {every[place][0] for place in of.tolist()}) for of in members]
             counts = np.stack([counts[of].sum(axis=0) for of in members])
             weightless = np.array([weightless[of].any() for of in members])
             compute = partial(_mean_of_all, metric, members, lacking)
-        values = compute(states[_shown(metric)])
+        values = compute(states[_shown_fill(metric)])
         data = values.data
         if grouping.over:
             n_targets = len({key[0] for key in self.groups[Grouping(grouping.by)]})
@@ -330,7 +331,7 @@ def summary_of_shards(
             merged += len(parts) - 1
             parts = [merge(parts)]
     if not parts:
-        nothing: dict[RowRules, tuple[int, tuple[int, ...]]] = {way_of(metric): (0, ()) for metric in metrics}
+        nothing: dict[RowRules, tuple[int, tuple[int, ...]]] = {rules_for(metric): (0, ()) for metric in metrics}
         return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], nothing, None)
     return merge(parts) if len(parts) > 1 else parts[0]
 
@@ -345,13 +346,13 @@ def summarise_shard(
     groups = {
         grouping: table.groups(*grouping) for grouping in (Grouping(names, over) for names in by for over in ways)
     }
-    units = {way_of(metric): table.units(way_of(metric)) for metric in metrics}
+    units = {rules_for(metric): table.units(rules_for(metric)) for metric in metrics}
     labels: list[Labels] = []
     states: dict[tuple[int, Grouping], Mapping[Fill | None, State]] = {}
     for position, metric in enumerate(metrics):
-        columns, found = _prepared(metric, table, units[way_of(metric)])
+        columns, found = _prepare(metric, table, units[rules_for(metric)])
         labels.append(found)
-        by_grouping = _states(metric, table, columns, units[way_of(metric)], groups, repeated)
+        by_grouping = _states(metric, table, columns, units[rules_for(metric)], groups, repeated)
         states |= {(position, grouping): state for grouping, state in by_grouping.items()}
     return Summary(
         metrics=tuple(metrics),
@@ -406,10 +407,10 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
         by: attributes whose values tell groups apart.
     """
     table = Shard.of(shard)
-    units = table.units(way_of(metric)._replace(weighing=False))
+    units = table.units(rules_for(metric)._replace(weighing=False))
     scored = units.status == SCORED
-    columns, labels = _prepared(metric, table, units)
-    value = _by_unit(metric, table, columns, units, _shown(metric))
+    columns, labels = _prepare(metric, table, units)
+    value = _by_unit(metric, table, columns, units, _shown_fill(metric))
     whole = np.bincount(units.unit[units.status < SKIPPED], minlength=len(units.first)) == np.bincount(
         units.unit[scored], minlength=len(units.first)
     )
@@ -422,7 +423,7 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
     return Units(
         index=table.index[first],
         replication=nothing if metric.over_replications else table.replication[first],
-        response=table.response[first] if way_of(metric).reduce == "all" else nothing,
+        response=table.response[first] if rules_for(metric).reduce == "all" else nothing,
         group=groups.code[first],
         keys=groups.keys,
         outcome=units.outcome,
@@ -444,7 +445,7 @@ def merge(summaries: Sequence[Summary]) -> Summary:
     first = summaries[0]
     groups = {grouping: _union([summary.groups[grouping] for summary in summaries]) for grouping in first.groups}
     places = {
-        grouping: [_places(summary.groups[grouping], found) for summary in summaries]
+        grouping: [_places_among(summary.groups[grouping], found) for summary in summaries]
         for grouping, found in groups.items()
     }
 
@@ -468,23 +469,23 @@ def merge(summaries: Sequence[Summary]) -> Summary:
             (i, grouping): {fill: state(i, grouping, fill) for fill in fills}
             for (i, grouping), fills in first.states.items()
         },
-        labels=[merged_labels(parts) for parts in zip(*(summary.labels for summary in summaries), strict=True)],
+        labels=[merge_labels(parts) for parts in zip(*(summary.labels for summary in summaries), strict=True)],
         missing={way: _first_missing([summary.missing[way] for summary in summaries]) for way in first.missing},
         span=_span([summary.span for summary in summaries if summary.span]),
     )
 
 
-def merged_labels(parts: Sequence[Labels]) -> Labels:
+def merge_labels(parts: Sequence[Labels]) -> Labels:
     """The labels of all parts, in the order they appear."""
     return {name: tuple(dict.fromkeys(label for part in parts for label in part[name])) for name in parts[0]}
 
 
-def way_of(metric: Metric) -> RowRules:
+def rules_for(metric: Metric) -> RowRules:
     """How rows of the table become the rows of a metric."""
     return RowRules(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
 
 
-def _shown(metric: Metric) -> Fill | None:
+def _shown_fill(metric: Metric) -> Fill | None:
     """What missing rows are taken for in the value itself."""
     return "wrong" if metric.missing == "wrong" else None
 
@@ -512,11 +513,11 @@ def _states(
         columns: of the scored rows, as the metric prepared them.
     """
     complete = bool(((units.status == SCORED) | (units.status == SKIPPED)).all())
-    fills = (_shown(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
+    fills = (_shown_fill(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
     groups = {grouping: found for grouping, found in groups.items() if grouping.over in (None, metric.over_targets)}
     states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
     for fill in fills[:1] if complete else fills:
-        rows, unit = _taken(metric, table, columns, units, fill)
+        rows, unit = _unit_rows(metric, table, columns, units, fill)
         first = units.first[unit]
         beside = {over: table.beside(metric, first, repeated, over) for over in {bool(g.over) for g in groups}}
         for grouping, (code, keys) in groups.items():
@@ -526,14 +527,14 @@ def _states(
     return states
 
 
-def _prepared(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
+def _prepare(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
     """The columns of the scored rows, and the labels of all that are asked for."""
     names = metric.columns_for(table.table.column_names)
     columns = table.columns(names, units.rows[units.status == SCORED], metric)
     told = [name for name in names if name in metric.label_columns]
     missing = units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]
     parts = [columns, table.columns(told, missing, metric)] if told and len(missing) else [columns]
-    return metric.prepare(columns), merged_labels([{name: _labels(part, name) for name in told} for part in parts])
+    return metric.prepare(columns), merge_labels([{name: _labels(part, name) for name in told} for part in parts])
 
 
 def _labels(columns: Columns, name: str) -> Sequence[Any]:
@@ -544,20 +545,20 @@ def _labels(columns: Columns, name: str) -> Sequence[Any]:
     return found
 
 
-def _taken(
+def _unit_rows(
     metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None
 ) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, with something put in for missing rows, and the unit of each row."""
     scored, asked = units.status == SCORED, units.status < SKIPPED
     if fill is None:
-        return _reduced(metric, columns, units.unit[scored])
+        return _reduce(metric, columns, units.unit[scored])
     told = [name for name in metric.fill_columns if name in table.table.column_names]
     missing = table.columns(told, units.rows[asked & ~scored], metric)
-    return _reduced(metric, metric.filled(columns, scored[asked], missing, fill), units.unit[asked])
+    return _reduce(metric, metric.filled(columns, scored[asked], missing, fill), units.unit[asked])
 
 
 def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None) -> np.ndarray:
-    rows, unit = _taken(metric, table, columns, units, fill)
+    rows, unit = _unit_rows(metric, table, columns, units, fill)
     values = np.full(len(units.first), np.nan)
     values[unit] = rows[VALUE]
     return values
@@ -565,10 +566,10 @@ def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fi
 
 def _without_clusters(state: State) -> State:
     """Only the value that is shown has an interval; the bounds need no clusters."""
-    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, APART)}
+    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, INDEPENDENT)}
 
 
-def _reduced(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
+def _reduce(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, and the unit of each row."""
     starts = runs(unit)
     if len(starts) == len(unit) and not metric.over_replications:
@@ -598,7 +599,7 @@ def _union(groups: Sequence[Sequence[Key]]) -> list[Key]:
     return list(dict.fromkeys(key for keys in groups for key in keys))
 
 
-def _places(keys: Sequence[Key], among: Sequence[Key]) -> np.ndarray:
+def _places_among(keys: Sequence[Key], among: Sequence[Key]) -> np.ndarray:
     place = {key: position for position, key in enumerate(among)}
     return np.array([place[key] for key in keys], np.int64)
 
@@ -621,7 +622,7 @@ def _without_targets(groups: Sequence[Key]) -> tuple[list[Key], list[np.ndarray]
     return [*members], [np.array(places) for places in members.values()]
 
 
-def _lacking(targets: Sequence[str | None], there: Collection[str | None]) -> str | None:
+def _missing_targets(targets: Sequence[str | None], there: Collection[str | None]) -> str | None:
     """Which targets a group has no rows of, in words; None where it has all."""
     names = [str(target) for target in targets if target not in there]
     shown = [*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)]
@@ -637,7 +638,7 @@ def _mean_of_all(metric: Metric, members: Sequence[np.ndarray], lacking: Sequenc
     return Values(value, low, high, reason, found.data)
 
 
-def _largest(keys: Sequence[Key], n: np.ndarray, most: int) -> set[int]:
+def _largest_groups(keys: Sequence[Key], n: np.ndarray, most: int) -> set[int]:
     """Of each target the groups with the most rows."""
     of: dict[str | None, list[int]] = {}
     for group in np.argsort(-n, kind="stable").tolist():

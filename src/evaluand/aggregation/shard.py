@@ -16,11 +16,22 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
 from evaluand.core.identity import decode
+from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
-from evaluand.metrics.base.labels import coded, label_column, score_matrix
-from evaluand.metrics.base.metric import APART, CLUSTER, LABELS, LEAF, WEIGHT, Columns, Metric, OverTargets, stored_as
+from evaluand.metrics.base.labels import encode_labels, label_column, score_matrix
+from evaluand.metrics.base.metric import (
+    CLUSTER,
+    INDEPENDENT,
+    LABELS,
+    LEAF,
+    WEIGHT,
+    Columns,
+    Metric,
+    OverTargets,
+    stored_as,
+)
 from evaluand.metrics.stats.intervals import runs
-from evaluand.store.tables import INDEX, SCORE_STATUSES
+from evaluand.store.tables import SCORE_STATUSES
 
 By = tuple[str, ...]
 """Attributes to group by together; `()` is all rows."""
@@ -77,7 +88,7 @@ class Shard:
         table = pa.Table.from_batches([shard]) if isinstance(shard, pa.RecordBatch) else shard
         index = _integers(table, INDEX, required=True)
         status = _status(table, index)
-        target = _encoded(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
+        target = _encode(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
         replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
         if len(target.keys) < 2 and bool((index[1:] > index[:-1]).all()):
             order = starts = np.arange(len(index))  # as it mostly is
@@ -93,7 +104,7 @@ class Shard:
             raise SpecError(f"cannot group by {', '.join(map(repr, lacking))}: the table has no such column")
         found = _one_group(len(self.index)) if over == "pooled" else self.target
         for name in names:
-            found = _crossed(found, _encoded(_column(self.table, name), name))
+            found = _cross(found, _encode(_column(self.table, name), name))
         return found
 
     def units(self, way: RowRules) -> UnitRows:
@@ -131,8 +142,8 @@ class Shard:
             found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
         if CLUSTER in self.table.column_names:
             found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
-        elif metric.counts_apart and metric.reduce == "first" and not (over or repeated):
-            found[APART] = self.index[rows]
+        elif metric.counts_independent_rows and metric.reduce == "first" and not (over or repeated):
+            found[INDEPENDENT] = self.index[rows]
         elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
             found[CLUSTER] = self.index[rows]
         return found
@@ -146,7 +157,7 @@ class Shard:
         found = {name: _array(column) for name, column in taken.items() if name not in (*labels, *scores)}
         if labels:
             texts = [label_column(taken[name], taken[labels[0]].type) for name in scores]
-            codes, found[LABELS] = coded([*(taken[name] for name in labels), *texts])
+            codes, found[LABELS] = encode_labels([*(taken[name] for name in labels), *texts])
             found |= dict(zip(labels, codes, strict=False))
             for name, code in zip(scores, codes[len(labels) :], strict=True):
                 found[name] = score_matrix(taken[name], code, len(found[LABELS]))
@@ -219,7 +230,7 @@ def _one_group(n_rows: int) -> Groups:
     return Groups(np.zeros(n_rows, np.int64), [(None,)] if n_rows else [])
 
 
-def _encoded(column: pa.Array, name: str = "target") -> Groups:
+def _encode(column: pa.Array, name: str = "target") -> Groups:
     """The groups a column makes, in the order they appear."""
     if pa.types.is_nested(column.type) or "binary" in str(column.type):
         raise SpecError(f"cannot group by {name!r}, which holds {column.type}; group by text, numbers, bools or times")
@@ -236,7 +247,7 @@ def _texts(values: pa.Array) -> list[str | None]:
     return texts
 
 
-def _crossed(one: Groups, other: Groups) -> Groups:
+def _cross(one: Groups, other: Groups) -> Groups:
     """The combinations of two groupings that occur, in the order they appear."""
     n = len(other.keys)
     encoded = pa.array(one.code * n + other.code).dictionary_encode()

@@ -1,7 +1,7 @@
 """The command line: one module for each command.
 
-Help and the version must answer at once, and `list` needs no Arrow. So this module imports click and little else, the
-texts of the overview stand here, and the module of a command is imported when the command is called.
+Help and the version must answer at once, and `list` needs no Arrow. So this module imports click and little else, holds
+the texts of the overview, and imports the module of a command when the command is called.
 
 Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 interrupted.
 """
@@ -24,41 +24,41 @@ from evaluand.report.text import safe
 INTERRUPTED = 130
 
 _COMMANDS = {
-    "init": "Make a small project that runs.",
+    "init": "Create a small project that runs.",
     "validate": "Find everything wrong with an experiment before it runs.",
-    "run": "Run an experiment file: call, grade, summarise.",
-    "import": "Make a run of a file of predictions.",
+    "run": "Run an experiment file: call, grade, summarise, compare.",
+    "import": "Import a file of predictions as a run.",
     "adapt": "Try a pipeline of adapters on a file of data.",
     "label": "Have people grade the answers of a run.",
-    "feedback": "Judge what an app has recorded.",
-    "leaderboard": "Show how versions of apps do, side by side.",
-    "compare": "Tell whether one run is better than another, and check gates.",
+    "feedback": "Evaluate what an app has recorded.",
+    "leaderboard": "Compare versions of apps in one table.",
+    "compare": "Compare runs on the same examples, and check gates.",
     "list": "List what is stored, newest first.",
     "show": "Show a run, an evaluation, an aggregation, a comparison, a dataset or a recording.",
     "report": "Write a report as one HTML file.",
     "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",
-    "verify": "Check that what is stored still is what was written.",
-    "gc": "Remove what nobody needs.",
+    "verify": "Check that stored artifacts are intact.",
+    "gc": "Remove files and artifacts that are no longer needed.",
     "problem": "Show or check a problem document with its data.",
     "score": "Score files of predictions by the metrics of their problem.",
-    "tradeoff": "Weigh what systems are worth against how far groups lie apart.",
-    "schema": "Print the form of experiment files and tables.",
-    "completion": "Print what makes a shell complete commands and names.",
+    "tradeoff": "Trade the utility of systems off against disparities of groups.",
+    "schema": "Show, check and convert schemas of files and tables.",
+    "completion": "Print the script for shell completion.",
 }
 
-_OF_ARTIFACTS = ("leaderboard", "compare", "show", "report", "export", "resume", "verify")
+_TAKE_ARTIFACTS = ("leaderboard", "compare", "show", "report", "export", "resume", "verify")
 
 _EXAMPLES = """\b
 Examples:
-  evaluand init                              a small project to begin with
+  evaluand init                              create a small project
   evaluand run experiment.yaml --limit 20    try it on the first 20 examples
-  evaluand run experiment.yaml               do the rest
-  evaluand list                              what there is
-  evaluand show NAME --failed                what went wrong
-  evaluand report NAME                       all of it as one HTML file
-  evaluand compare NAME OTHER                whether the other is better
-  evaluand COMMAND --help                    more about a command
+  evaluand run experiment.yaml               run the rest
+  evaluand list                              list what is stored
+  evaluand show NAME --failed                see what went wrong
+  evaluand report NAME                       write all of it to one HTML file
+  evaluand compare NAME OTHER                see whether the other is better
+  evaluand COMMAND --help                    read more about a command
 """
 
 
@@ -70,7 +70,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            ctx.fail(f"no command is called {cmd_name!r}; there are {', '.join(_COMMANDS)}")
+            ctx.fail(f"no command is called {cmd_name!r}; the commands are {', '.join(_COMMANDS)}")
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command: click.Command = importlib.import_module(f"evaluand.cli.{module}").command
         for option in command.params:
@@ -81,8 +81,8 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if ctx.resilient_parsing and len(args) == 1 and args[0] in _OF_ARTIFACTS:  # a shell asks for a first word
-            return args[0], _Named(args[0], self), []
+        if ctx.resilient_parsing and len(args) == 1 and args[0] in _TAKE_ARTIFACTS:  # a shell asks for a first word
+            return args[0], _FirstWord(args[0], self), []
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -93,19 +93,19 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except EvaluandError as error:
-            _tell(error, getattr(error, "for_commands", str(error)))
+            _print_error(error, getattr(error, "for_commands", str(error)))
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             raise Exit(INTERRUPTED) from None
         except OSError as error:
             if error.filename is None or isinstance(error, BrokenPipeError):
                 raise
-            _tell(error, f"{error.filename}: {error.strerror}")
+            _print_error(error, f"{error.filename}: {error.strerror}")
         raise Exit(1)
 
 
-class _Named(click.Command):
-    """Stands for a command while a shell completes its first word: a name must not wait for Arrow to load."""
+class _FirstWord(click.Command):
+    """A stand-in for a command while a shell completes its first word, which must not wait for Arrow to load."""
 
     def __init__(self, name: str, group: _Commands) -> None:
         super().__init__(name, params=[click.Argument(["artifact"], shell_complete=complete_artifact)])
@@ -121,14 +121,14 @@ class _Named(click.Command):
 )
 @click.version_option(__version__, message="evaluand %(version)s")
 def main() -> None:
-    """Evaluate any ML or AI system on one reproducible path: run → evaluate → aggregate.
+    """Evaluate any ML or AI system on one reproducible path: run → evaluate → aggregate → compare → report.
 
-    Every step is stored below --store DIR, or $EVALUAND_STORE, or .evaluand, and nothing is computed twice. Every other
-    option can be set as EVALUAND_COMMAND_OPTION: EVALUAND_RUN_LIMIT stands for --limit of run.
+    Every step is stored in --store DIR, or $EVALUAND_STORE, or .evaluand, and nothing is computed twice. Every other
+    option can be set as EVALUAND_COMMAND_OPTION: EVALUAND_RUN_LIMIT sets --limit of run.
     """
 
 
-def _tell(error: BaseException, message: str) -> None:
-    """Says what went wrong; what comes from data and files can do nothing to the terminal."""
+def _print_error(error: BaseException, message: str) -> None:
+    """Prints an error with its notes; text from data and files cannot control the terminal."""
     for line in (f"error: {message}", *getattr(error, "__notes__", ())):
         click.echo("\n".join(safe(part) for part in line.split("\n")), err=True)

@@ -1,4 +1,4 @@
-"""`evaluand adapt`: what a pipeline of adapters makes of the rows of a file."""
+"""`evaluand adapt`: tries a pipeline of adapters on the rows of a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 from click import UsageError
 
 from evaluand.cli.options import json_option
-from evaluand.cli.output import console, opened, print_json
+from evaluand.cli.output import console, open_output, print_json
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.yaml import Document
@@ -37,7 +37,7 @@ Examples:
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 
 Shown = list[tuple[Row, list[Row] | None]]
-"""Rows with what was made of each, None where it ended the stream."""
+"""Rows with the new rows made from each; None where a row stopped the pipeline."""
 
 
 @click.command("adapt", epilog=_EXAMPLES)
@@ -53,22 +53,22 @@ Shown = list[tuple[Row, list[Row] | None]]
 def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: bool) -> None:
     """Try a pipeline of adapters on the rows of FILE, any file that a dataset can be read from.
 
-    SPEC is a list of adapters, each with kind and configuration, or an object with adapters, onError and default:
-    onError says what becomes of a row that cannot be transformed, abort, skip or default. The first N rows are shown
-    before (-) and after (+), and all are transformed and counted, with the reasons of those that failed. As in a
-    dataset, a field that only other rows have is null.
+    SPEC is a list of adapters, each with kind and configuration, or an object with adapters, onError and default.
+    onError decides what happens to a row that cannot be transformed: abort, skip or default. The first N rows are shown
+    before (-) and after (+); all rows are transformed and counted, with the reasons for failures. As in a dataset, a
+    field that only other rows have is null.
 
-    With -o, the new rows are written to OUT: JSON lines as they are made, Parquet with a column for each field.
+    With -o, the new rows are written to OUT: JSON lines one by one, Parquet with a column for each field.
     """
-    form = _form(output)
+    form = _output_format(output)
     if output is not None and output.exists() and file.exists() and output.samefile(file):
-        raise UsageError(f"{output} is the file that is read; give the new rows a name of their own")
+        raise UsageError(f"{output} is the input file; write the new rows to another file")
     source = open_file(file)
     with notes():
-        pipeline = _pipeline(spec)
-    shown, counts = _shown(source, pipeline, rows), Counts()
+        pipeline = _read_pipeline(spec)
+    shown, counts = _preview(source, pipeline, rows), Counts()
     try:
-        written = _written(source, pipeline, counts, output, form)
+        written = _write_rows(source, pipeline, counts, output, form)
     except AdapterError as error:
         error.add_place(source.where(counts.read - 1))
         if not as_json:
@@ -82,32 +82,32 @@ def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: boo
         click.echo(f"{written:,} rows written to {safe(output)}", err=True)
 
 
-def _form(output: Path | None) -> str:
+def _output_format(output: Path | None) -> str:
     form = "" if output is None else _SUFFIXES.get(output.suffix.lower())
     if form is None:
-        raise UsageError(f"{output}: rows are written as JSON lines or Parquet: give OUT.jsonl or OUT.parquet")
+        raise UsageError(f"{output}: the output must be OUT.jsonl or OUT.parquet")
     return form
 
 
-def _pipeline(file: Path) -> Pipeline:
+def _read_pipeline(file: Path) -> Pipeline:
     if not file.is_file():
-        raise SpecError(f"{file}: no such file; write the pipeline's adapters into it")
-    given = _json(file) if file.suffix.lower() == ".json" else _yaml(file)
+        raise SpecError(f"{file}: no such file; it must contain the adapters of the pipeline")
+    value = _read_json(file) if file.suffix.lower() == ".json" else _read_yaml(file)
     try:
-        return Pipeline.of(given)
+        return Pipeline.of(value)
     except AdapterSpecError as error:
         raise SpecError("\n".join(f"{file}: {line}" for line in str(error).split("\n"))) from None
 
 
-def _yaml(file: Path) -> Any:
+def _read_yaml(file: Path) -> Any:
     document = Document(file)
     document.check()
     return document.value
 
 
-def _json(file: Path) -> Any:
+def _read_json(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes().decode("utf-8-sig"), object_pairs_hook=_once)
+        return json.loads(file.read_bytes().decode("utf-8-sig"), object_pairs_hook=_unique_keys)
     except UnicodeDecodeError as error:
         raise SpecError(f"{file}: byte {error.start:,} is not UTF-8; save the file as UTF-8") from None
     except json.JSONDecodeError as error:
@@ -116,29 +116,30 @@ def _json(file: Path) -> Any:
         raise SpecError(f"{file}: cannot be read as JSON: {error}") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands there twice")
-    return made
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} occurs twice")
+
+    return unique
 
 
-def _shown(source: DataSource, pipeline: Pipeline, n: int) -> Shown:
-    """The first rows with what becomes of each, up to one that cannot be transformed."""
+def _preview(source: DataSource, pipeline: Pipeline, n: int) -> Shown:
+    """The first rows with the new rows made from each, up to one that cannot be transformed."""
     shown: Shown = []
     for row in islice((row for batch in source.batches() for row in read_rows(batch)), n):
         try:
             shown.append((row, list(pipeline([row]))))
         except AdapterError:
             shown.append((row, None))
-            break  # told when all rows are transformed
+            break  # the error is shown when all rows are transformed
     return shown
 
 
-def _written(source: DataSource, pipeline: Pipeline, counts: Counts, output: Path | None, form: str) -> int:
-    """Makes all rows, at once where batches can be, and writes them where that is asked for."""
-    with opened(output) if output is not None else nullcontext() as file:
+def _write_rows(source: DataSource, pipeline: Pipeline, counts: Counts, output: Path | None, form: str) -> int:
+    """Transforms all rows, by batch where possible, and writes them if there is an output."""
+    with open_output(output) if output is not None else nullcontext() as file:
         if file is not None and form == "parquet":
             return write_parquet(pipeline.table(source.batches(), counts).to_reader(), file)
         return sum(_write_lines(piece, file) for piece in pipeline.pieces(source.batches(), counts))
@@ -151,7 +152,7 @@ def _write_lines(piece: pa.RecordBatch | list[Row], file: IO[bytes] | None) -> i
     return len(piece)
 
 
-# What is told
+# Output
 
 
 def _facts(file: Path, pipeline: Pipeline, counts: Counts, shown: Shown, output: Path | None) -> dict[str, Any]:
@@ -159,12 +160,12 @@ def _facts(file: Path, pipeline: Pipeline, counts: Counts, shown: Shown, output:
         "file": str(file),
         "pipeline": pipeline.spec,
         "counts": {each.name: getattr(counts, each.name) for each in fields(counts)},
-        "rows": [{"before": _plain(row), "after": [_plain(new) for new in made or ()]} for row, made in shown],
+        "rows": [{"before": _as_json(row), "after": [_as_json(new) for new in made or ()]} for row, made in shown],
         "output": None if output is None else str(output),
     }
 
 
-def _plain(row: Any) -> Any:
+def _as_json(row: Any) -> Any:
     return orjson.Fragment(json_line(row))
 
 

@@ -1,4 +1,4 @@
-"""`evaluand compare`: whether one run is better than another, and whether gates hold."""
+"""`evaluand compare`: compares runs on the same examples, and checks gates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Examples:
     multiple=True,
     type=LINE,
     metavar="NAME",
-    help="Whose scores; all that they share if not given.",
+    help="Only this scorer; repeatable.  [default: all that they share]",
 )
 @click.option(
     "--metric",
@@ -48,10 +48,17 @@ Examples:
     multiple=True,
     type=LINE,
     metavar="KIND",
-    help="Such as accuracy; as the experiment declares it.",
+    help="Such as accuracy, as the experiment declares it; repeatable.",
 )
-@click.option("--missing", type=click.Choice(get_args(Missing)), help="What happens to rows without a score.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Of the intervals.")
+@click.option("--missing", type=click.Choice(get_args(Missing)), help="How rows without a score count.")
+@click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    show_default=True,
+    metavar="X",
+    help="The confidence level of the intervals.",
+)
 @click.option(
     "--flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Examples to show."
 )
@@ -72,17 +79,17 @@ def command(
 ) -> None:
     """Compare evaluations row by row: is the second better than the first?
 
-    Name evaluations, runs (their newest evaluation is taken) or an aggregation (all of its evaluations). Rows belong
-    together by the content of their example, whatever file they came from. Gates must hold for all but the first, which
-    is the baseline; the exit code is 3 where one does not.
+    Name evaluations, runs (their newest evaluation is taken) or an aggregation (all of its evaluations). Rows are
+    paired by the content of their example, whatever file they came from. Gates must hold for all but the first, which
+    is the baseline; the exit code is 3 if one fails.
     """
     store = DirectoryStore(folder)
-    labels, evaluations = zip(*(found for text in artifacts for found in _named(store, text)), strict=True)
+    labels, evaluations = zip(*(found for text in artifacts for found in _find_labelled(store, text)), strict=True)
     declared = find_measures(store, artifacts)
     require_gates(gates, junit)
-    results = _results(labels, evaluations, gates, scorers, missing, declared)
+    results = _check_gates(labels, evaluations, gates, scorers, missing, declared)
     with notes():
-        made = compare(
+        comparison = compare(
             *evaluations,
             scorers=scorers,
             metrics=metrics,
@@ -93,27 +100,26 @@ def command(
             declared=declared,
         )
     if as_json:
-        print_json(made.to_dict() | {"gates": results})
+        print_json(comparison.to_dict() | {"gates": results})
     else:
-        show(comparison_table(made.to_dict()))
+        show(comparison_table(comparison.to_dict()))
         if results:
             click.echo()
             show(gates_table(results))
-        click.echo(
-            f"\ncomparison {made.id[:SHORT_ID]}; again: {safe(suggest_command('show', made.id[:SHORT_ID], store.root))}"
-        )
+        again = suggest_command("show", comparison.id[:SHORT_ID], store.root)
+        click.echo(f"\ncomparison {comparison.id[:SHORT_ID]}; again: {safe(again)}")
     conclude(results, junit)
 
 
-def _named(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
-    """The evaluations that a name or id stands for, each with what to call it."""
+def _find_labelled(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
+    """The evaluations that a name or id refers to, each with its label."""
     found = find_evaluations(store, text)
     if len(found) == 1 and any(ref.name == text for ref in store.refs()):
         return [(text, found[0])]
     return [(e.name or e.id[:SHORT_ID], e) for e in found]
 
 
-def _results(
+def _check_gates(
     names: Sequence[str],
     evaluations: Sequence[Evaluation],
     gates: Sequence[str],
@@ -124,7 +130,7 @@ def _results(
     """The gates of all evaluations but the first, which is the baseline."""
     add_labels = dict(zip(short_labels(names, [e.id for e in evaluations]), evaluations, strict=True))
     first, *others = add_labels
-    if not others:  # there is nothing to compare, which says more than what a gate lacks
+    if not others:  # `compare` raises the more helpful error
         return []
     return gate_facts(
         check_gates(

@@ -1,4 +1,4 @@
-"""`evaluand completion`: what makes a shell complete commands, options and the names of artifacts."""
+"""`evaluand completion`: the script with which a shell completes commands, options and names of artifacts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Examples:
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script that makes SHELL complete commands, options and the names of what is stored."""
+    """Print the script with which SHELL completes commands, options and the names of stored artifacts."""
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(ctx.find_root().command, {}, "evaluand", COMPLETE).source())

@@ -1,4 +1,4 @@
-"""What commands share that check gates: the options, and how results are told."""
+"""The options and results that commands share for gates."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def require_gates(gates: tuple[str, ...], junit: Path | None) -> None:
-    """Refuses a file of gates without gates.
+    """Refuses `--junit` without gates or with a missing folder.
 
     Raises:
-        UsageError: that is so.
+        UsageError: the options do not fit.
     """
     if junit and not gates:
-        raise click.UsageError("--junit writes gates: give --gate as well")
+        raise click.UsageError("--junit needs --gate")
     if junit and not junit.parent.is_dir():
-        raise click.UsageError(f"--junit: there is no folder {junit.parent}")
+        raise click.UsageError(f"--junit: no such folder: {junit.parent}")
 
 
 def gate_facts(results: Iterable[GateResult]) -> list[Facts]:
@@ -50,13 +50,13 @@ def gate_facts(results: Iterable[GateResult]) -> list[Facts]:
 
 
 def conclude(results: list[Facts], junit: Path | None, *, failed: bool = False) -> None:
-    """Writes the results where they were asked for.
+    """Writes the JUnit file, and exits with the code that fits the results.
 
     Args:
-        failed: there was an error that ends the command, whatever the gates say.
+        failed: the command had an error, whatever the gates say.
 
     Raises:
-        Exit: that is so, or a gate failed.
+        Exit: the command had an error, or a gate failed.
     """
     if junit:
         junit.write_bytes(junit_xml(results))

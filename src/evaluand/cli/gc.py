@@ -1,4 +1,4 @@
-"""`evaluand gc`: removes what a store keeps that nobody needs."""
+"""`evaluand gc`: removes files and artifacts that are no longer needed from a store."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from click import UsageError
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
+from evaluand.core.text.wording import plural
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.garbage import Leftover, leftovers, remove
@@ -32,57 +33,57 @@ class _Age(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = re.fullmatch(r"([0-9]+)([smhdw])", str(value))
         if not found:
-            self.fail(f"{value!r} is no time; give a number and a unit: 30m, 12h, 7d, 2w", param, ctx)
+            self.fail(f"{value!r} is not an age; give a number and a unit: 30m, 12h, 7d, 2w", param, ctx)
         return float(int(found[1]) * _UNITS[found[2]])
 
 
 @click.command("gc", epilog=_EXAMPLES)
-@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 @click.option(
     "--open-older-than",
     type=_Age(),
     metavar="AGE",
-    help="Also what is open and nobody has worked on for so long, such as 7d. Its finished calls go with it.",
+    help="Also remove open artifacts that nobody has worked on for this long, such as 7d, with their finished calls.",
 )
-@click.option("--unreferenced", is_flag=True, help="Also what is whole but reached by no name.")
+@click.option("--unreferenced", is_flag=True, help="Also remove finished artifacts that no name reaches.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @store_option
 @json_option
 def command(
     dry_run: bool, open_older_than: float | None, unreferenced: bool, yes: bool, folder: Path, as_json: bool
 ) -> None:
-    """Remove what nobody needs: files that dead processes left and, when asked for, whole artifacts.
+    """Remove files that dead processes left and, with the options below, whole artifacts.
 
-    A name reaches its artifact and all that this was made from. What somebody works on stays, and so does whatever was
-    changed within the hour. Begin no runs while --unreferenced removes: it may take the dataset from under them.
+    A name reaches its artifact and everything that was made from. Artifacts in use and everything changed within the
+    last hour stay. Do not start runs while --unreferenced removes: it may remove the dataset of a run that begins.
     """
     if as_json and not (yes or dry_run):
-        raise UsageError("--json asks nothing: give --yes or --dry-run with it")
+        raise UsageError("--json cannot ask for confirmation; add --yes or --dry-run")
     store = DirectoryStore(folder)
     found = leftovers(store, open_older_than=open_older_than, unreferenced=unreferenced)
     if not as_json:
         for item in found:
-            click.echo(f"{_bytes(item.size):>9}  {safe(item.path.relative_to(folder))}  {safe(item.why)}")
+            click.echo(f"{_format_bytes(item.size):>9}  {safe(item.path.relative_to(folder))}  {safe(item.why)}")
         if not found or dry_run:
-            return click.echo(_said(found, "can go") if found else "nothing to remove")
+            return click.echo(_summarise(found, "can be removed") if found else "nothing to remove")
         if not yes:
-            click.confirm(f"remove {_said(found, '')}".strip() + "?", abort=True, err=True)
+            click.confirm(f"remove {_summarise(found, '')}".strip() + "?", abort=True, err=True)
     removed = [] if dry_run else remove(store, found)
     if as_json:
         return print_json({"found": _facts(found), "removed": _facts(removed), "bytes": sum(i.size for i in removed)})
-    click.echo(_said(removed, "removed"))
+    click.echo(_summarise(removed, "removed"))
 
 
-def _said(items: Iterable[Leftover], what: str) -> str:
+def _summarise(items: Iterable[Leftover], what: str) -> str:
     sizes = [item.size for item in items]
-    return f"{len(sizes):,} with {_bytes(sum(sizes))} {what}"
+    return f"{plural(len(sizes), 'item')} ({_format_bytes(sum(sizes))}) {what}"
 
 
 def _facts(items: Iterable[Leftover]) -> list[dict[str, Any]]:
     return [{"path": str(item.path), "bytes": item.size, "why": item.why} for item in items]
 
 
-def _bytes(size: float) -> str:
+def _format_bytes(size: float) -> str:
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
             return f"{size:.3g} {unit}"

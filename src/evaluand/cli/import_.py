@@ -1,4 +1,4 @@
-"""`evaluand import`: a file of predictions made elsewhere, as a run."""
+"""`evaluand import`: imports a file of predictions made elsewhere as a run."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ Examples:
 _REASONS = 3
 
 
-def _one_or_several(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Any:
-    return given[0] if len(given) == 1 else given
+def _one_or_several(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Any:
+    return values[0] if len(values) == 1 else values
 
 
-def _parts(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> str | dict[str, str]:
+def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | dict[str, str]:
     """One place, or name → place."""
-    named = [text.partition("=") for text in given]
-    if len(given) == 1 and not named[0][1]:
-        return given[0]
+    named = [text.partition("=") for text in values]
+    if len(values) == 1 and not named[0][1]:
+        return values[0]
     if alone := [text for text, equals, _ in named if not equals]:
-        raise click.BadParameter(f"{alone[0]!r} names no part: several are given as name=place")
+        raise click.BadParameter(f"{alone[0]!r} has no name; write several as name=place")
     if twice := [name for name in {n for n, _, _ in named} if sum(n == name for n, _, _ in named) > 1]:
         raise click.BadParameter(f"{twice[0]!r} is given twice")
     return {name: place for name, _, place in named}
@@ -62,7 +62,7 @@ def _parts(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     required=True,
     metavar="DATA",
     shell_complete=complete_artifact,
-    help="A file of examples, or the name or id of a stored dataset, or of a run over it.",
+    help="A file of examples, or the name or id of a stored dataset or of a run over it.",
 )
 @click.option(
     "--response",
@@ -71,44 +71,44 @@ def _parts(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
     default=["response"],
     show_default=True,
     metavar="[NAME=]PLACE",
-    callback=_parts,
-    help="The column (or place, such as choices[0].text) of the output; several times for several parts of it.",
+    callback=_parse_places,
+    help="The column (or place, such as choices[0].text) of the output; repeat it for an output of several parts.",
 )
-@click.option("--by", type=click.Choice(["index", "id"]), default="index", show_default=True, help="What joins rows.")
-@click.option("--key", metavar="PLACE", help="Where in a row that stands; _index_ or id if not given.")
-@click.option("--replication", metavar="PLACE", help="Where the number of the repeat stands, from 0.")
+@click.option("--by", type=click.Choice(["index", "id"]), default="index", show_default=True, help="Join rows by this.")
+@click.option("--key", metavar="PLACE", help="The place of this key in a row.  [default: _index_ or id]")
+@click.option("--replication", metavar="PLACE", help="The place of the number of the repeat, from 0.")
 @click.option(
     "--replications",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many repeats there are; as FILE has, if not given.",
+    help="How many repeats there are.  [default: as in FILE]",
 )
-@click.option("--fold", metavar="PLACE", help="Where the number of the fold stands.")
-@click.option("--items", is_flag=True, help="An output is a list of items that together are the response.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Of FILE, if its suffix does not tell.")
-@click.option("--delimiter", metavar="CHAR", help="What parts the cells of a CSV file, if not a comma.")
+@click.option("--fold", metavar="PLACE", help="The place of the number of the fold.")
+@click.option("--items", is_flag=True, help="Each output is a list of items that together form the response.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="The format of FILE.  [default: from its suffix]")
+@click.option("--delimiter", metavar="CHAR", help="The delimiter of a CSV file.  [default: ,]")
 @click.option(
     "--input",
     multiple=True,
     type=LINE,
     metavar="COLUMN",
     callback=_one_or_several,
-    help="Of a file of examples: what the system saw.",
+    help="In a file of examples: the column that the system saw.",
 )
 @click.option(
     "--expected",
     multiple=True,
     type=LINE,
     metavar="[TARGET=]COLUMN",
-    callback=_parts,
-    help="… and what was the right answer.",
+    callback=_parse_places,
+    help="… the column of the right answer.",
 )
-@click.option("--attributes", multiple=True, type=LINE, metavar="COLUMN", help="… and what to group by.")
-@click.option("--id", metavar="COLUMN", help="… and what names the examples.")
-@click.option("--weight", metavar="COLUMN", help="… and the weight of each example.")
-@click.option("--cluster", metavar="COLUMN", help="… and which examples belong together.")
-@click.option("--metadata", multiple=True, type=LINE, metavar="COLUMN", help="… and what is kept beside.")
-@click.option("--name", metavar="NAME", help="What the run is called; the name of the file if not given.")
+@click.option("--attributes", multiple=True, type=LINE, metavar="COLUMN", help="… a column to group by.")
+@click.option("--id", metavar="COLUMN", help="… the column of the examples' ids.")
+@click.option("--weight", metavar="COLUMN", help="… the column of the examples' weights.")
+@click.option("--cluster", metavar="COLUMN", help="… the column that groups dependent examples.")
+@click.option("--metadata", multiple=True, type=LINE, metavar="COLUMN", help="… a column to store as metadata.")
+@click.option("--name", metavar="NAME", help="The name of the run.  [default: the name of the file]")
 @store_option
 @json_option
 def command(
@@ -128,14 +128,14 @@ def command(
     as_json: bool,
     **roles: str | tuple[str, ...] | dict[str, str] | None,
 ) -> None:
-    """Make a run of the predictions in FILE, without an experiment file.
+    """Import the predictions in FILE as a run, without an experiment file.
 
-    FILE and DATA are CSV, JSON lines, JSON, Parquet or Arrow. Rows are joined to the examples by their number, or by
-    their id. An example without a row fails, and rows that no example has are told. The run is the same as that of a
-    recorded task of an experiment.
+    FILE and DATA are CSV, JSON lines, JSON, Parquet or Arrow. Rows are joined to the examples by number or by id. An
+    example without a row fails; rows that match no example are reported. The run equals that of a recorded task of an
+    experiment.
     """
     if replications is not None and replication is None:
-        raise UsageError("--replications needs --replication PLACE: where the number of a repeat stands")
+        raise UsageError("--replications needs --replication PLACE, the place of the number of the repeat")
     task = RecordedTask(
         path=str(file),
         response=response,
@@ -149,31 +149,33 @@ def command(
     )
     store = DirectoryStore(folder)
     with notes():
-        dataset = _dataset(store, data, {role: value for role, value in roles.items() if value})
+        dataset = _find_dataset(store, data, {role: value for role, value in roles.items() if value})
         runner = Runner(store, progress=display(as_json, quiet=False))
         run = runner.run(task, dataset, name=name or file.stem, replications=replications or task.repeats)
-    _tell(run, folder, as_json)
+    _print_run(run, folder, as_json)
 
 
-def _dataset(store: DirectoryStore, data: str, roles: Mapping[str, Any]) -> Dataset:
-    """The examples: of a file, or stored under an id or name, their own or that of a run over them."""
+def _find_dataset(store: DirectoryStore, data: str, roles: Mapping[str, Any]) -> Dataset:
+    """The dataset in a file, or the stored dataset with this name or id, or that of a run."""
     if Path(data).is_file():
         several: Any = {role: list(value) if isinstance(value, tuple) else value for role, value in roles.items()}
-        made = Dataset.from_file(data, name=Path(data).stem, **several)
-        if not len(made):
-            raise DataError(f"{data}: the file holds no examples")
-        return made
+        dataset = Dataset.from_file(data, name=Path(data).stem, **several)
+        if not len(dataset):
+            raise DataError(f"{data}: the file has no examples")
+        return dataset
     if roles:
-        given = ", ".join(f"--{role}" for role in roles)
-        raise UsageError(f"{given}: {data!r} is no file here, and what is stored has its roles already")
-    return Dataset.stored(store, _stored(store, data))
+        options = ", ".join(f"--{role}" for role in roles)
+        raise UsageError(
+            f"{options}: only for a file of examples; {data!r} is not a file, and a stored dataset has its roles"
+        )
+    return Dataset.stored(store, _find_stored(store, data))
 
 
-def _stored(store: DirectoryStore, data: str) -> str:
+def _find_stored(store: DirectoryStore, data: str) -> str:
     entries = store.catalog.entries("datasets")
     named = [entry["id"] for entry in entries if entry["name"] == data]
     if len(named) > 1:
-        raise NotFound(f"{data!r} stands for several datasets: {', '.join(named)}; give the first digits of one")
+        raise NotFound(f"{data!r} refers to several datasets: {', '.join(named)}; give the first digits of one")
     if named:
         return str(named[0])
     for kind in ("datasets", "runs"):
@@ -184,8 +186,8 @@ def _stored(store: DirectoryStore, data: str) -> str:
     raise NotFound(f"{data!r} is neither a file nor a stored dataset or run{nearest(data, known)}; see `evaluand list`")
 
 
-def _tell(run: Run, folder: Path, as_json: bool) -> None:
-    """Says what was made, what is missing and how to go on.
+def _print_run(run: Run, folder: Path, as_json: bool) -> None:
+    """Prints the run, what is missing and how to continue.
 
     Raises:
         Exit: no example has an output.
@@ -193,16 +195,16 @@ def _tell(run: Run, folder: Path, as_json: bool) -> None:
     dataset = run.dataset
     missing = missing_facts(run, None)
     if as_json:
-        about: Facts = {"id": run.id, "name": run.name, "digest": run.digest, "counts": run.counts}
+        facts: Facts = {"id": run.id, "name": run.name, "digest": run.digest, "counts": run.counts}
         examples = {"id": dataset.id, "name": dataset.name, "examples": len(dataset)}
-        print_json({"run": about, "dataset": examples, "missing": missing})
+        print_json({"run": facts, "dataset": examples, "missing": missing})
     else:
         counts = ", ".join(f"{n:,} {status}" for status, n in sorted(run.counts.items()))
         click.echo(f"run {run.id[:SHORT_ID]} ({safe(run.name)}) over {len(dataset):,} examples: {counts}")
         for reason in missing[:_REASONS]:
             click.echo(f"  {reason['count']:,} {reason['status']}: {safe(reason['reason'])}")
-        click.echo(f"\nlook at it:  {safe(suggest_command('show', run.name or run.id, folder))}")
-        click.echo("grade it:    name the file as a recorded task of an experiment; evaluand init --kind recorded")
+        click.echo(f"\nshow it:   {safe(suggest_command('show', run.name or run.id, folder))}")
+        click.echo("grade it:  use the file as a recorded task of an experiment; see evaluand init --kind recorded")
     if not run.counts.get(COMPLETED):
         click.echo(f"error: no example has an output: {run.counts[FAILED]:,} failed", err=True)
         raise Exit(1)

@@ -1,4 +1,4 @@
-"""`evaluand init`: a small project that runs, to be changed into one's own."""
+"""`evaluand init`: creates a small project that runs, to be adapted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluand.report.text import safe
 
 KINDS = ("classifier", "llm", "recorded")
 
-_ENDING = ".txt"  # of templates, so that no tool takes their code for ours
+_ENDING = ".txt"  # of templates, so that no tool treats their code as part of evaluand
 
 _EXAMPLES = """\b
 Examples:
@@ -25,28 +25,30 @@ Examples:
 
 @click.command("init", epilog=_EXAMPLES)
 @click.argument("folder", type=click.Path(path_type=Path), default=".", metavar="[FOLDER]")
-@click.option("--kind", type=click.Choice(KINDS), default="classifier", show_default=True, help="What it evaluates.")
+@click.option("--kind", type=click.Choice(KINDS), default="classifier", show_default=True, help="What to evaluate.")
 def command(folder: Path, kind: str) -> None:
-    """Make a small project in FOLDER, or here: an experiment file with comments, examples, code.
+    """Create a small project in FOLDER, or here: an experiment file with comments, examples, code.
 
-    It can be run as it is. Files that are there already are never written over.
+    It runs as it is. Existing files are never overwritten.
     """
-    texts = _texts(kind)
+    texts = _read_templates(kind)
     if folder.exists() and not folder.is_dir():
-        raise SpecError(f"{folder} is no folder; name another place")
-    there = [name for name in texts if os.path.lexists(folder / name)]
-    if there:
-        raise SpecError(f"{folder} has {', '.join(there)} already, and nothing is written over; name another folder")
+        raise SpecError(f"{folder} is not a folder; name another one")
+    existing = [name for name in texts if os.path.lexists(folder / name)]
+    if existing:
+        raise SpecError(
+            f"{folder} already has {', '.join(existing)}; files are never overwritten, so name another folder"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         with (folder / name).open("x", encoding="utf-8") as file:
             file.write(text)
-        click.echo(f"made {safe(folder / name)}")
+        click.echo(f"created {safe(folder / name)}")
     place = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))} && "
     click.echo(f"\nrun it:  {safe(place)}evaluand run experiment.yaml")
 
 
-def _texts(kind: str) -> dict[str, str]:
+def _read_templates(kind: str) -> dict[str, str]:
     """Name → text of the files of a project."""
     templates = files("evaluand.cli") / "templates" / kind
     found = {entry.name.removesuffix(_ENDING): entry.read_text("utf-8") for entry in templates.iterdir()}

@@ -13,7 +13,7 @@ import pyarrow as pa
 from click import UsageError
 
 from evaluand.cli.options import Group, complete_artifact, json_option, store_option, suggest_command
-from evaluand.cli.output import opened, print_json
+from evaluand.cli.output import open_output, print_json
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
@@ -83,7 +83,7 @@ def export(
         _require_nothing_lost(output)
     with notes():
         rows = labelling_rows(run, given=read_labels(without), by=by)
-    with opened(output) as file:
+    with open_output(output) as file:
         if output is not None and output.suffix.lower() == ".csv":
             count = write_csv(_cells(rows), file)
         else:
@@ -198,5 +198,5 @@ def _where_labels_are(store: Store, evaluation: Evaluation) -> str:
     names, run = Names(store.refs()), evaluation.manifest["spec"]["run"]
     others = (Evaluation(store, id) for id in store.ids("evaluations") if store.is_sealed("evaluations", id))
     found = [other for other in others if other.manifest["spec"]["run"] == run and human_scorers(other)]
-    told = [(names.of("evaluations", other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
+    told = [(names.find("evaluations", other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
     return f"those of its run are in {', '.join(map(safe, told))}" if told else "evaluand label import reads them"

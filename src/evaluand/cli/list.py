@@ -1,4 +1,4 @@
-"""`evaluand list`: what is stored. Reads the catalog and nothing else, so it stays quick however much there is."""
+"""`evaluand list`: lists what is stored. It reads the catalog alone, so it stays fast with thousands of artifacts."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ Examples:
 def command(kind: str | None, folder: Path, as_json: bool) -> None:
     """List what is stored, newest first.
 
-    KIND is runs, evaluations, aggregations, comparisons, datasets or recordings; everything if not given. A name in
-    parentheses has gone to a later artifact. What is open was interrupted or is being worked on.
+    KIND is runs, evaluations, aggregations, comparisons, datasets or recordings; everything by default. A name in
+    parentheses now belongs to a later artifact. Open artifacts were interrupted or are in progress.
     """
     entries = _entries(DirectoryStore(folder), kind)
     if as_json:
         return print_json(entries)
     if not entries:
-        return click.echo(f"nothing is stored in {folder} yet; `evaluand run FILE` stores the first", err=True)
+        return click.echo(f"nothing is stored in {folder} yet; start with `evaluand run FILE`", err=True)
     show(listing_table(entries))
 
 
@@ -45,6 +45,6 @@ def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:
     names = Names(store.refs())
     return [
         {name: entry[name] for name in ("kind", "id", "name", "status", "created")}
-        | {"names": names.of(entry["kind"], entry["id"], entry["name"]), "counts": orjson.loads(entry["counts"])}
+        | {"names": names.find(entry["kind"], entry["id"], entry["name"]), "counts": orjson.loads(entry["counts"])}
         for entry in store.catalog.entries(kind)
     ]

@@ -11,7 +11,7 @@ import click
 from click.types import StringParamType
 
 COMPLETE = "_EVALUAND_COMPLETE"
-"""The variable in which a shell asks for completions."""
+"""The variable with which a shell requests completions."""
 
 _VARIABLE, _DEFAULT = "EVALUAND_STORE", ".evaluand"
 
@@ -24,20 +24,20 @@ store_option = click.option(
     show_default=True,
     show_envvar=True,
     metavar="DIR",
-    help="Where everything is kept.",
+    help="The folder where everything is stored.",
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 
 
 def variable(command: str, option: click.Option) -> str:
-    """The environment variable that stands for an option: EVALUAND_RUN_LIMIT for `run --limit`."""
+    """The environment variable of an option: EVALUAND_RUN_LIMIT for `run --limit`."""
     flag = max(option.opts, key=len).lstrip("-")
     return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
 
 
 class Group(click.Group):
-    """A command with commands below it, whose options have variables too."""
+    """A command with subcommands, whose options have environment variables too."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         found = super().get_command(ctx, cmd_name)
@@ -48,7 +48,7 @@ class Group(click.Group):
 
 
 class _Line(StringParamType):
-    """Text of which a variable holds one on each line, where the option may be given several times."""
+    """Text; the environment variable of a repeatable option holds one value per line."""
 
     envvar_list_splitter = "\n"
 
@@ -69,7 +69,7 @@ def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, el
 
 
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
-    """What an artifact may be called that begins so, for shells: names, else ids. Never fails."""
+    """The names, else the ids, of artifacts that begin with a text, for shell completion. Never fails."""
     from evaluand.report.text import safe
     from evaluand.store.directory import DirectoryStore
     from evaluand.store.store import KINDS
@@ -82,7 +82,7 @@ def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) ->
         names = sorted({ref.name for ref in store.refs() if ref.name.startswith(begun)})
         ids = [] if names or len(begun) < _FEWEST else (id for kind in KINDS for id in store.ids(kind))
         return [name for name in names if safe(name) == name] + [id for id in ids if id.startswith(begun)]
-    except Exception:  # a shell that completes is no place for faults
+    except Exception:  # completion must not print errors
         return []
 
 

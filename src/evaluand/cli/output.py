@@ -1,4 +1,4 @@
-"""What goes where: results to stdout, everything else to stderr."""
+"""Output: results go to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ PIPED = 160
 
 
 def console(*, err: bool = False) -> Console:
-    """A console that takes text as it is: no markup, no highlighting, and colour on terminals only.
+    """A console that prints text literally: no markup, no highlighting, and colour on terminals only.
 
-    Piped output is wider than a terminal usually is, so that lines can be searched; COLUMNS says otherwise.
+    Piped output is wider than a usual terminal, so that lines can be searched; COLUMNS overrides it.
     """
     file = sys.stderr if err else sys.stdout
     with suppress(AttributeError, ValueError, io.UnsupportedOperation):
         file.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks “–” gets “?”
     made = Console(file=file, markup=False, highlight=False, emoji=False)
     if made.is_terminal or os.environ.get("COLUMNS"):
-        made.width = max(made.width, NARROWEST)  # below that numbers would be cut; the terminal wraps lines instead
+        made.width = max(made.width, NARROWEST)  # below that numbers would be cut off; the terminal wraps lines instead
     else:
         made.width = PIPED
     return made
 
 
 def show(renderable: RenderableType) -> None:
-    """Prints tables to stdout; piped, without the spaces that fill lines up."""
+    """Prints tables to stdout; when piped, without trailing spaces."""
     out = console()
     if out.is_terminal:
         return out.print(renderable)
@@ -49,13 +49,13 @@ def show(renderable: RenderableType) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Prints the one JSON document of a command."""
+    """Prints the JSON document of a command."""
     click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
 
 
 @contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """Meanwhile, what anybody prints goes to stderr: also what programs print that a task starts."""
+    """Redirects stdout to stderr meanwhile, also that of programs that a task starts."""
     sys.stdout.flush()
     try:
         number = sys.stdout.fileno()
@@ -74,8 +74,8 @@ def stdout_to_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def opened(output: Path | None) -> Iterator[IO[bytes]]:
-    """The file to write to, which gets its name when it is whole; stdout where there is none."""
+def open_output(output: Path | None) -> Iterator[IO[bytes]]:
+    """The file to write, which appears under its name when complete; stdout if None."""
     if output is None:
         yield sys.stdout.buffer
         return
@@ -84,7 +84,7 @@ def opened(output: Path | None) -> Iterator[IO[bytes]]:
 
 
 def condensed(faults: Sequence[Fault]) -> list[str]:
-    """One line for each fault, with its code; of more than a few that differ in rows and values alone, how many."""
+    """One line per fault, with its code; of many that differ only in rows and values, the first five and a count."""
     here = f"{Path.cwd()}{os.sep}"
     seen: dict[tuple[str, ...], int] = {}
     lines: dict[tuple[str, ...] | int, str] = {}
@@ -95,7 +95,7 @@ def condensed(faults: Sequence[Fault]) -> list[str]:
             lines[number] = str(fault).removeprefix(here) + (f"  [{fault.code}]" if fault.code else "")
         else:
             where = fault.where.removeprefix(here).rpartition(":")[0] or fault.where
-            lines[kind] = f"{where}: {seen[kind] - _ALIKE:,} more of this kind; --json tells all  [{fault.code}]"
+            lines[kind] = f"{where}: {seen[kind] - _ALIKE:,} more of this kind; --json lists all  [{fault.code}]"
     return [*lines.values()]
 
 

@@ -1,7 +1,7 @@
-"""How far some work is, on stderr: a bar on a terminal, a line now and then elsewhere.
+"""Progress on stderr: a bar on a terminal, otherwise a line every few seconds.
 
-The work only counts; a thread beside it reads the counts. So showing progress costs the work nothing, however quick
-its units are, and steps that end at once show nothing at all.
+The work only counts; another thread reads the counts. So progress costs the work nothing, however fast its units are,
+and steps that end at once show nothing.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _FRAME = 0.1
 
 
 class Display:
-    """Shows tallies; a `work.Progress`.
+    """Shows tallies; a `keyed_work.Progress`.
 
     Args:
-        console: where to; nowhere if None.
-        every: seconds between two lines where the console is no terminal.
-        first: seconds before the first of them, which tells that a step is at work that is still loading a library.
+        console: the console to write to; None shows nothing.
+        every: seconds between two lines if the console is not a terminal.
+        first: seconds before the first line, which shows that a step that still loads a library is running.
 
     Attributes:
-        last: the tally shown last, for saying how far an interrupted step was.
+        last: the latest tally, to report how far an interrupted step was.
     """
 
     def __init__(self, console: Console | None, *, every: float = 10.0, first: float = 3.0) -> None:
@@ -48,7 +48,7 @@ class Display:
             return
         ended = threading.Event()
         show = self._bar if self._console.is_terminal else self._lines
-        thread = threading.Thread(target=show, args=(self._console, _Pace(tally), ended), name="progress", daemon=True)
+        thread = threading.Thread(target=show, args=(self._console, _Speed(tally), ended), name="progress", daemon=True)
         thread.start()
         try:
             yield
@@ -56,17 +56,17 @@ class Display:
             ended.set()
             thread.join()
 
-    def _bar(self, console: Console, pace: _Pace, ended: threading.Event) -> None:
+    def _bar(self, console: Console, pace: _Speed, ended: threading.Event) -> None:
         if ended.wait(_QUICK):
             return
         with Live(console=console, auto_refresh=False, transient=True, get_renderable=pace.bar) as live:
             while not ended.wait(_FRAME):
                 live.refresh()
 
-    def _lines(self, console: Console, pace: _Pace, ended: threading.Event) -> None:
+    def _lines(self, console: Console, pace: _Speed, ended: threading.Event) -> None:
         if ended.wait(self._first):
             return
-        with suppress(OSError, ValueError):  # nobody reads any more; the work goes on
+        with suppress(OSError, ValueError):  # nobody reads any more; the work continues
             while True:
                 console.file.write(pace.line() + "\n")
                 console.file.flush()
@@ -75,8 +75,8 @@ class Display:
                 ended.wait(self._every)
 
 
-class _Pace:
-    """A tally with the time it has taken."""
+class _Speed:
+    """A tally with its speed and remaining time."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally, self._started = tally, time.monotonic()

@@ -1,4 +1,4 @@
-"""`evaluand report`: one HTML file to look at, to keep and to hand on."""
+"""`evaluand report`: writes one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
+from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
 from evaluand.apps.leaderboards.board import leaderboard
 from evaluand.apps.leaderboards.collect import add_evaluations
 from evaluand.apps.recording.stored import KIND, Recording
@@ -30,13 +30,13 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.comparison import comparison_facts
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.html.examples import Examples
-from evaluand.report.html.page import title_of
+from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import resolve
-from evaluand.tradeoff.evaluations import tradeoffs_of
+from evaluand.tradeoff.results import stored_results
 
 _FIRST = ("aggregations", "evaluations", "runs")
 _MOST = 100_000
@@ -53,25 +53,26 @@ Examples:
 
 @click.command("report", epilog=_EXAMPLES)
 @click.argument("artifact", metavar="NAME|ID")
-@click.option("-o", "--output", metavar="FILE", help="Where to write it; - is stdout.  [default: NAME.html]")
+@click.option("-o", "--output", metavar="FILE", help="The file to write; - is stdout.  [default: NAME.html]")
 @click.option(
     "--examples",
     default=str(_MOST),
     show_default=True,
-    callback=lambda context, parameter, value: _number(value),
+    callback=lambda context, parameter, value: _parse_number(value),
     metavar="N|all",
-    help="Rows of each task to put in, the worst first.",
+    help="Rows of each task to include, the worst first.",
 )
 @store_option
 @json_option
 def command(artifact: str, output: str | None, examples: int | None, folder: Path, as_json: bool) -> None:
     """Write a report as one HTML file that needs no network.
 
-    NAME is an experiment (all its tasks), a run, an evaluation or an aggregation; an id or its first digits (four at
-    least) do as well. An existing file is written anew.
+    NAME is an experiment (all its tasks), a run, an evaluation or an aggregation, or an id or its first digits (at
+    least four). An existing file is replaced. The report reads what is stored; `evaluand compare` makes a comparison
+    that it lacks.
     """
     if as_json and output == "-":
-        raise click.UsageError("the report and --json cannot both go to stdout; name a file with -o")
+        raise click.UsageError("--json needs a file for the report; give -o FILE")
     if output == "-":
         write(DirectoryStore(folder), artifact, "-", examples)
         return
@@ -89,73 +90,70 @@ def write(
     examples: int | None = _MOST,
     title: str | None = None,
 ) -> tuple[str, int, int]:
-    """Writes the report of what is stored; gives the file, how many examples are in it, and of how many."""
-    kind, id, called = _found(store, artifact)
+    """Writes a report; returns the file, the number of examples in it, and the number of all examples."""
+    kind, id, called = _find_artifact(store, artifact)
     title = title or called
-    parts, tables = _gathered(store, kind, id, title)
+    parts, tables = _collect(store, kind, id, title)
     facts = report_facts(title, parts, commands=_commands(store, kind, id, title, parts), folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_measures(graded.values())
     with notes():
         facts |= _comparisons(store, id, graded, measures)
         facts["leaderboard"] = _leaderboard(store, parts)
-        trades = [
-            (trade.name, points)
-            for trade, points in (tradeoffs_of(Aggregation(store, id)) if kind == "aggregations" else ())
-        ]
+        trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []
     rows = Examples(parts, facts["scores"], examples, measures)
-    path = file_of(title) if output is None else output
+    path = default_file(title) if output is None else output
     if path == "-":
         return path, write_report(facts, rows, sys.stdout.buffer, trades), rows.total
     if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
-        raise SpecError(f"{path}: is a folder or lies in none; name a file with -o")
+        raise SpecError(f"{path}: a folder, or in a folder that does not exist; name a file with -o")
     with replaced(Path(path)) as file:
         shown = write_report(facts, rows, file, trades)
     return path, shown, rows.total
 
 
-def _number(text: str) -> int | None:
-    """How many examples; None is all."""
+def _parse_number(text: str) -> int | None:
+    """The number of examples; None is all."""
     if text != "all" and not text.isdecimal():
-        raise click.BadParameter(f"{text!r} is neither a number of examples nor all")
+        raise click.BadParameter(f"{text!r} must be a number of examples or all")
     return None if text == "all" else int(text)
 
 
-def _found(store: DirectoryStore, text: str) -> tuple[str, str, str]:
-    """(kind, id, what it is called) of what is meant; a name of several kinds stands for the last step."""
-    named = {ref.kind: ref.id for ref in store.refs() if ref.name == text}
+def _find_artifact(store: DirectoryStore, text: str) -> tuple[str, str, str]:
+    """(kind, id, title) of an artifact; a name of several kinds refers to the last step."""
+    ids = {ref.kind: ref.id for ref in store.refs() if ref.name == text}
     for kind in _FIRST:
-        if kind in named:
-            return kind, named[kind], text
+        if kind in ids:
+            return kind, ids[kind], text
     if any(ref.kind == "evaluations" and ref.name.startswith(f"{text}/") for ref in store.refs()):
         return "", "", text
     kind, id = resolve(store, text)
     if kind == KIND:
-        kind, id = _made_of(Recording(store, id))
+        kind, id = _result_of_recording(Recording(store, id))
     if kind not in _FIRST:
-        raise SpecError(f"{text} is a {kind[:-1]}; a report tells of a run, an evaluation or an experiment")
+        raise SpecError(f"{text} is a {kind[:-1]}; name a run, an evaluation, an aggregation or an experiment")
     return kind, id, store.manifest(kind, id).get("name") or f"{kind[:-1]} {id[:SHORT_ID]}"
 
 
-def _made_of(recording: Recording) -> tuple[str, str]:
-    """What a recording has become."""
+def _result_of_recording(recording: Recording) -> tuple[str, str]:
+    """The (kind, id) of the evaluation or run of a recording."""
     _require_sealed(recording.store, KIND, recording.id)
-    made = recording.evaluation or recording.run
-    if made is None:
-        raise SpecError(f"recording {recording.id[:SHORT_ID]} holds no records")
-    return made.kind, made.id
+    result = recording.evaluation or recording.run
+    if result is None:
+        raise SpecError(f"recording {recording.id[:SHORT_ID]} has no records")
+    return result.kind, result.id
 
 
-def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[list[Part], dict[str, Any]]:
-    """The tasks to tell of and all there is of them in tables of aggregations, by the names of the tables."""
+def _collect(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[list[Part], dict[str, Any]]:
+    """The tasks of a report, and the rows of aggregations about them by table."""
     if kind:
         _require_sealed(store, kind, id)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        parts = _parts(store, aggregation.manifest["provenance"]["evaluations"], aggregation.labels)
+        parts = _read_parts(store, aggregation.manifest["provenance"]["evaluations"], aggregation.labels)
         return parts, summary_facts(aggregation)
     if kind == "runs":
-        graded = _newest(store, "evaluations", lambda manifest: manifest["provenance"]["run"] == id)
+        graded = _find_newest(store, "evaluations", lambda manifest: manifest["provenance"]["run"] == id)
         if graded is None:
             run = Run(store, id)
             return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
@@ -163,27 +161,27 @@ def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[li
     elif kind == "evaluations":
         evaluations = [id]
     else:
-        named = [ref.id for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{title}/")]
-        evaluations = [id for id in named if store.is_sealed("evaluations", id)]
+        found = [ref.id for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{title}/")]
+        evaluations = [id for id in found if store.is_sealed("evaluations", id)]
         if not evaluations:
-            raise NotFound(f"nothing of {title!r} has been evaluated to the end; see `evaluand list`")
-    made = [Evaluation(store, id) for id in evaluations]
-    parts = _parts(store, evaluations, [_task_name(evaluation.manifest) for evaluation in made])
-    each = [_summary_of(part) for part in parts]
+            raise NotFound(f"no evaluation of {title!r} is finished; see `evaluand list`")
+    names = [_task_name(Evaluation(store, id).manifest) for id in evaluations]
+    parts = _read_parts(store, evaluations, names)
+    each = [_read_summary(part) for part in parts]
     return parts, {
         name: [row for tables in each for row in tables.get(name, ())] for name in ("metrics", "disparities", "curves")
     }
 
 
-def _parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]) -> list[Part]:
-    made = [Evaluation(store, id) for id in evaluations]
+def _read_parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]) -> list[Part]:
+    read = [Evaluation(store, id) for id in evaluations]
     return [
         Part(
             name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
             Run(store, evaluation.manifest["provenance"]["run"]),
             evaluation,
         )
-        for name, evaluation in zip(names, made, strict=True)
+        for name, evaluation in zip(names, read, strict=True)
     ]
 
 
@@ -209,28 +207,28 @@ def _explain_missing(
     except SpecError:  # they share no scorer that returns numbers
         return None
     names = [id[:SHORT_ID]] if id else [evaluation.id[:SHORT_ID] for evaluation in graded.values()]
-    command = suggest_command("compare", names, _near(store.root), elsewhere=True)
+    command = suggest_command("compare", names, _shorten_path(store.root), elsewhere=True)
     return f"The tasks have not been compared yet: run `{command}` and write the report again."
 
 
 def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:
-    """How the versions of recorded apps do, by all recordings that are closed; None where nothing was recorded."""
-    recorded = [part for part in parts if _task_of(part).get("recording")]
+    """The leaderboard of the versions of recorded apps, from all closed recordings; None if there are none."""
+    recorded = [part for part in parts if _task_spec(part).get("recording")]
     if not recorded:
         return None
-    versions = {(_task_of(part)["name"], _task_of(part).get("version")) for part in recorded}
+    versions = {(_task_spec(part)["name"], _task_spec(part).get("version")) for part in recorded}
     closed = [each for id in store.ids(KIND) if (each := Recording(store, id)).is_sealed and each.app in versions]
     ids = {each.id for each in closed}
-    snapshots = [part.evaluation or part.run for part in recorded if _task_of(part)["recording"] not in ids]
-    told = leaderboard([*add_evaluations(store, closed), *snapshots]).to_dict()
+    snapshots = [part.evaluation or part.run for part in recorded if _task_spec(part)["recording"] not in ids]
+    board = leaderboard([*add_evaluations(store, closed), *snapshots]).to_dict()
     if len(closed) + len(snapshots) > len(recorded):
-        told["notes"].append(
-            "the leaderboard tells of all recordings, the rest of this report of the newest of each version"
+        board["notes"].append(
+            "the leaderboard covers all recordings, the rest of this report only the newest of each version"
         )
-    return told
+    return board
 
 
-def _task_of(part: Part) -> Facts:
+def _task_spec(part: Part) -> Facts:
     task: Facts = part.run.manifest["spec"]["task"]
     return task
 
@@ -241,10 +239,10 @@ def _task_name(manifest: Facts) -> str:
     return str(name or f"{manifest['kind'][:-1]} {manifest['id'][:SHORT_ID]}")
 
 
-def _summary_of(part: Part) -> dict[str, list[Facts]]:
-    """What the aggregation that tells of a task has of it, by table."""
+def _read_summary(part: Part) -> dict[str, list[Facts]]:
+    """The rows of a task in the aggregation of its evaluation, by table."""
     assert part.evaluation is not None
-    aggregation = summary_of(part.evaluation)
+    aggregation = find_summary(part.evaluation)
     if aggregation is None:
         return {}
     label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(part.evaluation.digest)]
@@ -254,7 +252,7 @@ def _summary_of(part: Part) -> dict[str, list[Facts]]:
     }
 
 
-def _newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:
+def _find_newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:
     """The id of the newest sealed artifact whose manifest suits."""
     manifests = (store.manifest(kind, id) for id in store.ids(kind))
     found = [m for m in manifests if "digest" in m and suits(m)]
@@ -268,54 +266,54 @@ def _require_sealed(store: Any, kind: str, id: str) -> None:
 
 
 def _commands(store: DirectoryStore, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:
-    """What the reader may want to do → the command line for it, to be run in the present folder."""
+    """Action → the command line for it, to be run in the current folder."""
     commands: dict[str, str] = {}
-    what, root = id[:SHORT_ID] if kind else title, _near(store.root)
+    what, root = id[:SHORT_ID] if kind else title, _shorten_path(store.root)
     again = list(dict.fromkeys(filter(None, (_run_command(root, part, len(parts) == 1) for part in parts))))
     for command in again:
         commands["Reproduce" if len(again) == 1 else f"Reproduce ({len(commands) + 1})"] = command
     commands["Show what is stored"] = suggest_command("show", what, root, elsewhere=True)
-    written = (id or parts[0].run.id)[:SHORT_ID]
-    commands["Check that it still is what was written"] = suggest_command("verify", written, root, elsewhere=True)
+    checked = (id or parts[0].run.id)[:SHORT_ID]
+    commands["Check that it is intact"] = suggest_command("verify", checked, root, elsewhere=True)
     commands["Write this report"] = suggest_command("report", what, root, elsewhere=True)
     return commands
 
 
-def _near(path: str | Path) -> Path:
-    """A path as seen from the present folder, or the whole path where that is shorter."""
+def _shorten_path(path: str | Path) -> Path:
+    """A path relative to the current folder, or the absolute path if that is shorter."""
     return Path(min(os.path.relpath(path), os.path.abspath(path), key=len))
 
 
 def _run_command(root: Path, part: Part, alone: bool) -> str | None:
-    """The command line that makes a run again, where it came from an experiment file."""
+    """The command line that repeats a run, if it came from an experiment file."""
     origin = part.run.manifest["provenance"].get("origin") or {}
     if "experiment" not in origin:
         return None
-    words = suggest_command("run", str(_near(origin["experiment"])), root, elsewhere=True)
+    words = suggest_command("run", str(_shorten_path(origin["experiment"])), root, elsewhere=True)
     if origin.get("limit"):
         words += f" --limit {origin['limit']}"
     return f"{words} --task {quote(origin['task'])}" if alone and origin.get("task") else words
 
 
-def file_of(title: str) -> str:
-    """The file of a report, if no other is named."""
+def default_file(title: str) -> str:
+    """The default file of a report."""
     return f"{_file_name(title)}.html"
 
 
-def check_own(title: str) -> None:
-    """Refuses to replace a file that is no report of what is called so.
+def check_replaceable(title: str) -> None:
+    """Refuses to replace a file that is not a report with this title.
 
     Raises:
-        SpecError: there is one.
+        SpecError: the default file exists and is another.
     """
-    path = Path(file_of(title))
+    path = Path(default_file(title))
     if path.is_file():
         with path.open("rb") as file:
             begin = file.read(_HEAD).decode(errors="replace")
-        if f"<title>{title_of(title)}</title>" not in begin:
-            raise SpecError(f"{path} is there already and no report of {title!r}; move it away, or give --force")
+        if f"<title>{page_title(title)}</title>" not in begin:
+            raise SpecError(f"{path} exists and is not a report of {title!r}; move it, or give --force")
 
 
 def _file_name(title: str) -> str:
-    """A title as the name of a file in the current folder."""
+    """A file name for a title."""
     return re.sub(r"[^\w.-]+", "_", title).strip("._-")[:_LONGEST] or "report"

@@ -1,4 +1,4 @@
-"""`evaluand resume`: what was interrupted, continued by the experiment file that began it."""
+"""`evaluand resume`: continues an interrupted run or evaluation with the experiment file that began it."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ Examples:
     multiple=True,
     type=LINE,
     metavar="MODULE",
-    help="A module, beside code of your own, that feedbacks of a recording may be imported from.",
+    help="A module, in addition to your own code, that feedbacks of a recording may be imported from.",
 )
 @click.option(
     "--give-up",
     is_flag=True,
-    help="Close a deferred recording whose feedbacks cannot be had as they were; what they have not judged is failed.",
+    help="Close a deferred recording whose feedbacks cannot be imported unchanged; what they have not judged fails.",
 )
 @store_option
 @json_option
 def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
     """Continue a run or an evaluation that was interrupted, and summarise.
 
-    The experiment file that began it is read again. What was asked must still be the same: the task, the dataset and
-    the seed; how calls are made (concurrency, timeout, retries) may have changed.
+    The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
+    made (concurrency, timeout, retries) may have changed.
 
     A recording whose app has died is closed: its records become a run, which its feedbacks judge. Feedbacks that can be
-    imported do what is missing; what others have not judged is given up as failed, of a deferred recording with
-    --give-up. Its run can then be evaluated anew by the feedbacks that there are.
+    imported judge what is missing; what the others have not judged counts as failed (for a deferred recording only with
+    --give-up). The run can then be evaluated again by the available feedbacks.
     """
     store = WatchedStore(folder)
-    kind, id = _found(store, artifact)
+    kind, id = _find_artifact(store, artifact)
     what = f"{kind[:-1]} {id[:SHORT_ID]}"
     if store.is_sealed(kind, id):
         if as_json:
@@ -66,7 +66,7 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
     if kind == KIND:
         return _close(store, id, allow, give_up, folder, as_json)
     origin = store.manifest(kind, id)["provenance"].get("origin") or {}
-    path = _file(origin, what)
+    path = _find_file(origin, what)
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(path)
         options = {"only": origin["task"], "limit": origin["limit"], "resume": (kind, id)}
@@ -74,11 +74,10 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
             results = carry_out(experiment, store, display(as_json, quiet=False), **options)
         except SpecError as error:
             if _is_changed(path, origin):
-                error.add_note(f"{path} has been changed since")
+                error.add_note(f"{path} has changed since")
             raise
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
-        told = f"also not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(str(path)))}"
-        click.echo(told, err=True)
+        click.echo(f"not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(str(path)))}", err=True)
     conclude([], None, failed=print_results(results, store, as_json=as_json))
 
 
@@ -89,8 +88,8 @@ def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, 
     tell(recording, folder, as_json)
 
 
-def _found(store: WatchedStore, artifact: str) -> tuple[str, str]:
-    """What is meant: of several that share a name, the open one."""
+def _find_artifact(store: WatchedStore, artifact: str) -> tuple[str, str]:
+    """The artifact with this name or id; of several with the same name, the open one."""
     for kind in (KIND, "runs", "evaluations"):
         with suppress(NotFound):
             found = resolve(store, artifact, kind)
@@ -106,14 +105,14 @@ def _is_run(store: WatchedStore, name: str) -> bool:
         return False
 
 
-def _file(origin: dict[str, Any], what: str) -> Path:
+def _find_file(origin: dict[str, Any], what: str) -> Path:
     if "experiment" not in origin:
-        raise SpecError(
-            f"{what} was not begun from an experiment file; continue it from Python, by the same call of the same task"
-        )
+        raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
     path = Path(origin["experiment"])
     if not path.is_file():
-        raise SpecError(f"{what} was begun by {safe(path)}, which is gone; put the file back, or run another one")
+        raise SpecError(
+            f"{what} was started from {safe(path)}, which no longer exists; restore the file, or run another one"
+        )
     return path
 
 

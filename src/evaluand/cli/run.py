@@ -1,4 +1,4 @@
-"""`evaluand run`: an experiment file from beginning to end."""
+"""`evaluand run`: runs an experiment file from beginning to end."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, EvaluandWarning, SpecError
 from evaluand.core.registry import nearest
+from evaluand.core.text.wording import plural
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.scorer import NO_ANSWER
@@ -34,7 +35,7 @@ from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import Manifest
 from evaluand.store.tables import FAILED, SCORED
-from evaluand.tradeoff.evaluations import lacking
+from evaluand.tradeoff.trade import trades_without_confidences
 
 _EXAMPLES = """\b
 Examples:
@@ -49,15 +50,15 @@ Examples:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples.")
 @click.option("--task", metavar="NAME", help="Only this task of the experiment.")
-@click.option("--fresh", is_flag=True, help="Make every call and grade anew.")
-@click.option("--retry-failed", is_flag=True, help="Make the calls and grades anew that failed.")
-@click.option("--no-calls", is_flag=True, help="Grade and summarise the runs there are; call nothing.")
+@click.option("--fresh", is_flag=True, help="Repeat every call and grade.")
+@click.option("--retry-failed", is_flag=True, help="Repeat the calls and grades that failed.")
+@click.option("--no-calls", is_flag=True, help="Grade and summarise the stored runs without calling tasks.")
 @gate_options
-@click.option("--report", is_flag=True, help="Write the report as well, as NAME.html; see `evaluand report`.")
-@click.option("--force", is_flag=True, help="Of --report: replace a file that is another's.")
+@click.option("--report", is_flag=True, help="Also write the report NAME.html; see `evaluand report`.")
+@click.option("--force", is_flag=True, help="With --report: replace a file that is no report of this experiment.")
 @store_option
 @json_option
-@click.option("--quiet", is_flag=True, help="Print the values and nothing else.")
+@click.option("--quiet", is_flag=True, help="Print only the values.")
 def command(
     file: Path,
     limit: int | None,
@@ -73,24 +74,24 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the experiment in FILE: call every task, grade every response, summarise.
+    """Run the experiment in FILE: call every task, grade every response, summarise, compare the tasks.
 
-    Only what is not stored yet is done: run it again after a change, with a higher limit, or after it was interrupted.
-    What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer on every row, or a
-    metric cannot take the scores, 3 if a gate does not hold.
+    Only what is not stored yet is computed: run it again after a change, with a higher limit, or after an interruption.
+    What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer failed on every row,
+    or a metric cannot use the scores, and 3 if a gate fails.
     """
     if fresh + retry_failed + no_calls > 1:
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
     if force and not report:
-        raise click.UsageError("--force is about the file of --report")
+        raise click.UsageError("--force needs --report")
     require_gates(gates, junit)
     store = WatchedStore(folder)
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
         if report and not force:
-            from evaluand.cli.report import check_own
+            from evaluand.cli.report import check_replaceable
 
-            check_own(experiment.name)
+            check_replaceable(experiment.name)
         rules = [Gate.parse(gate) for gate in gates]
         tasks = [task] if task else [*experiment.tasks]
         baselines = [*tasks, *map(experiment.run_name, tasks)]
@@ -105,10 +106,10 @@ def command(
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
-        for told in lacking(experiment.tradeoffs, evaluations):
-            click.echo(f"note: {safe(told)}", err=True)
+        for note in trades_without_confidences(experiment.tradeoffs, evaluations):
+            click.echo(f"note: {safe(note)}", err=True)
         if report:
-            from evaluand.cli.report import write  # which has its notes from here
+            from evaluand.cli.report import write  # imported here, since the report uses `notes`
 
             path, *_ = write(store, results.aggregation.id, title=experiment.name)
             click.echo(f"written: {safe(path)}", err=True)
@@ -116,7 +117,7 @@ def command(
 
 
 class WatchedStore(DirectoryStore):
-    """A store that knows what was opened last, so that an interruption can say what to resume."""
+    """A store that remembers the artifact opened last, so that an interruption can name what to resume."""
 
     opened: Manifest | None = None
 
@@ -127,31 +128,31 @@ class WatchedStore(DirectoryStore):
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Meanwhile, what is odd but no fault is told in one line."""
-    tell = warnings.showwarning
+    """Shows evaluand's warnings as one line each meanwhile."""
+    show_warning = warnings.showwarning
 
-    def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    def show_note(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, EvaluandWarning):
             click.echo(f"note: {safe(str(message))}", err=True)
         else:
-            tell(message, category, *place, **more)
+            show_warning(message, category, *place, **more)
 
     with warnings.catch_warnings():
-        for told_by_results in (ScorerFailed, MetricRefused):
-            warnings.simplefilter("ignore", told_by_results)
+        for in_results in (ScorerFailed, MetricRefused):  # the tables of results list these
+            warnings.simplefilter("ignore", in_results)
         warnings.simplefilter("default", EvaluandWarning)
-        warnings.showwarning = told
+        warnings.showwarning = show_note
         yield
 
 
 def display(as_json: bool, quiet: bool) -> Display:
-    """Progress on stderr; none when asked to be quiet, or when a program reads the results and nobody watches."""
+    """Progress on stderr; none with --quiet, or with --json if stderr is not a terminal."""
     watched = console(err=True)
     return Display(None if quiet or (as_json and not watched.is_terminal) else watched)
 
 
 def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **options: Any) -> Results:
-    """Runs an experiment; if it stops half-way, says how far it is and how to go on.
+    """Runs an experiment; if it stops early, reports how far it is and how to continue.
 
     Raises:
         Exit: it was interrupted.
@@ -160,23 +161,23 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
     if only is not None and only not in experiment.tasks:
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
-    experiment.policy = replace(experiment.policy, finishing=_tell_finishing)
+    experiment.policy = replace(experiment.policy, finishing=_print_finishing)
     try:
         return experiment.run(store, progress=progress, **options)
     except KeyboardInterrupt:
-        go_on = _go_on(store) or "run the same command again to continue"
-        click.echo(safe(f"interrupted{_how_far(progress)}; {go_on}"), err=True)
+        go_on = _suggest_resume(store) or "run the same command again to continue"
+        click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
         raise Exit(INTERRUPTED) from None
     except (Aborted, EngineError) as error:
-        if go_on := _go_on(store):
-            error.add_note(f"stopped{_how_far(progress)}; {go_on}")
+        if go_on := _suggest_resume(store):
+            error.add_note(f"stopped{_describe_progress(progress)}; {go_on}")
         raise
 
 
 def print_results(
     results: Results, store: WatchedStore, gates: Sequence[Facts] = (), *, as_json: bool, quiet: bool = False
 ) -> bool:
-    """Prints what an experiment came to, and whether gates hold.
+    """Prints the results of an experiment and of its gates.
 
     Returns:
         Whether every call of a task failed, or a scorer on every row, or a metric could not take the scores.
@@ -193,11 +194,11 @@ def print_results(
         made = facts["aggregation"]
         more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
         click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
-    failures = [told for task in facts["tasks"] for told in (*_failed_calls(task), *_failed_scorers(task))]
+    failures = [each for task in facts["tasks"] for each in (*_failed_calls(task), *_failed_scorers(task))]
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
     failures += dict.fromkeys(f"task {row['task']!r}: {row['reason'].removeprefix(REFUSED)}" for row in refused)
-    for told in failures:
-        click.echo(f"error: {safe(told)}", err=True)
+    for failure in failures:
+        click.echo(f"error: {safe(failure)}", err=True)
     return bool(failures)
 
 
@@ -209,27 +210,27 @@ def _failed_calls(task: Facts) -> Iterator[str]:
 
 
 def _failed_scorers(task: Facts) -> Iterator[str]:
-    """The scorers that failed on all they were asked about."""
+    """The scorers that failed on every row that they graded."""
     for scorer, counts in task["evaluation"]["counts"].items():
-        told = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER.reason]
-        if SCORED not in counts and {m["status"] for m in told} == {FAILED}:
-            failed = sum(m["count"] for m in told)
+        reasons = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER.reason]
+        if SCORED not in counts and {m["status"] for m in reasons} == {FAILED}:
+            failed = sum(m["count"] for m in reasons)
             every = f"all {failed:,} rows" if failed > 1 else "the one row"
-            reason = told[0]["reason"].removeprefix("scorer: ")
+            reason = reasons[0]["reason"].removeprefix("scorer: ")
             yield f"scorer {scorer!r} failed on {every} of task {task['task']!r}: {reason}"
 
 
-def _tell_finishing(calls: int) -> None:
-    click.echo(f"finishing {calls:,} call{'s' * (calls != 1)}; Ctrl-C again to stop at once", err=True)
+def _print_finishing(calls: int) -> None:
+    click.echo(f"finishing {plural(calls, 'call')}; Ctrl-C again to stop at once", err=True)
 
 
-def _how_far(progress: Display) -> str:
+def _describe_progress(progress: Display) -> str:
     tally = progress.last
     return f": {tally.done:,} of {tally.total:,} done ({tally.label})" if tally else ""
 
 
-def _go_on(store: WatchedStore) -> str:
-    """How to continue what is open; nothing where nothing is."""
+def _suggest_resume(store: WatchedStore) -> str:
+    """The command that continues an open artifact; empty if none is open."""
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return ""

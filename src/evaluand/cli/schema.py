@@ -1,4 +1,4 @@
-"""`evaluand schema`: the form of experiment files, of stored tables and of rows of your own."""
+"""`evaluand schema`: shows, checks and converts schemas of experiment files, stored tables and your own rows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from click import UsageError
 from click.exceptions import Exit
 
 from evaluand.cli.options import Group, json_option
-from evaluand.cli.output import opened, print_json, show
+from evaluand.cli.output import open_output, print_json, show
 from evaluand.core.errors import DataError, SpecError
+from evaluand.core.text.wording import plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,13 +41,13 @@ Examples:
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """Show schemas, hold rows to them, and write them in another form.
+    """Show schemas, validate rows against them, and convert them.
 
-    Without a command: print the JSON Schema of experiment files, with every installed kind; it is JSON in any case.
+    Without a command: print the JSON Schema of experiment files, with every installed kind.
 
     A schema is a name (text.Text, evaluand.responses, …), or a file: a JSON Schema, a stored schema or a product of
-    named ones as JSON, an encoded Arrow schema, or data in Parquet or Arrow, whose own schema is taken; or a pydantic
-    model of your own, as file.py:Model or module:Model.
+    named ones as JSON, an encoded Arrow schema, or data in Parquet or Arrow, whose schema is used; or your pydantic
+    model, as file.py:Model or module:Model.
     """
     if ctx.invoked_subcommand is None:
         _print_experiment()
@@ -66,12 +67,12 @@ def command(ctx: click.Context, as_json: bool) -> None:
 def show_command(what: str, form: str, as_json: bool) -> None:
     """Print the schema NAME or that in FILE; `experiment` is that of experiment files.
 
-    The table of fields goes into nested objects ({}), lists ([]) and maps. Datasets and scorers add columns of their
-    own to evaluand.examples and evaluand.scores.
+    The table of fields includes nested objects ({}), lists ([]) and maps. Datasets and scorers add columns to
+    evaluand.examples and evaluand.scores.
     """
     if what == EXPERIMENT:
         return _print_experiment()
-    schema = _read(what)
+    schema = _read_schema(what)
     if form == "json":
         return print_json(schema.json)
     if form == "arrow":
@@ -87,7 +88,7 @@ def show_command(what: str, form: str, as_json: bool) -> None:
     )  # fmt: skip
     for field in fields:
         missing = f"yes: {orjson.dumps(field['default']).decode()}" if "default" in field else _YES[field["optional"]]
-        limits = ", ".join(_limit(*each) for each in field["limits"].items() if each[0] in _LIMITS)
+        limits = ", ".join(_format_limit(*each) for each in field["limits"].items() if each[0] in _LIMITS)
         table.add_row(field["field"], field["type"], _YES[field["nullable"]], missing, limits, field["doc"])
     show(table)
     return None
@@ -95,55 +96,55 @@ def show_command(what: str, form: str, as_json: bool) -> None:
 
 @command.command("validate", epilog="\b\nExamples:\n  evaluand schema validate answers.jsonl --schema text.Text --json")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--schema", "what", required=True, metavar=_METAVAR, help="What the rows shall hold to.")
+@click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema to validate against.")
 @click.option(
     "--most", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
-    help="Faults of each path and sort to list; all are counted.",
+    help="Faults of each path and kind to list; all are counted.",
 )  # fmt: skip
 @json_option
 def validate_command(file: Path, what: str, most: int, as_json: bool) -> None:
     """Find the rows of FILE (JSON lines, JSON, CSV, Parquet, Arrow) that break a schema, and how.
 
-    In JSON, times, UUIDs and decimals are texts, and bytes are base64. Rows are counted from 0, lines from 1. Exits 1
-    with faults.
+    In JSON, times, UUIDs and decimals are texts, and bytes are base64. Rows count from 0, lines from 1. Exits 1 if
+    there are faults.
     """
-    schema, places = _read(what), _Places(file, most)
+    schema, places = _read_schema(what), _RowFile(file, most)
     faults = schema.faults(places.data(), json=places.json, most=most)
-    told = [{"line": line, "what": "json", "message": why} for line, why in places.broken]
-    told += [
+    listed = [{"line": line, "what": "json", "message": why} for line, why in places.broken]
+    listed += [
         {"row": fault.row, "index": fault.index, "path": fault.path, "what": fault.what, "message": fault.message}
         for fault in faults
     ]
     counts = {("", "json"): places.n_broken, **faults.counts} if places.n_broken else faults.counts
     if as_json:
         numbers = [{"path": path, "what": sort, "faults": n} for (path, sort), n in counts.items()]
-        print_json({"file": str(file), "schema": what, "rows": places.count, "faults": told, "counts": numbers})
+        print_json({"file": str(file), "schema": what, "rows": places.count, "faults": listed, "counts": numbers})
     else:
-        _print_faults(faults, places, counts, len(told) < sum(counts.values()), what)
-    if told or counts:
+        _print_faults(faults, places, counts, len(listed) < sum(counts.values()), what)
+    if listed or counts:
         raise Exit(1)
 
 
 def _print_faults(
-    faults: Faults, places: _Places, counts: Mapping[tuple[str, str], int], some: bool, what: str
+    faults: Faults, places: _RowFile, counts: Mapping[tuple[str, str], int], some: bool, what: str
 ) -> None:
     from evaluand.report.text import safe
 
     for line, why in places.broken:
         click.echo(f"fault  {safe(str(places.path))}:{line}: {why}")
     for fault in faults:
-        click.echo(f"fault  {safe(places.of(fault))}")
+        click.echo(f"fault  {safe(places.locate(fault))}")
     for (path, sort), n in counts.items() if some else ():
         click.echo(f"{n:>7,} × {safe(path or 'row')}: {sort}")
-    n, rows = sum(counts.values()), f"{places.count:,} row{'s'[: places.count != 1]}"
+    n, rows = sum(counts.values()), plural(places.count, "row")
     if n:
-        return click.echo(f"{n:,} fault{'s'[: n != 1]} in {safe(str(places.path))} ({rows}) against {safe(what)}")
+        return click.echo(f"{plural(n, 'fault')} in {safe(str(places.path))} ({rows}) against {safe(what)}")
     return click.echo(f"ok: {rows} of {safe(str(places.path))} against {safe(what)}")
 
 
 @command.command("write", epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--schema", "what", required=True, metavar=_METAVAR, help="What the rows are.")
+@click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema of the rows.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="OUT",
     help="JSON lines or Parquet.",
@@ -151,31 +152,31 @@ def _print_faults(
 def write_command(file: Path, what: str, output: Path) -> None:
     """Write the rows of FILE with the types of a schema: to Parquet, and back to JSON lines, without loss.
 
-    Missing values are filled with their defaults. Nothing is written where a row breaks the schema.
+    Missing values get their defaults. Nothing is written if a row breaks the schema.
     """
     form = output.suffix.lower()
     if form not in (".jsonl", ".ndjson", ".parquet", ".pq"):
-        raise UsageError(f"{output}: rows are written as JSON lines or Parquet: give OUT.jsonl or OUT.parquet")
-    schema, places = _read(what), _Places(file, 1)
+        raise UsageError(f"{output}: the output must be OUT.jsonl or OUT.parquet")
+    schema, places = _read_schema(what), _RowFile(file, 1)
     table = schema.validate(places.data(), json=places.json)
     for line, why in places.broken:
         raise DataError(f"{file}:{line}: {why}")
     from evaluand.report.export import write_parquet
 
-    with opened(output) as out:
+    with open_output(output) as out:
         if form in (".parquet", ".pq"):
             write_parquet(table.to_reader(), out)
         else:
-            out.writelines(_lines(schema, table))
+            out.writelines(_json_lines(schema, table))
     click.echo(f"{len(table):,} rows written to {output}", err=True)
 
 
-def _lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
+def _json_lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
     for number, row in enumerate(schema.json_rows(table)):
         try:
             yield json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         except ValueError:
-            raise DataError(f"row {number}: JSON has no NaN and no infinity; write Parquet") from None
+            raise DataError(f"row {number}: JSON has no NaN or infinity; write Parquet") from None
 
 
 @command.command("convert", epilog="\b\nExamples:\n  evaluand schema convert answer.schema.json --to dyff")
@@ -188,11 +189,11 @@ def _lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
     help="An encoded Arrow schema (base64), a JSON Schema, or a stored schema that has both.",
 )
 def convert_command(what: str, form: str) -> None:
-    """Print the schema NAME or that in FILE in another form; nothing is lost, and each form can be read again."""
+    """Print the schema NAME or that in FILE in another form, without loss; each form can be read again."""
     from evaluand.data.schema.arrow import encode_schema
     from evaluand.data.schema.data import DataSchema
 
-    schema = _read(what)
+    schema = _read_schema(what)
     if form == "arrow":
         click.echo(encode_schema(schema.arrow))
     elif form == "json":
@@ -220,11 +221,11 @@ _LIMITS = {
 }
 
 
-def _limit(word: str, value: Any) -> str:
-    """A limit in words; how an enumeration is called is none, and the digits of a decimal are in its type."""
+def _format_limit(word: str, value: Any) -> str:
+    """A limit in words."""
     values = value if isinstance(value, list) else [value]
-    told = (each if isinstance(each, str) and word != "enum" else orjson.dumps(each).decode() for each in values)
-    return _LIMITS[word].format(", ".join(told))
+    texts = (each if isinstance(each, str) and word != "enum" else orjson.dumps(each).decode() for each in values)
+    return _LIMITS[word].format(", ".join(texts))
 
 
 def _print_experiment() -> None:
@@ -233,15 +234,15 @@ def _print_experiment() -> None:
     print_json(json_schema())
 
 
-def _read(what: str) -> Schema:
+def _read_schema(what: str) -> Schema:
     """The schema of a name or in a file."""
     from evaluand.data.schema.data import Schema, names
 
     path, place = Path(what), what.rpartition(":")[0]
     if place and not path.exists():
-        from evaluand.experiment.user_code import referred
+        from evaluand.experiment.user_code import import_reference
 
-        return _from(what, referred(what, Path()))
+        return _parse_schema(what, import_reference(what, Path()))
     if what in names() or not path.is_file():
         if path.suffix.lstrip(".").lower() in (*_DATA, "json") or "/" in what:
             raise SpecError(f"{what}: no such file")
@@ -249,17 +250,17 @@ def _read(what: str) -> Schema:
     if path.suffix.lstrip(".").lower() in _DATA and not _is_encoded(path):
         from evaluand.data.sources import open_file
 
-        return _from(what, open_file(path).schema)
+        return _parse_schema(what, open_file(path).schema)
     try:
         text = path.read_text().strip()
     except UnicodeDecodeError:
-        raise SpecError(f"{path}: this is no schema; give JSON, an encoded Arrow schema, Parquet or Arrow") from None
+        raise SpecError(f"{path}: not a schema; give JSON, an encoded Arrow schema, Parquet or Arrow") from None
     if not text.startswith("{"):
         from evaluand.data.schema.arrow import decode_schema
 
-        return _from(what, decode_schema(text))
+        return _parse_schema(what, decode_schema(text))
     try:
-        return _from(what, orjson.loads(text))
+        return _parse_schema(what, orjson.loads(text))
     except orjson.JSONDecodeError as error:
         raise SpecError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
 
@@ -268,22 +269,22 @@ _DATA = ("parquet", "arrow", "feather")
 
 
 def _is_encoded(path: Path) -> bool:
-    """Whether a file holds an Arrow schema as text, as `--to arrow` prints it, and no data."""
+    """Whether a file is an Arrow schema as text, as `--to arrow` prints it."""
     with path.open("rb") as file:
         return file.read(4) == b"////"  # the marker of an IPC message in base64
 
 
-def _from(what: str, given: Any) -> Schema:
+def _parse_schema(what: str, value: Any) -> Schema:
     from pydantic import ValidationError
 
     from evaluand.data.schema.data import DataSchema, DyffDataSchema, Schema
 
     try:
-        if isinstance(given, dict) and "arrowSchema" in given:
-            return DataSchema.model_validate(given).to_schema()
-        if isinstance(given, dict) and "components" in given:
-            return DyffDataSchema.model_validate(given).to_schema()
-        return Schema.of(given)
+        if isinstance(value, dict) and "arrowSchema" in value:
+            return DataSchema.model_validate(value).to_schema()
+        if isinstance(value, dict) and "components" in value:
+            return DyffDataSchema.model_validate(value).to_schema()
+        return Schema.of(value)
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     except SpecError as error:
@@ -292,43 +293,43 @@ def _from(what: str, given: Any) -> Schema:
 
 
 def _fields(record: StructType, path: str = "") -> Iterator[dict[str, Any]]:
-    """Each field, and those inside it."""
+    """Each field, and the fields nested in it."""
     from evaluand.data.schema.kinds import to_json
 
     for each in record.fields:
-        told = {"field": f"{path}{each.name}", "nullable": each.nullable, "optional": not each.required}
+        row = {"field": f"{path}{each.name}", "nullable": each.nullable, "optional": not each.required}
         if not each.required and (each.fill_value is not None or each.default is None):
-            told["default"] = to_json(each.type, each.fill_value)
-        yield told | _type(each.type) | {"doc": each.doc}
-        yield from _inside(each.type, f"{path}{each.name}")
+            row["default"] = to_json(each.type, each.fill_value)
+        yield row | _describe_type(each.type) | {"doc": each.doc}
+        yield from _nested_fields(each.type, f"{path}{each.name}")
 
 
-def _inside(given: Any, path: str) -> Iterator[dict[str, Any]]:
+def _nested_fields(kind: Any, path: str) -> Iterator[dict[str, Any]]:
     from evaluand.data.schema.kinds import Array, Map, StructType
 
-    if isinstance(given, StructType):
-        yield from _fields(given, f"{path}.")
-    if isinstance(given, Array | Map):
-        inner, path = (given.item, f"{path}[]") if isinstance(given, Array) else (given.value, f"{path}{{}}")
+    if isinstance(kind, StructType):
+        yield from _fields(kind, f"{path}.")
+    if isinstance(kind, Array | Map):
+        inner, path = (kind.item, f"{path}[]") if isinstance(kind, Array) else (kind.value, f"{path}{{}}")
         if not isinstance(inner, StructType):
-            yield {"field": path, "nullable": given.nullable, "optional": False} | _type(inner) | {"doc": ""}
-        yield from _inside(inner, path)
+            yield {"field": path, "nullable": kind.nullable, "optional": False} | _describe_type(inner) | {"doc": ""}
+        yield from _nested_fields(inner, path)
 
 
-def _type(given: Any) -> dict[str, Any]:
+def _describe_type(kind: Any) -> dict[str, Any]:
     from evaluand.data.schema.arrow import arrow_type
     from evaluand.data.schema.kinds import Scalar, StructType, keywords
 
-    if isinstance(given, Scalar):
-        name = "string (JSON)" if given.kind == "json" else str(arrow_type(given))
-        return {"type": name, "limits": keywords(given)}
-    lengths = {} if isinstance(given, StructType) else {"least": given.min_length, "most": given.max_length}
+    if isinstance(kind, Scalar):
+        name = "string (JSON)" if kind.kind == "json" else str(arrow_type(kind))
+        return {"type": name, "limits": keywords(kind)}
+    lengths = {} if isinstance(kind, StructType) else {"least": kind.min_length, "most": kind.max_length}
     limits = {word: length for word, length in lengths.items() if length is not None}
-    return {"type": {"StructType": "object", "Array": "list", "Map": "map"}[type(given).__name__], "limits": limits}
+    return {"type": {"StructType": "object", "Array": "list", "Map": "map"}[type(kind).__name__], "limits": limits}
 
 
-class _Places:
-    """The rows of a file, and where each of them stands."""
+class _RowFile:
+    """The rows of a file, and the line of each."""
 
     def __init__(self, path: Path, most: int) -> None:
         self.path, self.most, self.lines = path, most, array("q")
@@ -338,7 +339,7 @@ class _Places:
         self.broken: list[tuple[int, str]] = []
 
     def data(self) -> Any:
-        """The rows: objects as JSON has them, or a table."""
+        """The rows: JSON objects, or a table."""
         if not self.path.is_file():
             raise DataError(f"{self.path}: no such file")
         if self.json:
@@ -352,8 +353,8 @@ class _Places:
         self.count = len(table)
         return table
 
-    def of(self, fault: RowFault) -> str:
-        """A fault with its place: a line in JSON lines, else a row."""
+    def locate(self, fault: RowFault) -> str:
+        """A fault with its line in JSON lines, or else its row."""
         if fault.row is None or not self.lines:
             return f"{self.path}: {fault}"
         index = "" if fault.index is None else f" (_index_ {fault.index})"

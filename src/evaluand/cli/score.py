@@ -16,7 +16,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evaluand.cli.options import LINE, json_option, store_option, suggest_command
-from evaluand.cli.output import condensed, opened, print_json, show
+from evaluand.cli.output import condensed, open_output, print_json, show
 from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, Fault
@@ -146,7 +146,7 @@ def command(
     if out is not None:
         scores.write(out, layout, force=True)
     if table is not None:
-        with opened(table) as file:
+        with open_output(table) as file:
             (write_parquet if table.suffix == ".parquet" else write_csv)(scores.table().to_reader(), file)
     stored = _store(scores, name, folder, report)
     if as_json:

@@ -1,4 +1,4 @@
-"""`evaluand show`: one artifact, with what it was made from and what was made of it."""
+"""`evaluand show`: shows an artifact, what it was made from and what was made from it."""
 
 from __future__ import annotations
 
@@ -62,24 +62,24 @@ Examples:
     "--index",
     type=int,
     metavar="I",
-    help="All of the example with this _index_: its calls with their spans, and its grades.",
+    help="The example with this _index_: its calls with their spans, and its grades.",
 )
-@click.option("--below", type=float, metavar="X", help="Only answers scored below X: with 1 the wrong ones.")
-@click.option("--lowest", is_flag=True, help="Rows by their score, the lowest first.")
+@click.option("--below", type=float, metavar="X", help="Only answers scored below X; with 1, the wrong ones.")
+@click.option("--lowest", is_flag=True, help="Rows sorted by score, the lowest first.")
 @click.option(
     "--against",
     metavar="ID|NAME",
     shell_complete=complete_artifact,
-    help="Only rows that this other evaluation grades otherwise, the largest difference first.",
+    help="Only rows that this other evaluation grades differently, the largest difference first.",
 )
-@click.option("--metric", metavar="NAME", help="The rows that an aggregation's values of this metric rest on.")
+@click.option("--metric", metavar="NAME", help="The rows behind an aggregation's values of this metric.")
 @click.option(
     "--group",
     "groups",
     multiple=True,
     type=LINE,
     metavar="NAME=VALUE",
-    help="With --metric: those of this group; may be given several times.",
+    help="With --metric: only rows of this group; repeatable.",
 )
 @click.option(
     "--scorer",
@@ -87,7 +87,7 @@ Examples:
     multiple=True,
     type=LINE,
     metavar="NAME",
-    help="Only what this scorer gave; may be given several times.",
+    help="Only scores of this scorer; repeatable.",
 )
 @store_option
 @json_option
@@ -107,28 +107,30 @@ def command(
 ) -> None:
     """Show a run, an evaluation, an aggregation, a comparison, a dataset or a recording.
 
-    A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below,
-    --lowest, --against or --scorer for the evaluation, with --metric for the aggregation. Rows that failed come first.
+    Give a name, an id or its first digits (at least four). If several artifacts share the name, the run is shown; with
+    --below, --lowest, --against or --scorer the evaluation, with --metric the aggregation. Failed rows come first.
     """
     chosen = [
-        name for name, given in (("--below", below is not None), ("--lowest", lowest), ("--against", against)) if given
+        name
+        for name, is_set in (("--below", below is not None), ("--lowest", lowest), ("--against", against))
+        if is_set
     ]
     if len(chosen) > 1 or (chosen and failed):
         raise UsageError(f"give one of --failed, --below, --lowest and --against, not {' and '.join(chosen)} at once")
     if index is not None and (failed or chosen or scorers or metric):
-        raise UsageError("--index shows all there is of one example: give it without any other choice of rows")
+        raise UsageError("--index shows one example; give it without other options that select rows")
     if below is not None and math.isnan(below):
-        raise UsageError(f"--below {below}: give a number")
+        raise UsageError(f"--below must be a number, not {below}")
     if (groups and metric is None) or (metric is not None and (below is not None or against)):
-        raise UsageError("--metric goes with --group, --scorer and either --failed or --lowest")
+        raise UsageError("--metric can be combined with --group, --scorer and either --failed or --lowest")
     store = DirectoryStore(folder)
     graded = bool(chosen or scorers)
-    wanted = "aggregations" if metric else "evaluations" if graded else None
-    kind, id = _called(store, artifact) if index is not None else resolve(store, artifact, wanted)
+    expected = "aggregations" if metric else "evaluations" if graded else None
+    kind, id = _find_calls(store, artifact) if index is not None else resolve(store, artifact, expected)
     with notes():
         if metric is not None:
             facts = _facts(store, kind, id)
-            group = dict(_parted(each) for each in groups)
+            group = dict(_split_group(each) for each in groups)
             facts["rows"] = value_facts(
                 Aggregation(store, id), metric, group, examples, failed=failed, lowest=lowest, scorers=scorers
             )
@@ -140,30 +142,30 @@ def command(
     show(artifact_table(facts))
 
 
-def _called(store: DirectoryStore, artifact: str) -> tuple[str, str]:
-    """The run that is called so, or else the evaluation."""
+def _find_calls(store: DirectoryStore, artifact: str) -> tuple[str, str]:
+    """The run with this name or id, or else the evaluation."""
     for kind in ("runs", "evaluations"):
         with suppress(NotFound):
             return resolve(store, artifact, kind)
     other, id = resolve(store, artifact)
     if other == KIND:
-        return "runs", _run_of(store, Recording(store, id))
-    raise SpecError(f"{artifact!r} is one of the {other}, which have no calls: --index is of a run or an evaluation")
+        return "runs", _require_run(store, Recording(store, id))
+    raise SpecError(f"{artifact!r} is one of the {other}, which have no calls; --index needs a run or an evaluation")
 
 
-def _run_of(store: DirectoryStore, recording: Recording) -> str:
+def _require_run(store: DirectoryStore, recording: Recording) -> str:
     if not recording.is_sealed:
-        again = suggest_command(_continued(recording.manifest), recording.id[:SHORT_ID], store.root)
-        raise SpecError(f"recording {recording.id[:SHORT_ID]} is open: its calls are shown when it is closed; {again}")
+        again = suggest_command(_continue_command(recording.manifest), recording.id[:SHORT_ID], store.root)
+        raise SpecError(f"recording {recording.id[:SHORT_ID]} is open; close it first to see its calls: {again}")
     if recording.run is None:
-        raise SpecError(f"recording {recording.id[:SHORT_ID]} holds no records")
+        raise SpecError(f"recording {recording.id[:SHORT_ID]} has no records")
     return recording.run.id
 
 
-def _parted(group: str) -> tuple[str, str]:
+def _split_group(group: str) -> tuple[str, str]:
     name, found, value = group.partition("=")
     if not found:
-        raise UsageError(f"--group {group}: give an attribute and its value, such as topic=sums")
+        raise UsageError(f"--group {group}must be an attribute and its value, such as topic=sums")
     return name, value
 
 
@@ -183,28 +185,28 @@ def _facts(
     facts: Facts = {
         "kind": kind,
         "id": id,
-        "names": names.of(kind, id, manifest.get("name")),
+        "names": names.find(kind, id, manifest.get("name")),
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
-        "made_from": [_other(store, names, *origin) for origin in origins(manifest)],
-        "used_by": _uses(store, names, kind, id),
+        "made_from": [_artifact_facts(store, names, *origin) for origin in origins(manifest)],
+        "used_by": _find_uses(store, names, kind, id),
     }
     if facts["status"] == "open":
         return facts | {
-            "progress": list(_progress(store, manifest)),
-            "resume": suggest_command(_continued(manifest), id[:SHORT_ID], store.root),
+            "progress": list(_list_progress(store, manifest)),
+            "resume": suggest_command(_continue_command(manifest), id[:SHORT_ID], store.root),
         }
     if kind == "runs":
         facts |= run_facts(Run(store, id), examples, failed=failed, index=index)
-        return facts if index is None else facts | {"grades": _grades(store, facts["used_by"], index)}
+        return facts if index is None else facts | {"grades": _read_grades(store, facts["used_by"], index)}
     if kind == "evaluations" and index is not None:
         return facts | example_facts(Evaluation(store, id), Run(store, manifest["provenance"]["run"]), index)
     if kind == "evaluations":
-        graded, evaluation = _run(store, manifest["provenance"]["run"]), Evaluation(store, id)
+        graded, evaluation = _find_run(store, manifest["provenance"]["run"]), Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
         chosen |= {"lowest": lowest, "against": against, "measures": declared_measures([evaluation])}
         if against is not None:
-            facts["against"] = _other(store, names, "evaluations", against.id)
+            facts["against"] = _artifact_facts(store, names, "evaluations", against.id)
         return facts | evaluation_facts(evaluation, graded, examples, **chosen)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
@@ -217,8 +219,8 @@ def _facts(
     return facts | dataset_facts(Dataset.stored(store, id), examples)
 
 
-def _grades(store: DirectoryStore, used_by: list[Facts] | None, index: int) -> dict[str, list[Facts]]:
-    """The grades of an example in evaluations of its run: in those that have names, or in all if none has."""
+def _read_grades(store: DirectoryStore, used_by: list[Facts] | None, index: int) -> dict[str, list[Facts]]:
+    """The grades of an example in the evaluations of its run that have names, or in all if none has."""
     graded = [use for use in used_by or () if store.is_sealed("evaluations", use["id"])]
     found = {}
     for use in [use for use in graded if use["name"]] or graded:
@@ -227,39 +229,41 @@ def _grades(store: DirectoryStore, used_by: list[Facts] | None, index: int) -> d
     return found
 
 
-def _uses(store: DirectoryStore, names: Names, kind: str, id: str) -> list[Facts] | None:
-    """What was made of an artifact; None where finding out would take long."""
+def _find_uses(store: DirectoryStore, names: Names, kind: str, id: str) -> list[Facts] | None:
+    """The artifacts made from an artifact; None if there are too many to search."""
     others = [(following, other) for following in _FOLLOWING.get(kind, ()) for other in store.ids(following)]
     if len(others) > _AT_MOST:
         return None
     manifests = ((following, other, store.manifest(following, other)) for following, other in others)
-    return [_other(store, names, following, other) for following, other, m in manifests if (kind, id) in origins(m)]
+    return [
+        _artifact_facts(store, names, following, other) for following, other, m in manifests if (kind, id) in origins(m)
+    ]
 
 
-def _other(store: DirectoryStore, names: Names, kind: str, id: str) -> Facts:
+def _artifact_facts(store: DirectoryStore, names: Names, kind: str, id: str) -> Facts:
     try:
-        name = ", ".join(names.of(kind, id, store.manifest(kind, id).get("name")))
+        name = ", ".join(names.find(kind, id, store.manifest(kind, id).get("name")))
     except NotFound:
         name = "(not in this store)"
     return {"kind": kind, "id": id, "name": name}
 
 
-def _run(store: DirectoryStore, id: str) -> Run | None:
+def _find_run(store: DirectoryStore, id: str) -> Run | None:
     try:
         return Run(store, id)
     except NotFound:
         return None
 
 
-def _progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """How far the work on an open artifact is."""
+def _list_progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """The progress of an open artifact."""
     kind, spec = manifest["kind"], manifest["spec"]
     if kind == "runs":
-        yield _lane(store, manifest, LANE, "calls", spec["examples"] * spec["replications"])
+        yield _read_lane(store, manifest, LANE, "calls", spec["examples"] * spec["replications"])
     elif kind == "evaluations":
         rows = sum(store.manifest("runs", manifest["provenance"]["run"])["counts"].values())
         for number, scorer in enumerate(spec["scorers"]):
-            yield _lane(store, manifest, f"scorer{number}", f"graded by {scorer}", rows)
+            yield _read_lane(store, manifest, f"scorer{number}", f"graded by {scorer}", rows)
     elif kind == KIND:
         made = read_progress(store, manifest["id"])
         for name, counts in made.feedbacks.items():
@@ -269,12 +273,12 @@ def _progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, A
             yield {"label": "recorded", "done": made.records, "total": made.records}
 
 
-def _continued(manifest: Manifest) -> str:
+def _continue_command(manifest: Manifest) -> str:
     """The command that continues the work on an open artifact."""
     return "feedback work" if manifest["spec"].get("mode") == "deferred" else "resume"
 
 
-def _lane(store: DirectoryStore, manifest: Manifest, name: str, label: str, slots: int) -> dict[str, Any]:
+def _read_lane(store: DirectoryStore, manifest: Manifest, name: str, label: str, slots: int) -> dict[str, Any]:
     lane = store.lane(manifest["kind"], manifest["id"], name, slots)
     try:
         lane.refresh()

@@ -1,4 +1,4 @@
-"""`evaluand validate`: everything wrong with an experiment and its data, before anything is called."""
+"""`evaluand validate`: finds all faults of an experiment and its data before anything is called."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError
 from evaluand.core.identity import digest
+from evaluand.core.text.wording import plural
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.experiment import Experiment
@@ -41,10 +42,10 @@ Examples:
 @store_option
 @json_option
 def command(file: Path, folder: Path, as_json: bool) -> None:
-    """Find everything wrong with the experiment in FILE, its data and its code.
+    """Find all faults of the experiment in FILE, its data and its code.
 
     Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
-    nothing. Then tells what a run would do now. Exits 1 with faults; notes are no faults.
+    nothing. Then shows what a run would do now. Exits 1 if there are faults; notes are not faults.
     """
     with stdout_to_stderr():
         facts = _facts(file, DirectoryStore(folder))
@@ -58,19 +59,19 @@ def command(file: Path, folder: Path, as_json: bool) -> None:
 
 def _facts(file: Path, store: DirectoryStore) -> Facts:
     facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": []}
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EvaluandWarning)
         try:
             experiment = Experiment.from_file(file)
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
         facts["plan"] = list(_plan(experiment, store))
-    doubts = (str(warning.message) for warning in told if issubclass(warning.category, EvaluandWarning))
-    facts["notes"] = [*dict.fromkeys(doubts)]
-    facts["notes"] += _of_tasks(experiment)
-    facts["notes"] += _of_scorers(experiment)
-    facts["notes"] += _of_examples(experiment)
-    facts["notes"] += _of_groups(experiment)
+    messages = (str(warning.message) for warning in caught if issubclass(warning.category, EvaluandWarning))
+    facts["notes"] = [*dict.fromkeys(messages)]
+    facts["notes"] += _task_notes(experiment)
+    facts["notes"] += _scorer_notes(experiment)
+    facts["notes"] += _example_notes(experiment)
+    facts["notes"] += _group_notes(experiment)
     facts["dataset"] = {"id": experiment.dataset.id, "examples": len(experiment.dataset)}
     return facts
 
@@ -81,23 +82,23 @@ def _faults(error: EvaluandError) -> list[Facts]:
     return [{"where": "", "message": line} for line in str(error).split("\n")]
 
 
-def _of_tasks(experiment: Experiment) -> Iterator[str]:
-    for name, given in experiment.tasks.items():
-        task = as_task(given)
+def _task_notes(experiment: Experiment) -> Iterator[str]:
+    for name, entry in experiment.tasks.items():
+        task = as_task(entry)
         for why in task.identify().reasons(in_yaml=True):
-            yield f"task {name} is unpinned, so every run calls it anew: {why}"
+            yield f"task {name} is unpinned, so every run calls it again: {why}"
         if isinstance(task, ServiceTask) and (task.batch or 1) > experiment.policy.concurrency:
-            told = f"a batch of {task.batch} is never full: only {experiment.policy.concurrency} calls are made at once"
-            yield f"task {name}: {told}; raise concurrency under run"
+            at_once = f"only {experiment.policy.concurrency} calls are made at once"
+            yield f"task {name}: a batch of {task.batch} is never full: {at_once}; raise concurrency under run"
         if isinstance(task, RecordedTask):
-            missing = asyncio.run(_missing(task, experiment))
+            missing = asyncio.run(_find_missing(task, experiment))
             for why, count in sorted(Counter(missing.values()).items()):
                 first = next(message for message, kind in missing.items() if kind == why)
-                yield f"task {name}: {count:,} of {_calls(experiment):,} calls will fail: {first}"
+                yield f"task {name}: {count:,} of {_count_calls(experiment):,} calls will fail: {first}"
 
 
-async def _missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]:
-    """What is told of examples without an output, each with its kind; looking up calls nobody."""
+async def _find_missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]:
+    """The errors of examples without an output, each with its kind; a lookup calls nothing."""
     found: dict[str, str] = {}
     for example in experiment.dataset:
         span = Trace.start(task.name, None).root
@@ -110,42 +111,42 @@ async def _missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]
     return found
 
 
-def _calls(experiment: Experiment) -> int:
+def _count_calls(experiment: Experiment) -> int:
     return len(experiment.dataset) * (experiment.replications or 1)
 
 
-def _of_scorers(experiment: Experiment) -> Iterator[str]:
+def _scorer_notes(experiment: Experiment) -> Iterator[str]:
     measured = {measure.scorer for measure in experiment.measures}
     measured |= {name for trade in experiment.tradeoffs for name in trade.scorers}
-    for name, given in experiment.scorers.items():
-        scorer = as_scorer(name, given)
+    for name, entry in experiment.scorers.items():
+        scorer = as_scorer(name, entry)
         for why in scorer.identify().reasons(in_yaml=isinstance(scorer, FunctionScorer)):
-            yield f"scorer {name} is unpinned, so every evaluation asks it anew: {why}"
+            yield f"scorer {name} is unpinned, so every evaluation calls it again: {why}"
         if name not in measured:
             yield f"scorer {name} is read by no metric"
 
 
-def _of_examples(experiment: Experiment) -> Iterator[str]:
+def _example_notes(experiment: Experiment) -> Iterator[str]:
     dataset, metrics = experiment.dataset, [measure.metric for measure in experiment.measures]
     roles = dataset.roles
     reads_weight = any("weight" in (*s.arguments, *s.columns) for s in _scorers(experiment))
     if roles.weight and not reads_weight and not any(getattr(metric, "weighted", False) for metric in metrics):
-        yield f"the weights in {roles.weight!r} are used by no metric; say weighted: true at those that shall"
+        yield f"the weights in {roles.weight!r} are used by no metric; set weighted: true on a metric to use them"
     if roles.cluster and not any(hasattr(metric, "confidence") for metric in metrics):
         yield f"the clusters in {roles.cluster!r} are used by no metric: none has an interval"
     targets = roles.expected if isinstance(roles.expected, Mapping) else {"": roles.expected} if roles.expected else {}
     for target, column in targets.items():
-        lacking = sum(batch.column(0).null_count for batch in dataset.columns([column]))
-        if lacking:
+        missing = sum(batch.column(0).null_count for batch in dataset.columns([column]))
+        if missing:
             what = f" for {target}" if target else ""
-            yield f"{lacking:,} of {len(dataset):,} examples have no expected value{what} ({column!r} is empty)"
+            yield f"{missing:,} of {len(dataset):,} examples have no expected value{what} ({column!r} is empty)"
 
 
 def _scorers(experiment: Experiment) -> list[Any]:
-    return [as_scorer(name, given) for name, given in experiment.scorers.items()]
+    return [as_scorer(name, entry) for name, entry in experiment.scorers.items()]
 
 
-def _of_groups(experiment: Experiment) -> Iterator[str]:
+def _group_notes(experiment: Experiment) -> Iterator[str]:
     """Groups without examples, and examples without a group."""
     groupings = dict.fromkeys(tuple(by) for measure in experiment.measures for by in measure.by)
     names = list(dict.fromkeys(name for by in groupings for name in by))
@@ -153,15 +154,16 @@ def _of_groups(experiment: Experiment) -> Iterator[str]:
         return
     found = _combinations(experiment.dataset, names)
     for place, name in enumerate(names):
-        lacking = sum(count for values, count in found.items() if values[place] == "null")
-        if lacking:
-            yield f"{lacking:,} of {len(experiment.dataset):,} examples have no value of {name!r}, by which is grouped"
+        missing = sum(count for values, count in found.items() if values[place] == "null")
+        if missing:
+            grouped = f"no value of {name!r}, an attribute to group by"
+            yield f"{missing:,} of {len(experiment.dataset):,} examples have {grouped}"
     for by in groupings:
         places = [names.index(name) for name in by]
-        there = {tuple(values[place] for place in places) for values in found}
-        possible = prod(len({values[i] for values in there}) for i in range(len(by)))
-        if possible > len(there):
-            yield f"by [{', '.join(by)}]: {possible - len(there):,} of {possible:,} groups have no example"
+        present = {tuple(values[place] for place in places) for values in found}
+        possible = prod(len({values[i] for values in present}) for i in range(len(by)))
+        if possible > len(present):
+            yield f"by [{', '.join(by)}]: {possible - len(present):,} of {possible:,} groups have no example"
 
 
 def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str, ...]]:
@@ -190,4 +192,4 @@ def _print(facts: Facts) -> None:
         done = "".join(f", {task[word]:,} {word}" for word in ("reused", "kept") if task[word])
         click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} calls to make{done}")
     faults = len(facts["faults"])
-    click.echo(f"{faults:,} fault{'s' * (faults != 1)}" if faults else f"ok: {safe(facts['file'])} can be run")
+    click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")

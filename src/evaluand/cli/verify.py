@@ -1,4 +1,4 @@
-"""`evaluand verify`: whether what is stored still is what was written."""
+"""`evaluand verify`: checks that stored artifacts are intact."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ Examples:
 @store_option
 @json_option
 def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
-    """Check files, digests, counts and ids of some artifacts, or of all that are stored.
+    """Check files, digests, counts and ids of some artifacts, or of all stored ones.
 
-    Says which file is damaged and how; exits 1 if anything is.
+    Names each damaged file and its damage; exits 1 if there is any.
     """
     if not folder.is_dir():
-        raise NotFound(f"{folder}: there is no store")
+        raise NotFound(f"{folder}: no such store")
     store = DirectoryStore(folder)
-    asked = [resolve(store, artifact) for artifact in artifacts]
-    keys = asked or [(kind, id) for kind in KINDS for id in store.ids(kind)]
+    selected = [resolve(store, artifact) for artifact in artifacts]
+    keys = selected or [(kind, id) for kind in KINDS for id in store.ids(kind)]
     tally = Tally("verify", len(keys))
     found = []
     with display(as_json, quiet=False)(tally):
@@ -48,9 +48,9 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
             found.append(_facts(store, kind, id, _faults(store, kind, id)))
             tally.called += 1
             tally.failed += bool(found[-1]["faults"])
-    names = [] if asked else store.damaged_refs()
+    names = [] if selected else store.damaged_refs()
     if as_json:
-        print_json({"ok": not (tally.failed or names), "artifacts": found, "names": _plain(names)})
+        print_json({"ok": not (tally.failed or names), "artifacts": found, "names": _fault_facts(names)})
     else:
         _print(console(), found, names)
     if tally.failed or names:
@@ -58,14 +58,14 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
 
 
 def _faults(store: DirectoryStore, kind: str, id: str) -> list[Fault]:
-    """What is wrong with an artifact, also where not even its manifest can be read."""
+    """The faults of an artifact, also if its manifest cannot be read."""
     try:
         return verify(store, kind, id)
     except EngineError as error:
         return [Fault("", str(error))]
 
 
-def _plain(faults: list[Fault]) -> list[Facts]:
+def _fault_facts(faults: list[Fault]) -> list[Facts]:
     return [{"where": fault.where, "message": fault.message} for fault in faults]
 
 
@@ -74,7 +74,7 @@ def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Fa
         "kind": kind,
         "id": id,
         "status": "sealed" if store.is_sealed(kind, id) else "open",
-        "faults": _plain(faults),
+        "faults": _fault_facts(faults),
     }
 
 

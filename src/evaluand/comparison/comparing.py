@@ -12,14 +12,14 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure, dataset_of
 from evaluand.comparison.find import declared_measures
 from evaluand.comparison.measures import resolve_measures
-from evaluand.comparison.tables import TABLES, compute_tables, run_of, tables_digest
+from evaluand.comparison.tables import TABLES, compute_tables, read_run, tables_digest
 from evaluand.comparison.verdict import printable, same_evaluation_verdict, verdict
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import Metric, Missing, confidence_of, whole_of
+from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
 from evaluand.run.excerpts import asked
 from evaluand.store.store import Store, at_once, check_name, drafted, exists
 
@@ -154,7 +154,7 @@ class Comparison:
 
     def _read_excerpts(self, evaluation: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
         try:
-            return asked(run_of(Evaluation(self.store, self.evaluations[evaluation])), keys)
+            return asked(read_run(Evaluation(self.store, self.evaluations[evaluation])), keys)
         except NotFound:
             return {}
 
@@ -207,8 +207,8 @@ def compare(
         >>> print(compare(a, b))
         accuracy · right: b is better: b − a = +47.5 points [32.9, 62.5]; p < 0.0001
     """
-    confidence_of("compare", confidence)
-    whole_of("compare", "flips", flips, 0)
+    check_confidence("compare", confidence)
+    check_whole_number("compare", "flips", flips, 0)
     if name is not None:
         check_name(name)
     store = _one_store(evaluations)

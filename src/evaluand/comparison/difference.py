@@ -306,14 +306,14 @@ def _detectable_proportion(discordance: float, n: int, z: float) -> float:
     43, 1987), solved for the difference; NaN where even all discordant rows in one direction are too few.
     """
 
-    def lacking(share: float) -> float:
+    def shortfall(share: float) -> float:
         return share * math.sqrt(n) - z * math.sqrt(discordance) - _Z_POWER * math.sqrt(discordance - share * share)
 
     low, high = 0.0, discordance
-    if n == 0 or discordance == 0 or lacking(high) < 0:
+    if n == 0 or discordance == 0 or shortfall(high) < 0:
         return math.nan
     while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if lacking(middle) < 0 else (low, middle)
+        low, high = (middle, high) if shortfall(middle) < 0 else (low, middle)
     return high
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from shlex import quote
 
-from evaluand.aggregation.aggregator import Aggregation, Measure, summary_of
+from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.store.store import Store, resolve
@@ -46,7 +46,7 @@ def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
 
 def declared_measures(evaluations: Iterable[Evaluation]) -> list[Measure]:
     """The measures that evaluations were summarised by: they say what the scores mean."""
-    summaries = [summary for evaluation in evaluations if (summary := summary_of(evaluation))]
+    summaries = [summary for evaluation in evaluations if (summary := find_summary(evaluation))]
     return [measure for summary in {s.id: s for s in summaries}.values() for measure in summary.measures]
 
 

@@ -30,7 +30,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluand.aggregation.aggregator import Measure, dataset_of, held_as, is_repeated, measured, shards
+from evaluand.aggregation.aggregator import (
+    Measure,
+    attribute_columns,
+    compute_measures,
+    dataset_of,
+    is_repeated,
+    shards,
+)
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.find import declared_measures, find_evaluations
@@ -43,7 +50,7 @@ from evaluand.core.registry import nearest
 from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
-from evaluand.metrics.base.signature import told_apart, words_of
+from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store
@@ -206,7 +213,7 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
     if gate.level is not None:
         metric = _at_level(gate, metric)
     found = summarise(
-        shards(evaluation, dataset, scorer, by), [metric], [held_as(by)], repeated=is_repeated(evaluation)
+        shards(evaluation, dataset, scorer, by), [metric], [attribute_columns(by)], repeated=is_repeated(evaluation)
     )
     rows = [row for row in found if [*row.by.values()] == [value for _, value in gate.where]]
     for row in rows:
@@ -239,7 +246,9 @@ def _check_disparities(
     )  # the end whose errors are more frequent
     chosen = metrics if gate.level is None else [_at_level(gate, one, AT_MOST if nearer else 0.5) for one in metrics]
     measures = [Measure(scorer, metric, (gate.by,), (kind,), gate.metric) for metric in chosen]
-    found = measured(measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False)
+    found = compute_measures(
+        measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False
+    )
     overall = {row.target: row for _, row in found.values if not row.by}
     for _, row in found.disparities:
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
@@ -420,7 +429,7 @@ def _require_one(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> Metric:
 
 def _match_parameters(gate: Gate, scorer: str, metrics: Mapping[str, Metric]) -> list[Metric]:
     """The metrics of a kind, by signature, that have a gate's parameters; only one if its label in tables matches."""
-    distinct, parameters = told_apart([*metrics]), dict(gate.parameters)
+    distinct, parameters = distinguishing_words([*metrics]), dict(gate.parameters)
     having = [
         s for s in metrics if all(_is_same_value(words_of(s).get(name), value) for name, value in parameters.items())
     ]
@@ -442,7 +451,7 @@ def _is_same_value(word: str | None, value: str) -> bool:
 
 def _list_spellings(gate: Gate, scorer: str, signatures: Sequence[str]) -> Iterator[str]:
     """How a gate would name each of several metrics of a kind."""
-    for parameters in told_apart(signatures).values():
+    for parameters in distinguishing_words(signatures).values():
         words = [_quote(scorer), *(f"{name}={_quote(word)}" for name, word in parameters.items() if name)]
         yield f"{gate.metric}({', '.join(words)})"
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import Measure, check_measures, dataset_of, ranged, ranges_in
+from evaluand.aggregation.aggregator import Measure, check_measures, dataset_of, shared_ranges, with_ranges
 from evaluand.comparison.pairing import why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import EvaluandWarning, SpecError
@@ -171,4 +171,4 @@ def _usual_measures(
             EvaluandWarning,
             stacklevel=2,
         )
-    yield from ranged([Measure(scorer, default_metric(usual))], ranges_in(evaluations))
+    yield from with_ranges([Measure(scorer, default_metric(usual))], shared_ranges(evaluations))

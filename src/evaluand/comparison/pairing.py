@@ -15,15 +15,16 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import dataset_of, held_as, shards
-from evaluand.aggregation.groups import Key, Units, merged_labels, units_of
+from evaluand.aggregation.aggregator import attribute_columns, dataset_of, shards
+from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.registry import nearest
 from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, stored_as
-from evaluand.store.tables import DIGEST, INDEX, SCORE_STATUSES, SKIPPED
+from evaluand.store.tables import SCORE_STATUSES, SKIPPED
 
 ABSENT: Final = -1
 """The status of a row that a side does not have."""
@@ -128,7 +129,7 @@ def pair_rows(
     rows = number_rows([np.stack(column, axis=1).astype(np.int64) for column in columns])
     alike = number_rows([side.example_key[:, :2] for side in sides])
     examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
-    settled = metric.settled(merged_labels([side.units.labels for side in sides]))
+    settled = metric.settled(merge_labels([side.units.labels for side in sides]))
     return _side_by_side(settled, sides, rows, columns, examples, keys)
 
 
@@ -217,22 +218,22 @@ def _read_units(evaluation: Evaluation, scorer: str, metric: Metric, attributes:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
     dataset = dataset_of(evaluation)
-    lacking = [name for name in attributes if name not in dataset.roles.attributes]
-    if lacking:
+    unknown = [name for name in attributes if name not in dataset.roles.attributes]
+    if unknown:
         raise SpecError(
-            f"{lacking[0]!r} is no attribute of the dataset{nearest(lacking[0], dataset.roles.attributes)};"
+            f"{unknown[0]!r} is not an attribute of the dataset{nearest(unknown[0], dataset.roles.attributes)};"
             " declare it under attributes"
         )
     key = [INDEX, "replication", "_response_index_", "target", "status"]
     read = [*key, *dict.fromkeys(map(stored_as, metric.columns_for(evaluation.columns(scorer))))]
     cut = shards(evaluation, dataset, scorer, attributes, read)
-    parts = [units_of(shard, metric, held_as(attributes)) for shard in cut]
+    parts = [units_of(shard, metric, attribute_columns(attributes)) for shard in cut]
     keys = list(dict.fromkeys(key for part in parts for key in part.keys))
     places = {key: place for place, key in enumerate(keys)}
     group = [np.array([places[key] for key in part.keys], np.int64)[part.group] for part in parts]
     present = [name for name in _ARRAYS if getattr(parts[0], name) is not None]
     arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in present}
-    labels = merged_labels([part.labels for part in parts])
+    labels = merge_labels([part.labels for part in parts])
     return replace(parts[0], keys=keys, group=np.concatenate(group), labels=labels, **arrays)
 
 
@@ -241,13 +242,13 @@ _ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not i
 
 def _select_group(units: Units, values: tuple[str, ...]) -> Units:
     """The units whose attributes have these values, grouped by target only."""
-    wanted = [place for place, key in enumerate(units.keys) if key[1:] == values]
-    chosen = np.isin(units.group, wanted)
+    places = [place for place, key in enumerate(units.keys) if key[1:] == values]
+    chosen = np.isin(units.group, places)
     place = np.zeros(len(units.keys), np.int64)
-    place[wanted] = np.arange(len(wanted))
+    place[places] = np.arange(len(places))
     present = [name for name in _ARRAYS if getattr(units, name) is not None]
     arrays = {name: getattr(units, name)[chosen] for name in present}
-    return replace(units, keys=[units.keys[key][:1] for key in wanted], group=place[units.group[chosen]], **arrays)
+    return replace(units, keys=[units.keys[key][:1] for key in places], group=place[units.group[chosen]], **arrays)
 
 
 def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evaluand.metrics.stats.intervals import binomial_tail, normal_tail, scrambled
+from evaluand.metrics.stats.intervals import binomial_tail, normal_tail, random_bits
 
 EXACT_CLUSTERS: Final = 16
 DRAWN_CLUSTERS: Final = 20_000
@@ -81,7 +81,7 @@ def _draw_sums(sums: np.ndarray) -> np.ndarray:
     found = []
     for first in range(0, DRAWS, step := max(1, _AT_ONCE // (64 * words))):
         many = min(step, DRAWS - first)
-        bits = scrambled(np.arange(first * words, (first + many) * words, dtype=np.uint64), 0).astype("<u8")
+        bits = random_bits(np.arange(first * words, (first + many) * words, dtype=np.uint64), 0).astype("<u8")
         flips = np.unpackbits(bits.reshape(many, words).view(np.uint8), axis=1, count=len(sums))
         found.append(sums.sum() - 2 * (flips.astype(np.float64) @ sums))
     return np.concatenate(found)

@@ -20,11 +20,12 @@ from evaluand.comparison.significance import benjamini_hochberg, holm
 from evaluand.comparison.verdict import is_significant
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
+from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.excerpts import examples_at
 from evaluand.run.runner import Run
-from evaluand.store.tables import FLIPS, INDEX, PAIRS, RANKING
+from evaluand.store.tables import FLIPS, PAIRS, RANKING
 
 SHOWN_IDS: Final = 5
 
@@ -78,7 +79,7 @@ def _first_ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> lis
     """The ids of the first examples that only side `a` has."""
     indices = np.unique(found.index[a, rows_without_partner(found, a, b)])[:SHOWN_IDS].tolist()
     try:
-        examples = examples_at(run_of(evaluation), indices)
+        examples = examples_at(read_run(evaluation), indices)
     except NotFound:
         examples = {}
     return [str(examples[i]["id"]) if i in examples else f"{INDEX} {i}" for i in indices]
@@ -141,7 +142,7 @@ def tables_digest(tables: Iterable[list[dict[str, Any]]]) -> str:
     return state.hexdigest()
 
 
-def run_of(evaluation: Evaluation) -> Run:
+def read_run(evaluation: Evaluation) -> Run:
     """The run that was evaluated.
 
     Raises:

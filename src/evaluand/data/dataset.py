@@ -1,8 +1,8 @@
-"""Datasets: examples with roles, immutable, streamed, identified by their values.
+"""Datasets: immutable, streamed examples, identified by their values.
 
-Columns keep their native types and places; *roles* say which of them a task sees as input, which are expected, and
-which are there to group, weigh, cluster or describe. The digest of an example covers the values under its roles, so
-it is the same whether it came from CSV, Parquet or Python, in whatever batches.
+Columns keep their native types and places. *Roles* say which columns a task sees as input, which contain the expected
+answer, and which group, weigh, cluster or describe examples. The digest of an example covers the values of its roles,
+so it does not depend on the file format or the batches they came in.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import pyarrow as pa
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.adapters.base.adapted import Counts
 from evaluand.data.adapters.base.pipeline import Pipeline
-from evaluand.data.index import indexed
-from evaluand.data.roles import Roles, roles_from
-from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, values_of
+from evaluand.data.index import add_index
+from evaluand.data.roles import Roles, read_roles
+from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, read_column
 from evaluand.data.view import View
 from evaluand.store import tables
 from evaluand.store.store import Store, at_once, check_name, drafted
-from evaluand.store.tables import DIGEST, INDEX
 
 
 @dataclass(slots=True)
@@ -42,11 +42,11 @@ class Example:
         id: its name, or its index as text.
         input: what the task sees.
         expected: the right answer, a mapping target → answer, or None.
-        attributes: what to group by.
+        attributes: values to group by.
         weight: its weight, or None.
-        cluster: what it belongs with, or None.
-        metadata: the rest.
-        digest: 16 bytes that stand for all of it but its index.
+        cluster: the group of examples that it belongs to, or None.
+        metadata: other values.
+        digest: 16 bytes, a hash of everything except the index and position.
     """
 
     index: int
@@ -62,20 +62,20 @@ class Example:
 
     @property
     def input_digest(self) -> bytes:
-        """16 bytes that stand for what the task sees."""
+        """16 bytes, a hash of what the task sees."""
         return ids.digest(self.input)
 
 
 class Dataset:
     """An immutable sequence of examples, ordered by `_index_`.
 
-    Make one with `from_rows`, `from_file`, `from_arrow` or `from_pandas`. Files are streamed, not loaded; only a file
-    whose `_index_` column is out of order is loaded to be sorted. Without such a column the rows are numbered from 0.
-    A dataset may have no examples as long as it has columns; an experiment file may not name such a one.
+    Create one with `from_rows`, `from_file`, `from_arrow` or `from_pandas`. Files are streamed, not loaded, unless
+    their `_index_` column is out of order and has to be sorted. Without that column rows are numbered from 0. A dataset
+    with columns may be empty, but not in an experiment file.
 
     Raises:
-        DataError: rows break the rules; every fault with its row.
-        RoleError: a role names a column that is not there.
+        DataError: rows are invalid; lists every fault with its row.
+        RoleError: a role names an unknown column.
 
     Example:
         >>> data = Dataset.from_rows([{"input": "2+2", "expected": "4"}, {"input": "3+3", "expected": "6"}])
@@ -90,9 +90,9 @@ class Dataset:
         names = [name for name in source.schema.names if name != DIGEST]
         _check_names(source)
         if not [name for name in names if name != INDEX]:
-            raise DataError(f"{source.name}: there are no examples, since there are no columns")
+            raise DataError(f"{source.name}: there are no columns, and so no examples")
         self.roles = Roles.over([name for name in names if name != INDEX], **roles)
-        self._source, self.indices = indexed(_without_digests(source))
+        self._source, self.indices = add_index(_drop_digests(source))
         _check_rows(self._source, self.roles)
 
     @classmethod
@@ -110,11 +110,18 @@ class Dataset:
         name: str | None = None,
         **roles: Any,
     ) -> Dataset:
-        """From a CSV, JSON lines, JSON, Parquet or Arrow file; `delimiter` parts the cells of a CSV file.
+        """From a CSV, JSON lines, JSON, Parquet or Arrow file.
+
+        Args:
+            path: the file.
+            format: one of `FORMATS`; by default it follows from the suffix.
+            delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
+            name: a name for the dataset.
+            roles: as in `Roles`.
 
         Raises:
-            DataError: no such file, or rows break the rules: every fault with its place.
-            SpecError: the format, the delimiter or a role cannot be so.
+            DataError: there is no such file, or rows are invalid; lists every fault with its place.
+            SpecError: the format, the delimiter or a role is wrong.
         """
         if not isinstance(path, str | os.PathLike):
             raise SpecError(f"give the path of a file, not {kind_of(path)}")
@@ -129,25 +136,25 @@ class Dataset:
 
     @classmethod
     def from_pandas(cls, frame: Any, *, name: str | None = None, **roles: Any) -> Dataset:
-        """From a pandas DataFrame; its index is left out."""
+        """From a pandas DataFrame, without its index."""
         if not hasattr(frame, "astype") or not hasattr(frame, "columns"):
             raise SpecError(f"give a pandas.DataFrame, not {kind_of(frame)}")
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-        except pa.ArrowException:  # a column of mixed values: keep each as it is
-            whole = frame.astype(object)
-            return cls.from_rows(whole.where(whole.notna(), None).to_dict("records"), name=name, **roles)
+        except pa.ArrowException:  # a column of mixed types, which rows support
+            objects = frame.astype(object)
+            return cls.from_rows(objects.where(objects.notna(), None).to_dict("records"), name=name, **roles)
         return cls(from_table(table, "frame"), name=name, **roles)
 
     @classmethod
     def stored(cls, store: Store, id: str) -> Dataset:
-        """The dataset with that id in a store."""
+        """The dataset with an id in a store."""
         manifest = store.manifest("datasets", id)
         batches = store.read("datasets", id, "examples")
         schema = next(batches).schema
         self = cls.__new__(cls)
         self.name = manifest["name"]
-        self.roles = roles_from(manifest["spec"]["roles"])
+        self.roles = read_roles(manifest["spec"]["roles"])
         self._store, self._view = store, None
         self._source = DataSource(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
@@ -174,11 +181,11 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """32 hexadecimal digits that stand for every index and example."""
-        return self.recomputed_digest()
+        """32 hexadecimal digits, a hash of every index and example."""
+        return self.compute_digest()
 
-    def recomputed_digest(self) -> str:
-        """The digest as the rows give it now, whatever is stored of it."""
+    def compute_digest(self) -> str:
+        """The digest computed from the rows, ignoring a stored one."""
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         for i, digest in zip(self.indices, self._example_digests(), strict=True):
             state.update(i.to_bytes(8, "little", signed=True) + digest)
@@ -191,7 +198,7 @@ class Dataset:
 
     @cached_property
     def id(self) -> str:
-        """The dataset's id: its values and its roles."""
+        """The dataset's id, derived from its values and roles."""
         return ids.artifact_id("datasets", self.spec)
 
     @property
@@ -199,19 +206,19 @@ class Dataset:
         return {"digest": self.digest, "roles": asdict(self.roles)}
 
     def view(self, adapters: Any, *, checked: bool = False) -> Dataset:
-        """This dataset as a service wants it: what a task sees of each row has passed through adapters.
+        """This dataset with inputs transformed by adapters, for a service that needs them in another shape.
 
-        The examples stay the same (their ids, expected values, attributes and digests), so that runs on several views
-        of one dataset are compared row by row. Adapters see `_index_` and the columns with the roles input, id,
-        attributes and metadata, and make one row of each.
+        Ids, expected values, attributes and digests stay the same, so that runs on several views of one dataset can be
+        compared row by row. Adapters see `_index_` and the columns with the roles input, id, attributes and metadata,
+        and must return one row for each.
 
         Args:
             adapters: a `Pipeline`, or its JSON configuration: a list of `{"kind": …, "configuration": …}`.
-            checked: the rows are known to fit, such as those of a run that is done.
+            checked: skip the check of all rows, for rows that passed it before.
 
         Raises:
-            AdapterSpecError: the adapters are wrong as configured.
-            DataError: rows cannot be transformed: every way of failing with its first row and their number.
+            AdapterSpecError: the configuration of the adapters is wrong.
+            DataError: rows cannot be transformed; lists each distinct fault with its first row and the number of rows.
 
         Example:
             >>> data = Dataset.from_rows([{"text": "hello", "expected": "x"}])
@@ -222,25 +229,25 @@ class Dataset:
         view = View(adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters), self.roles)
         if not checked:
             view.check(self._source)
-        return self._viewed(view)
+        return self._with_view(view)
 
     @property
     def view_spec(self) -> Any:
-        """The adapters of the view, as JSON; None where the rows are seen as they are."""
+        """The adapters of the view as JSON; None without a view."""
         return None if self._view is None else self._view.pipeline.spec
 
     @property
     def view_counts(self) -> Counts | None:
-        """What became of the rows in the view; None where they are seen as they are."""
+        """What happened to the rows in the view; None without a view."""
         return None if self._view is None else self._view.counts
 
-    def _viewed(self, view: View | None) -> Dataset:
-        made = copy.copy(self)
-        made._view = view
-        return made
+    def _with_view(self, view: View | None) -> Dataset:
+        dataset = copy.copy(self)
+        dataset._view = view
+        return dataset
 
     def examples(self, start: int = 0, stop: int | None = None) -> Iterator[Example]:
-        """The examples at positions start … stop."""
+        """The examples from position `start` up to, not including, `stop`."""
         position, stop = 0, len(self) if stop is None else stop
         for batch in self._source.batches():
             if position >= stop:
@@ -250,7 +257,7 @@ class Dataset:
                 first = max(start - position, 0)
                 part = batch.slice(first, min(stop, end) - position - first)
                 examples = _examples(part, self.roles, position + first)
-                yield from examples if self._view is None else _seen(examples, self._view.inputs(part))
+                yield from examples if self._view is None else _replace_inputs(examples, self._view.inputs(part))
             position = end
 
     def columns(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -264,16 +271,16 @@ class Dataset:
             yield from map(str, self.indices)
             return
         for batch in self._source.batches():
-            yield from map(str, values_of(batch, self.roles.id))
+            yield from map(str, read_column(batch, self.roles.id))
 
     def save(self, store: Store) -> Dataset:
-        """This dataset as kept by a store, which is given a copy unless it has one."""
+        """This dataset stored in a store, to which it is copied unless it is there already."""
         if self._store is store:
             return self
         if not store.is_sealed("datasets", self.id):
             counts, origin = {"examples": len(self)}, {"source": self._source.name}
             with drafted(store, "datasets", self.id) as draft:
-                draft.append("examples", self._no_examples())
+                draft.append("examples", self._empty_batch())
                 for batch in self._with_digests():
                     draft.append("examples", batch)
                 draft.seal(
@@ -281,27 +288,27 @@ class Dataset:
                         "datasets", self.id, self.spec, self.name, digest=self.digest, counts=counts, provenance=origin
                     )
                 )
-        return Dataset.stored(store, self.id)._viewed(self._view)
+        return Dataset.stored(store, self.id)._with_view(self._view)
 
-    def _no_examples(self) -> pa.RecordBatch:
+    def _empty_batch(self) -> pa.RecordBatch:
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
         return pa.RecordBatch.from_pylist([], pa.schema([*fields, pa.field(DIGEST, pa.binary(ids.DIGEST_SIZE))]))
 
     def _with_digests(self) -> Iterator[pa.RecordBatch]:
-        wanted = [INDEX, *self.roles.columns]
+        columns = [INDEX, *self.roles.columns]
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         for batch in self._source.batches():
             values = _Values(batch, self.roles)
             digests = values.digests()
             for index, digest in zip(values.indices, digests, strict=True):
                 state.update(index.to_bytes(8, "little", signed=True) + digest)
-            yield batch.select(wanted).append_column(DIGEST, pa.array(digests, pa.binary(ids.DIGEST_SIZE)))
+            yield batch.select(columns).append_column(DIGEST, pa.array(digests, pa.binary(ids.DIGEST_SIZE)))
         if state.hexdigest() != self.digest:
             raise DataError(f"{self._source.name}: the rows changed while they were read; open the dataset again")
 
 
 class ExampleStream:
-    """Examples in ascending pieces from one pass over a dataset; going back starts another pass."""
+    """Ranges of examples from one pass over a dataset, in ascending order; going back starts another pass."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -309,7 +316,7 @@ class ExampleStream:
         self._examples: Iterator[Example] = iter(())
 
     def take(self, start: int, stop: int) -> Iterator[Example]:
-        """The examples at positions start … stop."""
+        """The examples from position `start` up to, not including, `stop`."""
         if start < self._position or self._position < 0:
             self._examples, self._position = self._dataset.examples(start), start
         while self._position < start and next(self._examples, None) is not None:
@@ -324,11 +331,11 @@ class ExampleStream:
 
 
 class _Values:
-    """The values of a batch under their roles, as columns of Python values."""
+    """The values of a batch by role, as columns of Python values."""
 
     def __init__(self, batch: pa.RecordBatch, roles: Roles) -> None:
         n = batch.num_rows
-        values = {name: values_of(batch, name) for name in (*roles.columns, INDEX)}
+        values = {name: read_column(batch, name) for name in (*roles.columns, INDEX)}
         blank: list[Any] = [None] * n
         self.batch, self.roles = batch, roles
         self.indices = values[INDEX]
@@ -344,7 +351,7 @@ class _Values:
 
     def digests(self) -> list[bytes]:
         """The digest of each example, from its values."""
-        encode = _encode_plain if self._is_plain() else ids.encode
+        encode = _encode_simple if self._is_simple() else ids.encode
         rows_ = zip(*self.content, self.names, strict=True)
         return [hashlib.blake2b(encode(row), digest_size=ids.DIGEST_SIZE).digest() for row in rows_]
 
@@ -355,8 +362,8 @@ class _Values:
         names = [str(i) if name is None else str(name) for i, name in zip(self.indices, self.names, strict=True)]
         return map(Example, self.indices, places, names, *self.content, digests)
 
-    def _is_plain(self) -> bool:
-        """Whether orjson alone writes the canonical text of every row: it does for text and whole numbers."""
+    def _is_simple(self) -> bool:
+        """Whether orjson alone writes the canonical text of every row, as it does for text, integers and booleans."""
         fields = [self.batch.schema.field(name) for name in self.roles.columns]
         return all(
             not f.name.startswith("$")
@@ -366,7 +373,7 @@ class _Values:
         ) and not (isinstance(self.roles.expected, Mapping) and any(t.startswith("$") for t in self.roles.expected))
 
 
-def _encode_plain(row: tuple[Any, ...]) -> bytes:
+def _encode_simple(row: tuple[Any, ...]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
 
 
@@ -374,7 +381,7 @@ def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Ex
     return _Values(batch, roles).examples(position)
 
 
-def _seen(examples: Iterator[Example], inputs: Iterator[Any]) -> Iterator[Example]:
+def _replace_inputs(examples: Iterator[Example], inputs: Iterator[Any]) -> Iterator[Example]:
     for example, input in zip(examples, inputs, strict=True):
         example.input = input
         yield example
@@ -402,41 +409,41 @@ def _check_names(source: DataSource) -> None:
             f"{source.name}: the columns {', '.join(map(repr, reserved))} are refused: names that begin and end with"
             " an underscore are reserved; rename them"
         )
-    twice = sorted({n for n in source.schema.names if source.schema.names.count(n) > 1})
-    if twice:
-        raise DataError(f"{source.name}: the columns {', '.join(map(repr, twice))} occur twice; rename one of each")
+    repeated = sorted({n for n in source.schema.names if source.schema.names.count(n) > 1})
+    if repeated:
+        raise DataError(f"{source.name}: the columns {', '.join(map(repr, repeated))} occur twice; rename one of each")
 
 
-def _without_digests(source: DataSource) -> DataSource:
-    """The source without digests that somebody else put beside the rows."""
+def _drop_digests(source: DataSource) -> DataSource:
+    """The source without the column of digests, which may come from elsewhere."""
     if DIGEST not in source.schema.names:
         return source
-    kept = [name for name in source.schema.names if name != DIGEST]
-    schema = pa.schema([source.schema.field(name) for name in kept])
-    return replace(source, schema=schema, batches=lambda: (batch.select(kept) for batch in source.batches()))
+    names = [name for name in source.schema.names if name != DIGEST]
+    schema = pa.schema([source.schema.field(name) for name in names])
+    return replace(source, schema=schema, batches=lambda: (batch.select(names) for batch in source.batches()))
 
 
 def _check_rows(source: DataSource, roles: Roles) -> None:
-    """Ids must tell examples apart, weights must be numbers that are not negative."""
+    """Check that ids are unique and weights are finite numbers of at least 0."""
     if roles.id is None and roles.weight is None:
         return
     faults, row = Faults(), 0
     seen: dict[bytes, int] = {}
     for batch in source.batches():
         if roles.id is not None:
-            for i, value in enumerate(values_of(batch, roles.id)):
+            for i, value in enumerate(read_column(batch, roles.id)):
                 _check_id(value, row + i, source, seen, faults)
         if roles.weight is not None:
-            for i, value in enumerate(values_of(batch, roles.weight)):
+            for i, value in enumerate(read_column(batch, roles.weight)):
                 if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-                    faults.add(source.where(row + i), f"weight {value!r} is not a number from 0 up")
+                    faults.add(source.where(row + i), f"weight {value!r} is not a finite number of at least 0")
         row += batch.num_rows
     faults.check()
 
 
 def _check_id(value: Any, row: int, source: DataSource, seen: dict[bytes, int], faults: Faults) -> None:
     if value is None or value == "":
-        return faults.add(source.where(row), "the id is empty; give each example a name of its own")
+        return faults.add(source.where(row), "the id is empty; give each example a unique id")
     key = ids.digest(str(value))
     if key in seen:
         return faults.add(

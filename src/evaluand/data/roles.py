@@ -1,4 +1,4 @@
-"""Roles: what the columns of a dataset are for."""
+"""Roles: the purpose of each column of a dataset."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.data.sources import missing_column
-from evaluand.store.tables import INDEX
 
 
 class RoleError(SpecError):
-    """Roles that cannot be given.
+    """Roles are wrong.
 
     Attributes:
         faults: (role, what is wrong with it).
@@ -26,16 +26,16 @@ class RoleError(SpecError):
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns are for.
+    """The purpose of each column.
 
     Attributes:
         input: the column a task sees, or several, which it sees as a mapping.
-        expected: the column that holds the right answer; or a mapping target → column; or None.
-        attributes: columns of the example to group by.
-        id: the column that names the examples.
-        weight: the column with each example's weight.
-        cluster: the column that tells which examples belong together (for intervals).
-        metadata: columns kept for people and tasks' bookkeeping.
+        expected: the column with the right answer; or a mapping target → column; or None.
+        attributes: columns to group examples by.
+        id: the column with the examples' ids.
+        weight: the column with the examples' weights.
+        cluster: the column whose equal values mark examples that belong together (for intervals).
+        metadata: columns for people and for the bookkeeping of tasks.
     """
 
     input: str | tuple[str, ...]
@@ -47,68 +47,68 @@ class Roles:
     metadata: tuple[str, ...] = ()
 
     @classmethod
-    def over(cls, columns: Sequence[str], **given: Any) -> Roles:
-        """The roles over some columns, with what is not given filled in by name.
+    def over(cls, columns: Sequence[str], **declared: Any) -> Roles:
+        """The roles of some columns, with defaults for those that are not declared.
 
-        Without `input`, the column `input` is the input, else every column that has no other role. Without
-        `expected` and `id`, the columns of these names are.
+        `input`, `expected` and `id` default to the columns of these names; without a column `input`, every column
+        without another role is the input.
 
         Raises:
-            RoleError: there is no such role, or it names a column that is not there; all of them at once.
+            RoleError: a role is unknown or names an unknown column; lists every fault.
         """
-        cls._check_given(given)
-        wanted = {name: value for name, value in given.items() if value is not None}
+        cls._check_values(declared)
+        roles = {name: value for name, value in declared.items() if value is not None}
         for name in ("expected", "id", "input"):
-            if name not in wanted and name in columns:
-                wanted[name] = name
+            if name not in roles and name in columns:
+                roles[name] = name
         for name in ("attributes", "metadata"):
-            value = wanted.get(name, ())
-            wanted[name] = (value,) if isinstance(value, str) else tuple(value)
-        expected = wanted.get("expected")
+            value = roles.get(name, ())
+            roles[name] = (value,) if isinstance(value, str) else tuple(value)
+        expected = roles.get("expected")
         if isinstance(expected, Sequence) and not isinstance(expected, str):
-            wanted["expected"] = {name: name for name in expected}
-        if "input" not in wanted:
-            taken = {c for name, value in wanted.items() for c in _columns_of(value)}
-            wanted["input"] = tuple(c for c in columns if c not in taken and c != INDEX)
-        elif not isinstance(wanted["input"], str):
-            wanted["input"] = tuple(wanted["input"])
-        roles = cls(**wanted)
-        roles._check(columns)
-        return roles
+            roles["expected"] = {name: name for name in expected}
+        if "input" not in roles:
+            used = {c for value in roles.values() for c in _list_columns(value)}
+            roles["input"] = tuple(c for c in columns if c not in used and c != INDEX)
+        elif not isinstance(roles["input"], str):
+            roles["input"] = tuple(roles["input"])
+        result = cls(**roles)
+        result._check_columns(columns)
+        return result
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that has a role, once."""
-        return tuple(dict.fromkeys(c for value in asdict(self).values() for c in _columns_of(value)))
+        """Every column with a role, once."""
+        return tuple(dict.fromkeys(c for value in asdict(self).values() for c in _list_columns(value)))
 
     @classmethod
-    def _check_given(cls, given: Mapping[str, Any]) -> None:
+    def _check_values(cls, declared: Mapping[str, Any]) -> None:
         roles = [field.name for field in fields(cls)]
         faults = []
-        for role, value in given.items():
+        for role, value in declared.items():
             if role not in roles:
-                told = f"no role is called so{registry.nearest(role, roles)}; there are {', '.join(roles)}"
-                faults.append((role, told))
-            elif not (value is None or isinstance(value, str) or _is_of_names(value, role)):
-                faults.append((role, f"is {value!r}; give {_WANTED.get(role, 'the name of a column')}"))
+                message = f"there is no such role{registry.nearest(role, roles)}; the roles are {', '.join(roles)}"
+                faults.append((role, message))
+            elif not (value is None or isinstance(value, str) or _is_column_names(value, role)):
+                faults.append((role, f"is {value!r}; give {_ALLOWED.get(role, 'the name of a column')}"))
         if faults:
             raise RoleError(faults)
 
-    def _check(self, columns: Sequence[str]) -> None:
+    def _check_columns(self, columns: Sequence[str]) -> None:
         faults = [
             (role, missing_column(c, columns))
             for role, value in asdict(self).items()
-            for c in _columns_of(value)
+            for c in _list_columns(value)
             if c not in columns
         ]
         if not self.input:
-            faults.append(("input", "no column is left for the task to see; name one"))
+            faults.append(("input", "every column has another role; name the input column"))
         if faults:
             raise RoleError(faults)
 
 
 _LIST = "the name of a column, or a list of names"
-_WANTED = {
+_ALLOWED = {
     "input": _LIST,
     "expected": f"{_LIST}, or a mapping target: column",
     "attributes": _LIST,
@@ -116,13 +116,13 @@ _WANTED = {
 }
 
 
-def _is_of_names(value: Any, role: str) -> bool:
+def _is_column_names(value: Any, role: str) -> bool:
     if isinstance(value, Mapping):
         return role == "expected" and all(isinstance(name, str) for pair in value.items() for name in pair)
-    return role in _WANTED and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+    return role in _ALLOWED and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
 
-def _columns_of(value: Any) -> tuple[str, ...]:
+def _list_columns(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, str):
@@ -130,7 +130,7 @@ def _columns_of(value: Any) -> tuple[str, ...]:
     return tuple(value.values()) if isinstance(value, Mapping) else tuple(value)
 
 
-def roles_from(stored: Mapping[str, Any]) -> Roles:
-    """The roles as a manifest has them."""
+def read_roles(stored: Mapping[str, Any]) -> Roles:
+    """The roles in a manifest."""
     roles: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in stored.items()}
     return Roles(**roles)

@@ -1,9 +1,9 @@
-"""Where examples come from: files and Python rows as typed Arrow batches, read as a stream and more than once.
+"""Sources of examples: files and Python rows as streams of typed Arrow batches that can be read several times.
 
 Text formats are read twice: the first pass finds every fault and the type of each column over the whole file, the
-second yields batches. Text is UTF-8, with or without a byte order mark. A column becomes a native Arrow type only
-where that loses nothing; mixed values, objects and ragged lists become canonical JSON text (Arrow's own inference
-drops `{}` and merges keys). Numbers written with leading zeros stay text, since they are codes.
+second yields batches. Text is UTF-8, with or without a byte order mark. A column gets a native Arrow type only if that
+loses nothing; mixed values, objects and ragged lists become canonical JSON text (Arrow's own inference drops `{}` and
+merges keys). Numbers with leading zeros stay text, since they are codes.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _BINARY = ("parquet", "arrow", "feather")
 
 @dataclass(frozen=True)
 class DataSource:
-    """Rows that can be streamed again and again.
+    """Rows that can be streamed repeatedly.
 
     Attributes:
-        name: how messages call it (a file's name).
+        name: its name in messages, such as a file name.
         schema: the native columns; JSON columns are marked in their field's metadata.
         batches: starts a new pass over the rows.
         where: the place of row number n (from 0), for messages.
-        n_rows: how many there are, where that is known without reading them.
-        check: raises a DataError if the rows are no longer those that were opened.
+        n_rows: the number of rows, if known without reading them.
+        check: raises a DataError if the rows have changed since the source was opened.
     """
 
     name: str
@@ -56,16 +56,16 @@ class DataSource:
 
 
 def open_file(path: str | Path, format: str | None = None, delimiter: str | None = None) -> DataSource:
-    """A source over a file; the format follows from its suffix unless given.
+    """A source that reads a file.
 
     Args:
         path: the file.
-        format: one of `FORMATS`.
-        delimiter: what parts the cells of a CSV file, if not a comma (in a TSV file, a tab).
+        format: one of `FORMATS`; by default it follows from the suffix.
+        delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
 
     Raises:
-        DataError: no such file, or its rows break the format: every fault with its row.
-        SpecError: the format is not one of `FORMATS`, or has no such delimiter.
+        DataError: there is no such file, or rows break the format; lists every fault with its row.
+        SpecError: the format is not one of `FORMATS`, or takes no such delimiter.
     """
     path = Path(path)
     if not path.is_file():
@@ -75,54 +75,54 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
         raise SpecError(f"{path}: unknown format {kind!r}; give format as one of {', '.join(FORMATS)}")
     if delimiter is not None:
         _check_delimiter(delimiter, kind)
-    return _opened(path, lambda: _source(path, kind, delimiter), is_text=kind not in _BINARY)
+    return _open_checked(path, lambda: _read_file(path, kind, delimiter), is_text=kind not in _BINARY)
 
 
 def open_texts(path: str | Path) -> DataSource:
-    """A source over a CSV file whose columns are all text, for files whose types are declared elsewhere.
+    """A source that reads every column of a CSV file as text, for files whose types are declared elsewhere.
 
     Raises:
-        DataError: no such file, or its rows break the format: every fault with its row.
+        DataError: there is no such file, or rows break the format; lists every fault with its row.
     """
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: no such file")
-    return _opened(path, lambda: _csv(path, ",", None, texts_only=True), is_text=True)
+    return _open_checked(path, lambda: _read_csv(path, ",", None, texts_only=True), is_text=True)
 
 
-def _opened(path: Path, source: Callable[[], DataSource], *, is_text: bool) -> DataSource:
-    """A source whose file is sound and does not change while it is used."""
+def _open_checked(path: Path, source: Callable[[], DataSource], *, is_text: bool) -> DataSource:
+    """A source whose file is valid and refuses to be read after it has changed."""
     if is_text:
         _check_text(path)
-    before = _state_of(path)
+    before = _file_state(path)
     try:
-        return _unchanged(source(), path, before)
+        return _refuse_changes(source(), path, before)
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if is_text:
             _check_utf8(path)
         raise DataError(f"{path}: {error}") from error
 
 
-def _source(path: Path, kind: str, delimiter: str | None) -> DataSource:
+def _read_file(path: Path, kind: str, delimiter: str | None) -> DataSource:
     if kind in ("csv", "tsv"):
-        return _csv(path, "\t" if kind == "tsv" else ",", delimiter)
+        return _read_csv(path, "\t" if kind == "tsv" else ",", delimiter)
     if kind in ("jsonl", "ndjson"):
-        return _from_objects(str(path), lambda: _json_lines(path), lambda row: f"{path}:{row + 1}")
+        return _from_objects(str(path), lambda: _read_json_lines(path), lambda row: f"{path}:{row + 1}")
     if kind == "json":
-        return from_rows(_json_array(path), str(path))
-    return _parquet(path) if kind == "parquet" else _arrow(path)
+        return from_rows(_read_json_array(path), str(path))
+    return _read_parquet(path) if kind == "parquet" else _read_arrow(path)
 
 
-def _state_of(path: Path) -> tuple[int, int, int]:
-    told = path.stat()
-    return told.st_ino, told.st_size, told.st_mtime_ns
+def _file_state(path: Path) -> tuple[int, int, int]:
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _unchanged(source: DataSource, path: Path, before: tuple[int, int, int]) -> DataSource:
-    """A source that refuses to go on when its file is another: what was checked and what is read must be one."""
+def _refuse_changes(source: DataSource, path: Path, before: tuple[int, int, int]) -> DataSource:
+    """A source that raises if its file changes, so that the rows it yields are those that were checked."""
 
     def check() -> None:
-        if not path.is_file() or _state_of(path) != before:
+        if not path.is_file() or _file_state(path) != before:
             raise DataError(f"{path}: the file has changed since it was opened; open it again")
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -138,13 +138,13 @@ def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> DataS
     """A source over Python mappings.
 
     Raises:
-        DataError: a row is no mapping, or holds what cannot be stored: every fault with its row.
-        SpecError: what is given is not several rows.
+        DataError: a row is not a mapping, or has a value that cannot be stored; lists every fault with its row.
+        SpecError: `records` is not an iterable of rows.
     """
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise SpecError(f"{name}: give a list of mappings, one for each row, not {kind_of(records)}")
-    kept = records if isinstance(records, Sequence) else list(records)
-    return _from_objects(name, lambda: enumerate(kept), lambda row: f"{name}[{row}]")
+    rows = records if isinstance(records, Sequence) else list(records)
+    return _from_objects(name, lambda: enumerate(rows), lambda row: f"{name}[{row}]")
 
 
 def from_table(table: pa.Table, name: str = "table") -> DataSource:
@@ -155,26 +155,26 @@ def from_table(table: pa.Table, name: str = "table") -> DataSource:
 
 
 class Faults:
-    """Collects faults, all of them counted, the first `MAX_FAULTS` kept."""
+    """Collects faults: stores the first `MAX_FAULTS` and counts the others."""
 
     def __init__(self) -> None:
-        self.kept: list[Fault] = []
+        self.first: list[Fault] = []
         self.more = 0
 
     def add(self, where: str, message: str, code: str = "") -> None:
-        if len(self.kept) < MAX_FAULTS:
-            self.kept.append(Fault(where, message, code=code))
+        if len(self.first) < MAX_FAULTS:
+            self.first.append(Fault(where, message, code=code))
         else:
             self.more += 1
 
     def check(self) -> None:
-        """Raises a DataError when anything was collected."""
-        if self.kept:
+        """Raise a DataError if there are faults."""
+        if self.first:
             more = [Fault("", f"… and {self.more} more faults")] if self.more else []
-            raise DataError(self.kept + more)
+            raise DataError(self.first + more)
 
 
-def values_of(batch: pa.RecordBatch, name: str) -> list[Any]:
+def read_column(batch: pa.RecordBatch, name: str) -> list[Any]:
     """A column as Python values."""
     column = batch.column(name)
     if tables.is_json(batch.schema.field(name)):
@@ -183,12 +183,12 @@ def values_of(batch: pa.RecordBatch, name: str) -> list[Any]:
 
 
 def missing_column(name: str, columns: Sequence[str]) -> str:
-    """In words that a column is not there, with the nearest that is."""
-    listed = ", ".join(columns[:_LISTED]) + (f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else "")
-    return f"no column is called {name!r}{nearest(name, columns)}; there are {listed}"
+    """The message that there is no such column, with the nearest name."""
+    more = f" and {len(columns) - _MAX_NAMES} more" if len(columns) > _MAX_NAMES else ""
+    return f"no column is called {name!r}{nearest(name, columns)}; there are {', '.join(columns[:_MAX_NAMES])}{more}"
 
 
-_LISTED = 20
+_MAX_NAMES = 20
 
 
 # Text
@@ -202,18 +202,18 @@ def _check_delimiter(delimiter: Any, kind: str) -> None:
 
 
 def _check_text(path: Path) -> None:
-    """Stops at what begins like UTF-16 or like no text at all."""
+    """Refuse a file that begins like UTF-16 or binary data."""
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(Fault(str(path), "the file is UTF-16; save it as UTF-8", code="not_utf8"))
     if b"\0" in head:
-        told = "the file holds null bytes, so it is UTF-16 or no text; save it as UTF-8 text"
-        raise DataError(Fault(str(path), told, code="not_utf8"))
+        message = "the file contains null bytes, so it is UTF-16 or not text; save it as UTF-8 text"
+        raise DataError(Fault(str(path), message, code="not_utf8"))
 
 
 def _check_utf8(path: Path) -> None:
-    """Stops at the first byte that is not UTF-8."""
+    """Raise a DataError for the first byte that is not UTF-8."""
     offset = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -221,8 +221,8 @@ def _check_utf8(path: Path) -> None:
                 line.decode()
             except UnicodeDecodeError as error:
                 byte = f"byte {line[error.start]:#04x} at offset {offset + error.start:,}"
-                told = f"{byte} is not UTF-8; save the file as UTF-8"
-                raise DataError(Fault(f"{path}:{number}", told, code="not_utf8")) from None
+                message = f"{byte} is not UTF-8; save the file as UTF-8"
+                raise DataError(Fault(f"{path}:{number}", message, code="not_utf8")) from None
             offset += len(line)
 
 
@@ -248,10 +248,10 @@ def _from_objects(
             chunk.append(record)
             size += sum(len(value) for value in record.values() if isinstance(value, str))
             if len(chunk) >= BATCH_ROWS or size >= BATCH_CHARACTERS:
-                yield _batch(chunk, schema)
+                yield _build_batch(chunk, schema)
                 chunk, size = [], 0
         if chunk:
-            yield _batch(chunk, schema)
+            yield _build_batch(chunk, schema)
 
     contiguous = not lines or lines[-1] == len(lines) - 1
     numbers = None if contiguous else lines
@@ -276,7 +276,7 @@ def _inspect(record: Any, where: str, guesses: dict[str, _Guess], faults: Faults
             guess.sample_fault = None
 
 
-def _batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+def _build_batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     arrays = []
     for column in schema:
         values = [record.get(column.name) for record in records]
@@ -288,12 +288,12 @@ def _batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Record
 
 @dataclass(slots=True)
 class _Broken:
-    """A line that is no JSON."""
+    """A line that is not JSON."""
 
     message: str
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+def _read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     with path.open("rb") as file:
         for number, line in enumerate(file):
             if number == 0:
@@ -301,7 +301,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             if not line.strip():
                 continue
             try:
-                yield number, _loads(line)
+                yield number, _parse_json(line)
             except orjson.JSONDecodeError as error:
                 if not _is_utf8(line):
                     _check_utf8(path)
@@ -319,15 +319,15 @@ def _is_utf8(text: bytes) -> bool:
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 
 
-def _loads(text: bytes) -> Any:
-    """JSON as it is written: orjson makes floats of whole numbers beyond 64 bits, which the standard library reads."""
+def _parse_json(text: bytes) -> Any:
+    """JSON with exact integers: beyond 64 bits orjson returns floats, so the standard library reads those."""
     value = orjson.loads(text)
     return json.loads(text) if _LONG_NUMBER.search(text) else value
 
 
-def _json_array(path: Path) -> list[Any]:
+def _read_json_array(path: Path) -> list[Any]:
     try:
-        value = _loads(path.read_bytes().removeprefix(codecs.BOM_UTF8) or b"[]")
+        value = _parse_json(path.read_bytes().removeprefix(codecs.BOM_UTF8) or b"[]")
     except orjson.JSONDecodeError as error:
         _check_utf8(path)
         raise DataError(Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}")) from None
@@ -352,7 +352,7 @@ _EXACT = 2**53  # the integers a float64 holds exactly
 
 @dataclass(slots=True)
 class _Guess:
-    """The narrowest Arrow type that holds every value seen in a column."""
+    """The narrowest Arrow type for every value seen in a column."""
 
     kinds: set[str] = field(default_factory=set)
     inexact: bool = False
@@ -369,7 +369,7 @@ class _Guess:
             try:
                 value.encode()
             except UnicodeEncodeError as error:
-                self.sample_fault = f"holds half a character (a lone surrogate) at {error.start}; it cannot be stored"
+                self.sample_fault = f"contains a lone surrogate at {error.start}, which cannot be stored; remove it"
         if kind == "int":
             if abs(value) > _EXACT:
                 self.inexact = True
@@ -408,26 +408,34 @@ def _widest(kinds: set[str], inexact: bool) -> str:
     return "json"
 
 
-# CSV: read as text, typed by what the whole column allows
+# CSV: read as text, with types that fit the whole column
 
-# Whole numbers that 64 bits hold; numbers that a float holds without losing a digit before the point, or its size.
+# Integers of 64 bits; numbers that a float represents without losing a digit before the point or overflowing.
 _INTEGER = r"^-?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
 _NUMBER = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$"
 _BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
 
 
-def _csv(path: Path, usual: str, given: str | None, *, texts_only: bool = False) -> DataSource:
-    delimiter = given or usual
+def _read_csv(path: Path, default: str, chosen: str | None, *, texts_only: bool = False) -> DataSource:
+    """A source over a CSV file.
+
+    Args:
+        path: the file.
+        default: the delimiter of the format.
+        chosen: the user's delimiter, if any.
+        texts_only: read every column as text.
+    """
+    delimiter = chosen or default
     where = _csv_where(path, delimiter)
     text = mapped(path)
     records = records_in(text, delimiter)
     line, start, end = next(records, (1, 0, 0))
     where_of_header = f"{path}:{line}"
     header = header_of(
-        text[start:end].decode(), where_of_header, delimiter, declared=given is not None, fixed=texts_only
+        text[start:end].decode(), where_of_header, delimiter, declared=chosen is not None, fixed=texts_only
     )
     check_quotes(text, path, delimiter)
-    is_empty = next(records, None) is None  # Arrow takes a header alone for a broken file
+    is_empty = next(records, None) is None  # Arrow rejects a header without rows
     del text, records
 
     def texts(faults: Faults) -> Iterator[pa.RecordBatch]:
@@ -451,7 +459,7 @@ def _csv(path: Path, usual: str, given: str | None, *, texts_only: bool = False)
 
 
 def _csv_where(path: Path, delimiter: str) -> Callable[[int], str]:
-    """The line in which a row begins; a row may span several, and blank lines are none."""
+    """The line in which a row begins; a row may span several lines, and blank lines are not rows."""
 
     @cache
     def lines() -> array[int]:
@@ -466,8 +474,8 @@ def _csv_batches(
     from pyarrow import csv
 
     def broken(row: Any) -> str:
-        told = f"{row.actual_columns} values where the header names {row.expected_columns}"
-        faults.add(where(row.number - 2), told, "ragged_row")
+        message = f"{row.actual_columns} values where the header names {row.expected_columns}"
+        faults.add(where(row.number - 2), message, "ragged_row")
         return "skip"
 
     with csv.open_csv(
@@ -487,7 +495,7 @@ def _csv_batches(
 
 
 def _all_match(column: pa.Array, pattern: str) -> bool:
-    import pyarrow.compute as pc  # on use: 40 ms that only CSV needs
+    import pyarrow.compute as pc  # on use: its import takes 40 ms, and only CSV needs it
 
     if pattern == _NUMBER and pc.any(pc.match_substring_regex(column, r"^-?([eE].*)?$")).as_py():
         return False
@@ -498,7 +506,7 @@ def _all_match(column: pa.Array, pattern: str) -> bool:
 # Columnar files
 
 
-def _parquet(path: Path) -> DataSource:
+def _read_parquet(path: Path) -> DataSource:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -514,19 +522,19 @@ def _parquet(path: Path) -> DataSource:
     return DataSource(str(path), schema, batches, lambda row: f"{path}: row {row + 1}", n_rows)
 
 
-def _arrow(path: Path) -> DataSource:
+def _read_arrow(path: Path) -> DataSource:
     def batches() -> Iterator[pa.RecordBatch]:
-        with pa.memory_map(str(path)) as file, _ipc(file) as reader:
+        with pa.memory_map(str(path)) as file, _open_ipc(file) as reader:
             for batch in _ipc_batches(reader):
                 for start in range(0, batch.num_rows, BATCH_ROWS):
                     yield batch.slice(start, BATCH_ROWS)
 
-    with pa.memory_map(str(path)) as file, _ipc(file) as reader:
+    with pa.memory_map(str(path)) as file, _open_ipc(file) as reader:
         schema = reader.schema
     return DataSource(str(path), schema, batches, lambda row: f"{path}: row {row + 1}")
 
 
-def _ipc(file: pa.NativeFile) -> Any:
+def _open_ipc(file: pa.NativeFile) -> Any:
     try:
         return pa.ipc.open_file(file)
     except pa.ArrowInvalid:

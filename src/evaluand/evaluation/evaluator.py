@@ -21,6 +21,7 @@ from orjson import Fragment
 from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError, warn, with_article
 from evaluand.core.fingerprint import Identity
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
@@ -51,11 +52,11 @@ from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store, begin, check_name, check_store, drafted, exists, journalled, now
-from evaluand.store.tables import FAILED, INDEX, SCORED, SKIPPED, TableWriter
+from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
 
 NEWEST = 3
 _SHARED = frozenset(tables.scores_schema({}).names)  # columns that no scorer has for itself
-_OF_ROW = (INDEX, "replication", tables.RESPONSE_INDEX)
+_OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
 
 
 class ScorerFailed(UserWarning):

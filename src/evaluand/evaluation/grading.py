@@ -22,6 +22,7 @@ from orjson import Fragment
 from evaluand.core import identity
 from evaluand.core.errors import DataError, NotFound, storable_message, with_article
 from evaluand.core.json_like import escape_surrogates
+from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example
 from evaluand.engine.engine import Outcome, Policy
 from evaluand.evaluation.provider import Spending, spending
@@ -29,8 +30,8 @@ from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
 from evaluand.run.responses import Response, SpanStream, place_of, usage_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
-from evaluand.store.tables import COMPLETED, FAILED, INDEX, SCORE_STATUSES, SKIPPED
-from evaluand.trace.record import Record, values_of
+from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
+from evaluand.trace.record import Record, comparable_rows
 
 GATHER = 256
 _REASON = 500
@@ -231,7 +232,7 @@ def traced_of(run: Run) -> Iterator[tuple[bytes, Traced]]:
         plain = (c if pa.types.is_integer(c.type) else c.cast(pa.int64()) for c in columns)
         for index, replication, started, duration in zip(*(c.to_pylist() for c in plain), strict=True):
             found = spans.of(index, replication)
-            yield values_of(found), Traced(orjson.dumps(found), started, duration)
+            yield comparable_rows(found), Traced(orjson.dumps(found), started, duration)
 
 
 def units_of(run: Run) -> Iterator[Unit]:

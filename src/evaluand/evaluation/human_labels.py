@@ -25,13 +25,14 @@ from pydantic_core import from_json
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of
 from evaluand.core.fingerprint import Identity
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.registry import nearest
 from evaluand.data.sources import open_texts
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.run.excerpts import in_reading_order, plain
 from evaluand.run.runner import Run
-from evaluand.store.tables import ABSTAINED, COMPLETED, INDEX, RESPONSE_INDEX, SCORED
+from evaluand.store.tables import ABSTAINED, COMPLETED, SCORED
 
 Line = TypeVar("Line")
 

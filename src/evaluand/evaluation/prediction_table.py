@@ -18,10 +18,11 @@ from orjson import Fragment
 
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, SpecError, with_article
+from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.scorer import Scorer
-from evaluand.metrics.base.labels import coded, contents
+from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT
-from evaluand.store.tables import ABSTAINED, FAILED, INDEX, SCORED
+from evaluand.store.tables import ABSTAINED, FAILED, SCORED
 
 SCORER: Final = "prediction"
 
@@ -91,12 +92,12 @@ class PredictionColumns:
         kind = type or common_type(true, predicted)
         predicted = convert(predicted, kind)
         by_class = {_label_text(label, kind): _finite_scores(label, column) for label, column in (scores or {}).items()}
-        sure = None if confidence is None else to_numbers("confidence", to_column("confidence", confidence))
+        numbers = None if confidence is None else to_numbers("confidence", to_column("confidence", confidence))
         return cls(
             kind,
             convert(true, kind),
             predicted,
-            _own_score(predicted, by_class, kind) if by_class else sure,
+            _own_score(predicted, by_class, kind) if by_class else numbers,
             scores_by_row(by_class) if by_class else None,
             None if weight is None else _weights(weight),
         )
@@ -105,8 +106,8 @@ class PredictionColumns:
     def scorer(self) -> Scorer:
         """The scorer that gives the same table row by row for `outputs`."""
         keys = {} if self.confidence is not None else {"prediction_key": None}
-        made: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
-        return made
+        scorer: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
+        return scorer
 
     def status(self) -> pa.Array:
         """Of each row: abstained where a value is missing, failed where a number is infinite, else scored."""
@@ -131,11 +132,11 @@ class PredictionColumns:
 
     def truths(self) -> Iterator[Any]:
         """Of each row the truth as a plain value."""
-        return self._values(self.truth)
+        return self._plain_values(self.truth)
 
     def outputs(self) -> Iterator[Any]:
         """Of each row the output of a task that predicts so: the prediction, with its confidence or scores."""
-        predictions = self._values(self.prediction)
+        predictions = self._plain_values(self.prediction)
         if self.confidence is None:
             return predictions
         confidences: Iterator[Any] = iter(self.confidence.to_pylist())
@@ -166,7 +167,7 @@ class PredictionColumns:
             return values
         return [None if text is None else Fragment(text) for text in values]
 
-    def _values(self, column: pa.Array) -> Iterator[Any]:
+    def _plain_values(self, column: pa.Array) -> Iterator[Any]:
         values: Iterator[Any] = iter(column.to_pylist())
         return (None if text is None else identity.decode(text) for text in values) if self.type == "json" else values
 
@@ -179,7 +180,7 @@ def agreement(truth: pa.Array, prediction: pa.Array) -> pa.Array:
         prediction: the same; where both are dictionaries, of the same labels.
     """
     if pa.types.is_list(truth.type):
-        (one, other), _ = coded([truth, prediction])
+        (one, other), _ = encode_labels([truth, prediction])
     elif pa.types.is_dictionary(truth.type) and pa.types.is_dictionary(prediction.type):
         one, other = (np.asarray(column.indices.fill_null(-1)) for column in (truth, prediction))
     else:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from evaluand.experiment.scoring import score as score
     from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec
     from evaluand.experiment.spec import json_schema as json_schema
-    from evaluand.experiment.user_code import referred as referred
+    from evaluand.experiment.user_code import import_reference as import_reference
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -65,6 +65,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "ExperimentSpec",
             "json_schema",
         ),
-        "user_code": ("referred",),
+        "user_code": ("import_reference",),
     },
 )

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import Measure, check_measures, cluster_keys, held_as, measured
-from evaluand.aggregation.disparity import DisparityRow, Kind, kinds_of
+from evaluand.aggregation.aggregator import Measure, attribute_columns, check_measures, cluster_keys, compute_measures
+from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.core import identity, registry
@@ -28,7 +28,7 @@ from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
-from evaluand.run.tasks.given import GivenTask
+from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
 from evaluand.store.tables import SHARD_ROWS
 
@@ -91,7 +91,7 @@ def evaluate(
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
     chosen = [_metric(metric, kind, one_class, weighted=weight is not None) for metric in _as_list(metrics)]
-    kinds = kinds_of(disparities)
+    kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
         parameters = one_class if criterion == "calibration_by_group" else {"label": label}
@@ -103,7 +103,7 @@ def evaluate(
     check_measures(measures, {SCORER: arrays.predictions.scorer.readable}, arrays.roles)
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    results = measured(measures, lambda _, __: shards, drawn=False)
+    results = compute_measures(measures, lambda _, __: shards, drawn=False)
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
     return ArrayEvaluation(values, disparity, tuple(measures), arrays)
 
@@ -185,7 +185,7 @@ class ArrayEvaluation:
         experiment = Experiment(
             name,
             self.arrays.dataset(),
-            {TASK: GivenTask(TASK, outputs)},
+            {TASK: RecordedTask.from_outputs(TASK, outputs)},
             {SCORER: predictions.scorer},
             list(self.measures),
         )
@@ -276,7 +276,7 @@ class _Arrays:
         table = self.predictions.table()
         if self.cluster is not None:
             table = table.append_column(CLUSTER, cluster_keys(self.cluster))
-        for name, column in zip(held_as(tuple(self.by)), self.by.values(), strict=True):
+        for name, column in zip(attribute_columns(tuple(self.by)), self.by.values(), strict=True):
             table = table.append_column(name, column)
         return table
 
@@ -318,7 +318,7 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
 
 
 def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: bool) -> Metric:
-    metric = _for_class(one_class, _metric_named(metric, kind)) if isinstance(metric, str) else metric
+    metric = _for_class(one_class, _find_metric(metric, kind)) if isinstance(metric, str) else metric
     if not isinstance(metric, Metric):
         raise SpecError(f"metrics: give names or metrics such as Accuracy(), not {metric!r}")
     if kind == "number" and VALUE in metric.columns:
@@ -333,7 +333,7 @@ The mean of the predictions alone is
     evaluate(truth, predictions, metrics=Mean(column="prediction"))"""
 
 
-def _metric_named(name: str, kind: str) -> Any:
+def _find_metric(name: str, kind: str) -> Any:
     known = registry.names("metrics")
     try:
         return registry.make_default("metrics", name)

@@ -1,4 +1,4 @@
-"""Every task over the dataset, graded by every scorer, summarised by every metric."""
+"""`Experiment`: every task over the dataset, graded by every scorer, summarised by every metric, compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, ranged
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
@@ -22,13 +22,14 @@ from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
-from evaluand.experiment.parse import read
+from evaluand.experiment.parse import parse_file
 from evaluand.experiment.preflight import check_answers, check_fit, check_trade
-from evaluand.experiment.user_code import transient
+from evaluand.experiment.user_code import transient_errors
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_name
-from evaluand.tradeoff.evaluations import Trade
+from evaluand.tradeoff.results import compute_results, result_tables
+from evaluand.tradeoff.trade import Trade
 
 FLIPS = 50
 """How many examples of each pair of tasks to list as won and as lost."""
@@ -60,22 +61,22 @@ class Results:
 
 @dataclass
 class Experiment:
-    """The whole path: every task over the dataset, graded by every scorer, summarised by every metric.
+    """The whole path: every task over the dataset, graded by every scorer, summarised by every metric, compared.
 
     Args:
-        name: for people, and the first part of the runs' names.
+        name: the name of the experiment, and the first part of the runs' names.
         dataset: the examples.
         tasks: name → task, function or object with `do_run`.
         scorers: name → scorer or function.
         measures: metrics on the scorers' tables.
         policy: how calls are made.
-        replications: how often each example is run; if not given, as often as the task tells, or once.
-        seed: what the examples' seeds are made from.
-        views: task → the adapters that the dataset's rows pass through before it sees them.
-        tradeoffs: between objectives that the tasks fulfil more or less, for reports.
+        replications: how often each example is run; None takes the task's default, or once.
+        seed: the seed from which the examples' seeds are derived.
+        views: task → the adapters that transform the dataset's rows for this task.
+        tradeoffs: trade-offs between objectives, for reports.
 
     Raises:
-        SpecError: something else than these is given.
+        SpecError: an argument has a wrong type, or parts do not fit together.
 
     Example:
         >>> from evaluand.metrics.accuracy import Accuracy
@@ -104,14 +105,14 @@ class Experiment:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Experiment:
-        """The experiment that a YAML file describes, with its code loaded and its dataset opened.
+        """Loads the experiment of a YAML file, with its code and its dataset.
 
         Raises:
-            SpecError: the file cannot work; every fault with its line.
-            DataError: the dataset or recorded outputs break their rules, or there are no examples.
+            SpecError: the file has faults; each with its line.
+            DataError: the dataset or recorded outputs are invalid, or there are no examples.
         """
         path = Path(path)
-        spec, document = read(path)
+        spec, document = parse_file(path)
         folder = path.parent
         tasks: dict[str, Task[Any, Any]] = {}
         views: dict[str, Pipeline] = {}
@@ -137,11 +138,11 @@ class Experiment:
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
         any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
-        errors = transient(spec.run, folder, document, any_name)
+        errors = transient_errors(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
             policy = spec.run.policy(errors)
         dataset = build.dataset(spec, folder, document)
-        check_fit(spec, document, dataset if spec.whole else None, tasks, views, scorers, measures, trades)
+        check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
         document.check()
         assert spec.name is not None
         assert dataset is not None
@@ -162,10 +163,10 @@ class Experiment:
     def __post_init__(self) -> None:
         if not isinstance(self.dataset, Dataset):
             raise SpecError(f"dataset must be a Dataset, not {kind_of(self.dataset)}; see Dataset.from_file")
-        given: Any
-        for what, given in (("task", self.tasks), ("scorer", self.scorers)):
-            if not isinstance(given, Mapping) or not given:
-                raise SpecError(f"{what}s must be a mapping name: {what} with at least one, not {kind_of(given)}")
+        parts: Any
+        for what, parts in (("task", self.tasks), ("scorer", self.scorers)):
+            if not isinstance(parts, Mapping) or not parts:
+                raise SpecError(f"{what}s must be a mapping name: {what} with at least one, not {kind_of(parts)}")
         measures: Any = self.measures
         if not isinstance(measures, list | tuple) or not measures or not all(isinstance(m, Measure) for m in measures):
             raise SpecError("measures must be a list of Measure(scorer, metric) with at least one")
@@ -183,18 +184,18 @@ class Experiment:
                 raise SpecError(f"tasks.{name}: {error}") from None
         for name in self.views:
             if name not in self.tasks:
-                raise SpecError(f"views.{name}: no task is called so{registry.nearest(name, self.tasks)}")
-        made = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
-        self.measures = ranged(measures, {name: scorer.ranges for name, scorer in made.items()})
-        check_measures(self.measures, {name: scorer.readable for name, scorer in made.items()}, self.dataset.roles)
+                raise SpecError(f"views.{name}: no task has this name{registry.nearest(name, self.tasks)}")
+        scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
+        self.measures = with_ranges(measures, {name: scorer.ranges for name, scorer in scorers.items()})
+        check_measures(self.measures, {name: scorer.readable for name, scorer in scorers.items()}, self.dataset.roles)
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
         for trade in self.tradeoffs:
-            check_trade(trade, [*self.tasks], made, self.measures, self.dataset)
+            check_trade(trade, [*self.tasks], scorers, self.measures, self.dataset)
 
     def run_name(self, task: str) -> str:
-        """What runs and evaluations of a task are called in stores."""
-        return f"{_part(self.name)}/{_part(task)}"
+        """The name of a task's runs and evaluations in stores."""
+        return f"{_escape_name(self.name)}/{_escape_name(task)}"
 
     def seen_by(self, task: str) -> Dataset:
         """The dataset as a task sees it."""
@@ -213,24 +214,24 @@ class Experiment:
         progress: Progress | None = None,
         known_scores: Mapping[str, KnownScores] | None = None,
     ) -> Results:
-        """Runs, grades and summarises; does only what is not stored yet.
+        """Runs, grades, summarises and compares; does only what is not stored yet.
 
         Args:
-            store: where everything is kept; in memory if not given.
+            store: where everything is stored; None is memory.
             limit: only the first examples.
-            fresh: make all calls and grades anew.
-            retry_failed: make the calls and grades anew that failed.
-            calls: whether tasks may be called; if not, the run that has a task's name is graded again.
+            fresh: repeat all calls and grades.
+            retry_failed: repeat the calls and grades that failed.
+            calls: whether tasks may be called; if not, the stored run with a task's name is graded.
             only: the one task to run.
-            resume: the (kind, id) of an open run or evaluation of that task that must be continued.
-            progress: shows how far each step is.
+            resume: the (kind, id) of an open run or evaluation of that task to continue.
+            progress: shows the progress of each step.
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
         """
         store = store or MemoryStore()
         runner = Runner(store, self.policy, progress=progress)
-        grading = replace(self.policy, rate=None, total_timeout=None)  # these are for the tasks
+        grading = replace(self.policy, rate=None, total_timeout=None)  # these limits are for tasks
         evaluator = Evaluator(store, grading, progress=progress)
-        anew: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
+        repeat: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
         resumed = dict([resume]) if resume else {}
         results = []
         for name, task in self.tasks.items():
@@ -242,7 +243,7 @@ class Experiment:
             if graded:
                 run = Run(store, store.manifest("evaluations", graded)["provenance"]["run"])
             elif not calls:
-                run = _finished(store, full)
+                run = _find_finished_run(store, full)
             else:
                 run = runner.run(
                     task,
@@ -253,25 +254,26 @@ class Experiment:
                     seed=self.seed,
                     resume=resumed.get("runs"),
                     origin=origin,
-                    **anew,
+                    **repeat,
                 )
             known = (known_scores or {}).get(name)
             evaluation = evaluator.evaluate(
-                run, self.scorers, name=full, resume=graded, origin=origin, judged=known, **anew
+                run, self.scorers, name=full, resume=graded, origin=origin, judged=known, **repeat
             )
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
-        whole = check_name(self.name) if len(results) == len(self.tasks) else None
-        labels = [result.task for result in results]
+        own_name = check_name(self.name) if len(results) == len(self.tasks) else None
+        by_task = {result.task: result.evaluation for result in results}
         aggregation = Aggregator(store).aggregate(
             evaluations,
             self.measures,
-            labels=labels,
-            name=whole,
+            labels=[*by_task],
+            name=own_name,
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
+            further=lambda measures: result_tables(compute_results(self.tradeoffs, by_task, measures)),
         )
-        return Results(results, aggregation, self._compare(evaluations, labels, whole))
+        return Results(results, aggregation, self._compare(evaluations, [*by_task], own_name))
 
     def _compare(self, evaluations: Sequence[Evaluation], labels: Sequence[str], name: str | None) -> Comparison | None:
         """Compares the tasks on the same examples; None where they share no scorer that returns numbers."""
@@ -286,13 +288,13 @@ class Experiment:
             return None
 
 
-def _part(name: str) -> str:
-    """A name as part of a longer one, in which a slash parts the names."""
+def _escape_name(name: str) -> str:
+    """A name as part of a longer one, in which slashes separate names."""
     return check_name(name).replace("%", "%25").replace("/", "%2F")
 
 
-def _finished(store: Store, name: str) -> Run:
+def _find_finished_run(store: Store, name: str) -> Run:
     id = next((ref.id for ref in store.refs() if (ref.kind, ref.name) == ("runs", name)), None)
     if id is None or not store.is_sealed("runs", id):
-        raise SpecError(f"there is no finished run {name!r} to grade; run it first, without --no-calls")
+        raise SpecError(f"no finished run is called {name!r}; run it first, without --no-calls")
     return Run(store, id)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure
 from evaluand.core import identity, registry
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import KnownScores
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
@@ -26,9 +27,8 @@ from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Reads
 from evaluand.problem.files import CONFIDENCE, RANK
 from evaluand.problem.layout import FileLayout
-from evaluand.run.tasks.given import GivenTask
+from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
-from evaluand.store.tables import INDEX
 
 TASK: Final = "predictions"
 _TYPES: Final = {"text": "text", "time": "text", "integer": "integer", "real": "number", "boolean": "boolean"}
@@ -104,7 +104,7 @@ class GivenRows:
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
         return Dataset.from_rows(records, id=key_column, input=key_column, expected=expected)
 
-    def task(self) -> GivenTask:
+    def task(self) -> RecordedTask:
         """The predictions as the outputs of a task."""
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
@@ -113,7 +113,7 @@ class GivenRows:
                 output = of_targets if len(of_targets) > 1 else next(iter(of_targets.values()))
                 outputs[part.repeat, place] = identity.encode(output)
                 folds[part.repeat, place] = part.fold
-        return GivenTask(TASK, outputs, folds if len({part.fold for part in self.parts}) > 1 else {})
+        return RecordedTask.from_outputs(TASK, outputs, folds if len({part.fold for part in self.parts}) > 1 else {})
 
     def scorer(self) -> Any:
         """The scorer that grades the outputs."""
@@ -144,14 +144,15 @@ class GivenRows:
     def _truths(self) -> Iterator[list[dict[str, Any]]]:
         if self.scorer_kind != SCORER:
             yield from (
-                self._by_target(part, part.truth, _boxes if "boxes" in self.reads else _values) for part in self.parts
+                self._by_target(part, part.truth, _gather_boxes if "boxes" in self.reads else _gather_values)
+                for part in self.parts
             )
         for columns in self.columns:
             yield _transpose({name: target.truths() for name, target in columns.items()})
 
     def _outputs(self) -> Iterator[list[dict[str, Any]]]:
         if self.scorer_kind != SCORER:
-            gather = _boxes if "boxes" in self.reads else _answers
+            gather = _gather_boxes if "boxes" in self.reads else _gather_answers
             yield from (self._by_target(part, part.predictions, gather) for part in self.parts)
         for columns in self.columns:
             yield _transpose({name: target.outputs() for name, target in columns.items()})
@@ -201,13 +202,13 @@ def _transpose(columns: Mapping[str, Iterator[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def _values(rows: list[Mapping[str, Any]], target: str) -> Any:
+def _gather_values(rows: list[Mapping[str, Any]], target: str) -> Any:
     return [row[target] for row in rows]
 
 
-def _answers(rows: list[Mapping[str, Any]], target: str) -> Any:
+def _gather_answers(rows: list[Mapping[str, Any]], target: str) -> Any:
     return [{"answer": row[target], "rank": row[RANK]} for row in rows]
 
 
-def _boxes(rows: list[Mapping[str, Any]], target: str) -> Any:
+def _gather_boxes(rows: list[Mapping[str, Any]], target: str) -> Any:
     return [{"box": row[target]} | ({CONFIDENCE: row[CONFIDENCE]} if CONFIDENCE in row else {}) for row in rows]

@@ -1,4 +1,4 @@
-"""What of an experiment file is sound, so that all its faults can be told at once."""
+"""Parses an experiment file into its valid parts, so that all faults can be reported at once."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Sound:
-    """What of an experiment file is sound; it may refer to the rest, whose faults have been noted.
+class ValidParts:
+    """The valid parts of an experiment file; they may refer to invalid parts, whose faults are in the document.
 
     Attributes:
-        dataset: without its faulty keys; None where there is not a path.
-        whole: whether the dataset has no faulty keys.
-        metrics: by their place in the list.
-        fairness: likewise.
-        tradeoffs: likewise.
-        task_names: those of the faulty ones too.
-        scorer_names: those of the faulty ones too.
+        dataset: without invalid keys; None if it has no path.
+        is_dataset_valid: whether the dataset has no invalid keys.
+        metrics: by their position in the list.
+        fairness: by their position in the list.
+        tradeoffs: by their position in the list.
+        task_names: of valid and invalid tasks.
+        scorer_names: of valid and invalid scorers.
     """
 
     name: str | None
     dataset: spec.DatasetSpec | None
-    whole: bool
+    is_dataset_valid: bool
     tasks: dict[str, spec.TaskEntry]
     scorers: dict[str, spec.ScorerEntry]
     metrics: dict[int, spec.MetricSpec]
@@ -44,28 +44,28 @@ class Sound:
     scorer_names: list[str]
 
 
-def read(path: Path) -> tuple[Sound, Document]:
-    """What is sound of a file, and the document in which the faults of its form have been noted."""
+def parse_file(path: Path) -> tuple[ValidParts, Document]:
+    """The valid parts of a file, and the document with the faults of the others."""
     document = Document(path)
     if not isinstance(document.value, dict):
-        raise SpecError(f"{path}:1: an experiment is a mapping with name, dataset, tasks, scorers and metrics")
+        raise SpecError(f"{path}:1: an experiment must be a mapping with name, dataset, tasks, scorers and metrics")
     value = {**document.value}
     for group in ("tasks", "scorers"):
         if isinstance(value.get(group), dict):
-            value[group] = {n: _as_written(s, document, group, n) for n, s in value[group].items()}
+            value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [{"kind": s} if isinstance(s, str) else s for s in value["metrics"]]
     try:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
         document.add_all(error, known=spec.keys_at)
-    return _sound(value), document
+    return _collect_valid(value), document
 
 
-def _as_written(entry: Any, document: Document, group: str, name: str) -> Any:
-    """A task or scorer in full: of one word, `file.py:name` is code and anything else a kind.
+def _expand(entry: Any, document: Document, group: str, name: str) -> Any:
+    """A task or scorer in its long form: the short form `file.py:name` is code, any other word a kind.
 
-    Version and model are text also where YAML has numbers: 1.10 is not 1.1.
+    Version and model stay text even if YAML reads numbers: 1.10 is not 1.1.
     """
     if isinstance(entry, str):
         return {"function" if ":" in entry else "kind": entry}
@@ -75,28 +75,28 @@ def _as_written(entry: Any, document: Document, group: str, name: str) -> Any:
     return entry | {key: document.text(group, name, key) for key in numbers}
 
 
-def _sound(value: Mapping[str, Any]) -> Sound:
+def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
     tasks, scorers = (value[g] if isinstance(value.get(g), dict) else {} for g in ("tasks", "scorers"))
     lists = ("metrics", "fairness", "tradeoffs")
     metrics, fairness, tradeoffs = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
-    dataset, whole = _sound_keys(spec.DatasetSpec, value.get("dataset"))
-    run, _ = _sound_keys(spec.RunSpec, value.get("run"))
-    return Sound(
+    dataset, is_valid = _valid_keys(spec.DatasetSpec, value.get("dataset"))
+    run, _ = _valid_keys(spec.RunSpec, value.get("run"))
+    return ValidParts(
         (value.get("name") or None) if isinstance(value.get("name"), str) else None,
         dataset,
-        whole,
-        _sound_entries(spec.TaskEntry, tasks.items()),
-        _sound_entries(spec.ScorerEntry, scorers.items()),
-        _sound_entries(spec.MetricSpec, enumerate(metrics)),
-        _sound_entries(spec.FairnessSpec, enumerate(fairness)),
-        _sound_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
+        is_valid,
+        _valid_entries(spec.TaskEntry, tasks.items()),
+        _valid_entries(spec.ScorerEntry, scorers.items()),
+        _valid_entries(spec.MetricSpec, enumerate(metrics)),
+        _valid_entries(spec.FairnessSpec, enumerate(fairness)),
+        _valid_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
         run or spec.RunSpec(),
         list(tasks),
         list(scorers),
     )
 
 
-def _sound_entries(kind: Any, entries: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+def _valid_entries(kind: Any, entries: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     found, adapter = {}, TypeAdapter(kind)
     for name, entry in entries:
         with suppress(ValidationError):
@@ -104,12 +104,12 @@ def _sound_entries(kind: Any, entries: Iterable[tuple[Any, Any]]) -> dict[Any, A
     return found
 
 
-def _sound_keys(kind: type[_Model], entry: Any) -> tuple[_Model | None, bool]:
-    """An entry without its faulty keys, if it can do without them; and whether there are none."""
+def _valid_keys(kind: type[_Model], entry: Any) -> tuple[_Model | None, bool]:
+    """An entry without its invalid keys, or None if it needs them; and whether it has no invalid keys."""
     try:
         return kind.model_validate(entry), True
     except ValidationError as error:
-        faulty = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
+        invalid = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
     with suppress(ValidationError):
-        return kind.model_validate({k: v for k, v in entry.items() if k not in faulty}) if faulty else None, False
+        return kind.model_validate({k: v for k, v in entry.items() if k not in invalid}) if invalid else None, False
     return None, False

@@ -1,4 +1,4 @@
-"""What of an experiment does not fit together, found before anything is called."""
+"""Finds parts of an experiment that do not fit together, before anything is called."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.experiment.parse import Sound
+from evaluand.experiment.parse import ValidParts
 from evaluand.experiment.spec import KindSpec
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
-from evaluand.tradeoff.confidences import label_of
-from evaluand.tradeoff.evaluations import Trade, without_confidences
+from evaluand.tradeoff.confidences import positive_label
+from evaluand.tradeoff.stored_confidences import missing_confidences
+from evaluand.tradeoff.trade import Trade
 
 
 def check_fit(
-    spec: Sound,
+    spec: ValidParts,
     document: Document,
     dataset: Dataset | None,
     tasks: Mapping[str, Task[Any, Any]],
@@ -37,9 +38,9 @@ def check_fit(
     measures: Mapping[Place, Sequence[Measure]],
     tradeoffs: Mapping[Place, Trade],
 ) -> None:
-    """Notes files that are missing and, where there is a dataset, what does not fit it, before anything is called.
+    """Adds faults to the document: missing files and, if there is a dataset, parts that do not fit it.
 
-    A class of the user's own is left to the runner: to prepare it may load a model.
+    Classes of the user are not prepared here, since that may load a model.
     """
     prepared: dict[str, Task[Any, Any]] = {}
     for name, task in tasks.items():
@@ -63,7 +64,7 @@ def check_fit(
             if dataset is not None and measure.scorer in scorers:
                 with document.at(*place):
                     check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
-                    for labels in _truths(dataset) if measure.criterion else ():
+                    for labels in _expected_columns(dataset) if measure.criterion else ():
                         check_decided(measure, labels)
 
     for place, trade in tradeoffs.items():
@@ -71,7 +72,7 @@ def check_fit(
             check_trade(trade, spec.task_names, scorers, [one for those in measures.values() for one in those], dataset)
             if dataset is not None and trade.thresholds is not None:
                 known = {name: task for name, task in prepared.items() if not trade.tasks or name in trade.tasks}
-                check_sure(trade, known, scorers, dataset)
+                check_confidences(trade, known, scorers, dataset)
 
 
 def check_trade(
@@ -81,10 +82,10 @@ def check_trade(
     declared: Sequence[Measure],
     dataset: Dataset | None,
 ) -> None:
-    """Refuses a trade-off that names what is not there, or reads what scorers do not give.
+    """Refuses a trade-off with unknown names, or with objectives that need more than the scorers provide.
 
     Raises:
-        SpecError: names every such thing.
+        SpecError: lists every fault.
     """
     faults = [
         f"no task is called {task!r}{nearest(task, tasks)}; there are {', '.join(tasks)}"
@@ -93,38 +94,38 @@ def check_trade(
     ]
     attributes = () if dataset is None else dataset.roles.attributes
     faults += [
-        f"{name!r} is no attribute of the dataset{nearest(name, attributes)}; name it under attributes"
+        f"{name!r} is not an attribute of the dataset{nearest(name, attributes)}; declare it under attributes"
         for name in trade.by
         if dataset is not None and name not in attributes
     ]
     tables = {name: scorer.readable for name, scorer in scorers.items()}
     faults += trade.misfits(tables, declared)
-    for truths in _truths(dataset) if dataset is not None and trade.thresholds is not None else ():
+    for truths in _expected_columns(dataset) if dataset is not None and trade.thresholds is not None else ():
         try:
             if contents(truths.type) in ("bools", "integers", "text"):
-                label_of(sorted(pc.unique(truths.drop_null()).to_pylist()), trade.label)
+                positive_label(sorted(pc.unique(truths.drop_null()).to_pylist()), trade.label)
         except SpecError as error:
             faults.append(str(error))
     if faults:
         raise SpecError("\n".join(dict.fromkeys(faults)))
 
 
-def check_sure(
+def check_confidences(
     trade: Trade, tasks: Mapping[str, Task[Any, Any]], scorers: Mapping[str, Scorer], dataset: Dataset
 ) -> None:
-    """Refuses models whose outputs are known beforehand and have no confidence.
+    """Refuses models whose outputs are already known and have no confidence.
 
     Raises:
-        SpecError: names them.
+        SpecError: lists them.
     """
     of = [one for name, one in scorers.items() if "confidence" in one.columns and trade.scorer in (None, name)]
-    blank = [name for name, task in tasks.items() if len(of) == 1 and _unsure(task, of[0], dataset)]
+    blank = [name for name, task in tasks.items() if len(of) == 1 and _lacks_confidences(task, of[0], dataset)]
     if blank:
-        raise SpecError(without_confidences(blank))
+        raise SpecError(missing_confidences(blank))
 
 
-def _unsure(task: Task[Any, Any], scorer: Scorer, dataset: Dataset) -> bool:
-    """Whether outputs are known, and all of them are without a confidence."""
+def _lacks_confidences(task: Task[Any, Any], scorer: Scorer, dataset: Dataset) -> bool:
+    """Whether the outputs are already known, and none has a confidence."""
     if isinstance(dataset.roles.expected, Mapping):
         return False
     graded = 0
@@ -142,26 +143,26 @@ def _unsure(task: Task[Any, Any], scorer: Scorer, dataset: Dataset) -> bool:
     return graded > 0
 
 
-def _truths(dataset: Dataset) -> Iterator[pa.Array]:
-    """The columns of what is expected."""
+def _expected_columns(dataset: Dataset) -> Iterator[pa.Array]:
+    """The columns of expected values."""
     expected = dataset.roles.expected
     for name in () if expected is None else [expected] if isinstance(expected, str) else expected.values():
         yield pa.chunked_array([batch.column(0) for batch in dataset.columns([name])]).combine_chunks()
 
 
 def check_answers(metric: Metric, tasks: Mapping[str, Any], replications: int | None) -> None:
-    """Refuses a metric that needs more answers to each example than a task will give.
+    """Refuses a metric that needs more answers to each example than a task returns.
 
     Raises:
-        SpecError: names the tasks, and what to do.
+        SpecError: names the tasks and the remedy.
     """
-    given = {name: as_task(task) for name, task in tasks.items()}
-    times = {name: replications or task.replications or 1 for name, task in given.items()}
-    short = [name for name, n in times.items() if n < metric.fewest_answers and not may_give_several(given[name])]
+    prepared = {name: as_task(task) for name, task in tasks.items()}
+    times = {name: replications or task.replications or 1 for name, task in prepared.items()}
+    short = [name for name, n in times.items() if n < metric.fewest_answers and not may_give_several(prepared[name])]
     if short:
         k, n = metric.fewest_answers, times[short[0]]
         once = "once" if n == 1 else f"{n} times"
         raise SpecError(
-            f"{metric.kind}: k={k} needs {k} answers to each example, but {', '.join(short)} is asked {once};"
+            f"{metric.kind}: k={k} needs {k} answers to each example, but {', '.join(short)} is called {once};"
             f" run with replications: {k} or more"
         )

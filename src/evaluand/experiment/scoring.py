@@ -236,7 +236,7 @@ def score(
     confidence = _CONFIDENCE if intervals else None
     judged = [(part, *judge_part(part, task, definition, confidence)) for part in parts]
     results = [(part, result) for part, _, part_results in judged for result in part_results]
-    metrics = {result.made.signature: (result.made, result.reads) for _, result in results}
+    metrics = {result.made_metric.signature: (result.made_metric, result.reads) for _, result in results}
     return Scores(
         problem=task.problem,
         rows=tuple(_score(result, part, digests[part.file], chosen) for part, result in results),

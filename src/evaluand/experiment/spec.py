@@ -1,4 +1,4 @@
-"""What an experiment file may say, as models and as a JSON Schema."""
+"""The fields of an experiment file, as models and as a JSON Schema."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ from evaluand.metrics.base.class_scores import ScoredBy
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[
     list[dict[str, Any]] | dict[str, Any],
-    Field(description="adapters, each with `kind` and `configuration`, that rows pass through one after the other"),
+    Field(description="adapters, each with `kind` and `configuration`, applied one after the other"),
 ]
-_VIEW: Any = Field(None, description="adapters that the dataset's rows pass through, or the name of one of its views")
-_OUTPUT_VIEW: Any = Field(None, description="adapters that outputs pass through before they are graded")
+_VIEW: Any = Field(None, description="adapters that transform the dataset's rows, or the name of one of its views")
+_OUTPUT_VIEW: Any = Field(None, description="adapters that transform outputs before they are graded")
 
 
 class DatasetSpec(BaseModel):
-    """Where the examples are and what their columns are for."""
+    """The file of the examples, and the roles of its columns."""
 
     model_config = _STRICT
     path: str = Field(description="CSV, JSON lines, JSON, Parquet or Arrow file")
-    format: str | None = Field(None, description="if the suffix does not tell")
-    delimiter: str | None = Field(None, description="what parts the cells of a CSV file, if not a comma")
-    name: str | None = Field(None, description="the experiment's name if not given")
-    input: str | list[str] | None = Field(None, description="the column the task sees, or several, seen as a mapping")
+    format: str | None = Field(None, description="the file format; by default from the suffix")
+    delimiter: str | None = Field(None, description="the delimiter of a CSV file; a comma by default")
+    name: str | None = Field(None, description="by default the name of the experiment")
+    input: str | list[str] | None = Field(None, description="the column that the task sees, or several, as a mapping")
     expected: str | list[str] | dict[str, str] | None = Field(None, description="column, columns, or target: column")
     attributes: str | list[str] = Field(default=[], description="columns to group by")
-    id: str | None = Field(None, description="the column that names the examples")
-    weight: str | None = Field(None, description="the column with each example's weight")
-    cluster: str | None = Field(None, description="the column that tells which examples belong together")
-    metadata: str | list[str] = Field(default=[], description="columns kept beside")
-    views: dict[str, _Adapters] = Field(default={}, description="name: adapters; the view of a task that names it")
+    id: str | None = Field(None, description="the column of the examples' ids")
+    weight: str | None = Field(None, description="the column of the examples' weights")
+    cluster: str | None = Field(None, description="the column that groups dependent examples")
+    metadata: str | list[str] = Field(default=[], description="columns to store with the examples")
+    views: dict[str, _Adapters] = Field(default={}, description="name: adapters; tasks refer to a view by name")
 
 
 class CodeSpec(BaseModel):
-    """A function or class of your own: `file.py:name`, or `module:name` importable from the file's folder."""
+    """Your function or class: `file.py:name`, or `module:name` importable from the file's folder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
     function: str = Field(pattern=r"^[^:]+:[A-Za-z_][\w.]*$")
-    parameters: dict[str, Any] = Field(default={}, description="arguments, where the name is a class")
+    parameters: dict[str, Any] = Field(default={}, description="arguments, if the name is a class")
     version: str | None = Field(None, min_length=1, description="pins the code instead of its fingerprint")
-    files: list[str] = Field(default=[], description="files it depends on beyond those its code names")
+    files: list[str] = Field(default=[], description="further files that it depends on")
 
 
 class TaskCodeSpec(CodeSpec):
     """A task in code."""
 
-    items: bool = Field(False, strict=True, description="the output is a list of items that together are the response")
+    items: bool = Field(False, strict=True, description="the output is a list of items that together form the response")
     view: str | _Adapters | None = _VIEW
 
 
 class ScorerCodeSpec(CodeSpec):
     """A scorer in code."""
 
-    batch: bool = Field(False, strict=True, description="the function takes and gives lists")
+    batch: bool = Field(False, strict=True, description="the function takes and returns lists")
     view: _Adapters | None = _OUTPUT_VIEW
 
 
 class KindSpec(BaseModel):
-    """A registered kind with its parameters beside it."""
+    """A registered kind with its parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     kind: str
@@ -89,11 +89,11 @@ class ScorerKindSpec(KindSpec):
 
 
 class MetricSpec(KindSpec):
-    """A metric: which scorer's table, which groups, and the kind's parameters."""
+    """A metric: the scorer whose table it reads, the groups, and the kind's parameters."""
 
-    scorer: str | None = Field(None, description="may be left out where there is one scorer")
+    scorer: str | None = Field(None, description="may be omitted if there is one scorer")
     by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
-    disparities: str | list[str] = Field(default=[], description="how far the groups lie apart: difference, ratio, …")
+    disparities: str | list[str] = Field(default=[], description="disparities of the groups: difference, ratio, …")
 
 
 class RunSpec(BaseModel):
@@ -104,80 +104,79 @@ class RunSpec(BaseModel):
         None,
         ge=1,
         lt=2**31,
-        description="how often each example is run; if not given, as often as the task tells, or once",
+        description="how often each example is run; by default the task's own number, or once",
     )
-    seed: int = Field(0, ge=-(2**63), lt=2**63, description="what the seeds of calls are made from")
+    seed: int = Field(0, ge=-(2**63), lt=2**63, description="the seed from which the seeds of calls are derived")
     concurrency: int | None = Field(None, ge=1, description="calls at once; 16, or with processes one per CPU")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
     retries: int = Field(0, ge=0, description="further attempts after an error worth a retry")
     backoff: float = Field(1.0, ge=0, description="seconds before the first retry")
     backoff_growth: float = Field(
-        2.0, ge=1, description="how many times as long each further pause is, up to a minute; with 1 all are the same"
+        2.0, ge=1, description="the factor by which pauses grow, up to a minute; with 1 all are equal"
     )
     transient: list[str] = Field(
         default=list(TRANSIENT), description="error classes worth a retry, by name or module.name"
     )
     rate: str | None = Field(None, description="how many calls may start in a period: 60/min, 10/s, 5000/h")
-    processes: bool = Field(
-        False, strict=True, description="each call has a process of its own: for tasks that compute"
-    )
+    processes: bool = Field(False, strict=True, description="make calls in separate processes: for tasks that compute")
     total_timeout: float | None = Field(None, gt=0, description="seconds after which no further call of a task starts")
     abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
 
     @field_validator("rate", mode="before")
     @classmethod
-    def _of_a_period(cls, given: Any) -> Any:
-        if isinstance(given, int | float) and not isinstance(given, bool):
-            told = "is {calls}, and of no period; give calls per period, such as {calls}/s"
-            raise PydanticCustomError("rate", told, {"calls": given})
-        return given
+    def _require_period(cls, value: Any) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            message = "is {calls}, without a period; give calls per period, such as {calls}/s"
+            raise PydanticCustomError("rate", message, {"calls": value})
+        return value
 
     def policy(self, transient: Sequence[str]) -> Policy:
-        """How calls are made, with the names of errors as they are called where they are defined."""
+        """The policy of calls, with the names of errors where they are defined."""
         chosen = self.model_dump(exclude={"replications", "seed", "transient"}, exclude_none=True)
         return Policy(transient=tuple(transient), **chosen)
 
 
 def _branch(entry: Any) -> str | None:
-    """Whether an entry is code or a kind; None where it is neither or both."""
+    """Whether an entry is code or a kind; None if it is neither or both."""
     if not isinstance(entry, Mapping) or ("kind" in entry) == ("function" in entry):
         return None
     return "a kind" if "kind" in entry else "code"
 
 
 class FairnessSpec(BaseModel):
-    """A fairness criterion: which groups are to be treated alike, and for which label."""
+    """A fairness criterion: the groups to treat alike, and the label."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     criterion: Criterion
     by: str | list[str | list[str]] = Field(description="attributes whose groups are compared; a list crosses several")
     scorer: str | None = Field(
-        None, description="one of the kind prediction; may be left out where there is one scorer"
+        None, description="a scorer of the kind prediction; may be omitted if there is one scorer"
     )
-    label: bool | int | str | None = Field(None, description="the class decided for")
-    scored_by: ScoredBy | None = Field(None, description="calibration_by_group: what its probability is read from")
+    label: bool | int | str | None = Field(None, description="the class that is decided for")
+    scored_by: ScoredBy | None = Field(None, description="calibration_by_group: the source of the probability")
     disparities: str | list[str] = Field(default=["difference", "ratio"])
     confidence: float = Field(0.95, gt=0, lt=1)
 
 
 class TradeoffSpec(BaseModel):
-    """A trade-off between objectives: what tasks are worth, and how far groups lie apart."""
+    """A trade-off between objectives, such as the utility of tasks and disparities of groups."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     objectives: list[str] = Field(
         description="two or more, such as mean(helpful) and mean(helpful) difference by language",
         json_schema_extra={"minItems": 2},
     )
-    name: str = Field("", description="what it is called; its objectives if not given")
-    tasks: list[str] = Field(default=[], description="which of the tasks; all if not given")
+    name: str = Field("", description="its name; by default its objectives")
+    tasks: list[str] = Field(default=[], description="names of tasks; by default all")
     thresholds: Literal["every", "roc"] | int | list[float] | None = Field(
         None,
-        description="where given, tasks are models that decide at these thresholds of their confidence: every one, the "
+        description="if set, tasks are models that decide at these thresholds of their confidence: every one, the "
         "corners of the ROC curve, so many from 0 to 1, or a list; else each task is a point, by its stored scores",
     )
     label: bool | int | str | None = Field(None, description="the positive label")
     scorer: str | None = Field(
-        None, description="whose confidences, or scores where objectives do not say; may be left out where there is one"
+        None,
+        description="the scorer of the confidences, or of objectives that name none; may be omitted if there is one",
     )
 
 
@@ -204,7 +203,7 @@ class ExperimentSpec(BaseModel):
 
 
 def keys_at(place: Place) -> list[str]:
-    """The keys there are at a place of an experiment file."""
+    """The keys that are allowed at a place of an experiment file."""
     parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, TradeoffSpec, RunSpec]
     models = dict(zip(("dataset", "tasks", "scorers", "fairness", "tradeoffs", "run"), parts, strict=True))
     return list((models[place[0]] if place else ExperimentSpec).model_fields)

@@ -1,28 +1,41 @@
-"""Names of a package that are loaded on first use, and what is said of names that are not there."""
+"""Public names of an interop package: loaded on first use, with advice for foreign names that it does not offer."""
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from evaluand.core.lazy import lazy_names
 
-def looked_up(package: str, name: str, modules: Mapping[str, str], instead: Mapping[str, str]) -> Any:
-    """What a name of a package stands for; called by `__getattr__` of the package itself.
+
+def interop_names(
+    package: str, modules: Mapping[str, Sequence[str]], replacements: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package of foreign names.
+
+    Importing a name of `replacements` raises `ImportError`, and reading it as an attribute `AttributeError`, both with
+    the advice.
 
     Args:
-        package: the package.
-        name: the name that is asked for.
-        modules: name → module that has it.
-        instead: name that is not there → what does its work.
-
-    Raises:
-        ImportError, AttributeError: there is no such name; as the name was asked for.
+        package: the package's `__name__`.
+        modules: module → the names it defines; modules are relative to `evaluand`.
+        replacements: advice → the foreign names that the package does not offer.
     """
-    if name in instead:
-        importing = sys._getframe(2).f_globals.get("__name__") == "importlib._bootstrap"  # by `from … import …`
-        raise (ImportError if importing else AttributeError)(f"{name} is not in {package}: {instead[name]}")
-    if name not in modules:
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(modules[name]), name)
+    get_name, list_names, names = lazy_names("evaluand", modules)
+    advice = advice_by_name(replacements)
+
+    def get_interop_name(name: str) -> Any:
+        if name in advice:
+            importing = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"  # by `from … import …`
+            raise (ImportError if importing else AttributeError)(f"{name} is not in {package}: {advice[name]}")
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return get_name(name)
+
+    return get_interop_name, list_names, names
+
+
+def advice_by_name(replacements: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Foreign name → what to use instead."""
+    return {name: advice for advice, names in replacements.items() for name in names}

@@ -7,14 +7,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from evaluand.metrics.base.averaging import Averaging, OfColumn, alone, quotient, unweighable, zeros_and_ones
+from evaluand.metrics.base.averaging import (
+    Averaging,
+    OfColumn,
+    no_interval_reason,
+    quotient,
+    weight_problem,
+    zeros_and_ones,
+)
 from evaluand.metrics.base.metric import NO_ROWS, VALUE, Columns, Direction, Reduce, State, Values
 from evaluand.metrics.stats.intervals import cluster_variance, clustered_wilson, count_rows, wilson
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share(Averaging):
-    """The share of rows that are 1 and not 0, with Wilson's score interval."""
+    """A share of rows, with Wilson's score interval; `prepare` returns 0 or 1 for each row."""
 
     method = "wilson"
     direction: ClassVar[Direction | None] = "higher"
@@ -43,18 +50,14 @@ class Share(Averaging):
 class Accuracy(Share, OfColumn):
     """The share of rows that are right, with Wilson's score interval.
 
-    Reads a column of zeros and ones. Where one class is rare, always answering the other already gives a high
-    accuracy: look at the classes by group as well. Where examples are replicated, share a declared cluster or count by
-    weights, the interval is that for clusters, as wide as the data between clusters make it.
+    Reads a column of zeros and ones. If one class is rare, always predicting the other gives a high accuracy: look at
+    the classes by group as well. If examples are replicated, share a declared cluster or have weights, the interval is
+    the one for clusters.
+
+    The parameters are those of `Averaging` and `column`.
 
     Args:
         column: the column of zeros and ones.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead, where these differ.
-
-    Raises:
-        SpecError: the confidence does not lie between 0 and 1, or the replicates are too few.
 
     Example:
         >>> metric = Accuracy()
@@ -71,14 +74,14 @@ class Accuracy(Share, OfColumn):
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "any", "all")
 
     def prepare(self, columns: Columns) -> Columns:
-        remedy = "; make it right or wrong by a threshold, or use the metric mean"
+        remedy = "; apply a threshold to it, or use the metric mean"
         return {VALUE: zeros_and_ones(columns, self.column, self.kind, remedy)}
 
 
 def _reason(n: int, correct: int, weight: float, clusters: int | None) -> str | None:
     if n == 0:
         return NO_ROWS
-    return unweighable(weight) or (alone(n) if clusters == 1 else None)
+    return weight_problem(weight) or (no_interval_reason(n) if clusters == 1 else None)
 
 
 def _data(n: int, correct: int, weight: float, clusters: int | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How often two partitions agree about pairs of rows."""
+"""Agreement of two partitions on pairs of rows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from evaluand.metrics.base.metric import WEIGHT, Columns, State, weights_of
 
 @dataclass(frozen=True, kw_only=True)
 class AdjustedRand(Clustering):
-    """The Rand index, so adjusted that chance is worth 0: the share of pairs of rows both partitions treat alike.
+    """The Rand index adjusted for chance: the share of pairs of rows that both partitions treat alike; 0 by chance.
 
-    1 where the partitions are the same, also where both are trivial. A pair of rows counts by the product of their
+    1 if the partitions are the same, also if both are trivial. A pair of rows counts by the product of their
     weights, so that only the ratios of weights matter; a row makes no pair with itself, whatever its weight.
     Source: L. Hubert & P. Arabie, "Comparing partitions" (Journal of Classification 2, 1985).
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `Clustering`.
 
     Example:
         >>> AdjustedRand().signature
@@ -59,5 +57,5 @@ def _pairs(weight: np.ndarray, square: np.ndarray) -> np.ndarray:
 
 
 _SQUARE: Final = "_square_"
-"""The sum of the squares of the weights of the rows that are counted as one."""
+"""The sum of squared weights of the rows that are merged into one."""
 _LEAST: Final = float(np.finfo(np.float64).tiny)

@@ -1,4 +1,4 @@
-"""What is found among the first k answers of a ranking, as means of one number per ranking."""
+"""Metrics of the first k answers of a ranking: means of one number per ranking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Share
 from evaluand.metrics.base.averaging import Averaging
-from evaluand.metrics.base.metric import VALUE, Columns, Direction, Reduce, refuse, whole_of
+from evaluand.metrics.base.metric import VALUE, Columns, Direction, Reduce, check_whole_number, refuse
 from evaluand.metrics.base.student import Student
 
 Gains = Literal["linear", "exponential"]
@@ -19,10 +19,13 @@ Gains = Literal["linear", "exponential"]
 
 @dataclass(frozen=True, kw_only=True)
 class AtK(Averaging):
-    """Reads the lists of the scorer `ranking`, as matrices filled up with NaN.
+    """A mean of one number per ranking; reads the lists of the scorer `ranking`, as matrices padded with NaN.
 
     Args:
-        k: how many answers are looked at.
+        k: how many answers count.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
 
     Raises:
         SpecError: k is below 1.
@@ -31,11 +34,12 @@ class AtK(Averaging):
     direction: ClassVar[Direction | None] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     row_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
     k: int
 
     def __post_init__(self) -> None:
-        whole_of(self.kind, "k", self.k, 1)
+        check_whole_number(self.kind, "k", self.k, 1)
         super().__post_init__()
 
     @property
@@ -46,16 +50,16 @@ class AtK(Averaging):
         refuse_ranks(columns, "ranks")
         for name in ("grades", "relevant"):
             endless = np.asarray(np.isinf(columns[name]).any(axis=1))
-            refuse(columns, endless, lambda row: "has an infinite relevance; give numbers of 0 or more")
+            refuse(columns, endless, lambda row: "has an infinite relevance; give finite numbers of at least 0")
         some = np.asarray((columns["relevant"] > 0).any(axis=1))
-        refuse(columns, ~some, lambda row: "is scored but has nothing relevant; such rankings abstain")
-        return {VALUE: self.of_rankings(columns)}
+        refuse(columns, ~some, lambda row: "is scored but has nothing relevant; such rankings must abstain")
+        return {VALUE: self.value_of_rankings(columns)}
 
     @abstractmethod
-    def of_rankings(self, columns: Columns) -> np.ndarray:
-        """The number of each ranking."""
+    def value_of_rankings(self, columns: Columns) -> np.ndarray:
+        """The value of each ranking."""
 
-    def found(self, columns: Columns) -> np.ndarray:
+    def relevant_in_top(self, columns: Columns) -> np.ndarray:
         """Which answers are relevant and among the first k."""
         return np.asarray((columns["grades"] > 0) & (columns["ranks"] <= self.k))
 
@@ -64,11 +68,7 @@ class AtK(Averaging):
 class HitsAtK(AtK, Share):
     """The share of rankings with a relevant answer among the first k.
 
-    Args:
-        k: how many answers are looked at.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    The parameters are those of `AtK`.
 
     Example:
         >>> HitsAtK(k=3).signature
@@ -78,19 +78,15 @@ class HitsAtK(AtK, Share):
     kind = "hits_at_k"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "any", "all")
 
-    def of_rankings(self, columns: Columns) -> np.ndarray:
-        return np.asarray(self.found(columns).any(axis=1), np.float64)
+    def value_of_rankings(self, columns: Columns) -> np.ndarray:
+        return np.asarray(self.relevant_in_top(columns).any(axis=1), np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecallAtK(AtK, Student):
-    """The share of what is relevant that is among the first k answers; the mean over rankings.
+    """The share of the relevant answers that is among the first k; the mean over rankings.
 
-    Args:
-        k: how many answers are looked at.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    The parameters are those of `AtK`.
 
     Example:
         >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1, 1]]}
@@ -99,21 +95,18 @@ class RecallAtK(AtK, Student):
     """
 
     kind = "recall_at_k"
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
-    def of_rankings(self, columns: Columns) -> np.ndarray:
-        return np.asarray(self.found(columns).sum(axis=1) / (columns["relevant"] > 0).sum(axis=1))
+    def value_of_rankings(self, columns: Columns) -> np.ndarray:
+        return np.asarray(self.relevant_in_top(columns).sum(axis=1) / (columns["relevant"] > 0).sum(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrecisionAtK(AtK, Student):
-    """The relevant answers among the first k, divided by k, also where a ranking is shorter; the mean over rankings.
+    """The number of relevant answers among the first k, divided by k; the mean over rankings.
 
-    Args:
-        k: how many answers are looked at.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    A ranking shorter than k is divided by k too.
+
+    The parameters are those of `AtK`.
 
     Example:
         >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1, 1]]}
@@ -122,10 +115,9 @@ class PrecisionAtK(AtK, Student):
     """
 
     kind = "precision_at_k"
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
-    def of_rankings(self, columns: Columns) -> np.ndarray:
-        return np.asarray(self.found(columns).sum(axis=1) / self.k)
+    def value_of_rankings(self, columns: Columns) -> np.ndarray:
+        return np.asarray(self.relevant_in_top(columns).sum(axis=1) / self.k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,11 +126,7 @@ class MapAtK(AtK, Student):
 
     Source: C. Manning, P. Raghavan & H. Schütze, Introduction to Information Retrieval (2008), section 8.4, cut at k.
 
-    Args:
-        k: how many answers are looked at.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    The parameters are those of `AtK`.
 
     Example:
         >>> lists = {"ranks": [[1, 2, 3]], "grades": [[1, 0, 1]], "relevant": [[1, 1]]}
@@ -147,12 +135,11 @@ class MapAtK(AtK, Student):
     """
 
     kind = "map_at_k"
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
-    def of_rankings(self, columns: Columns) -> np.ndarray:
-        found, ranks = self.found(columns), columns["ranks"]
+    def value_of_rankings(self, columns: Columns) -> np.ndarray:
+        found, ranks = self.relevant_in_top(columns), columns["ranks"]
         so_far = np.where(_lasts(ranks), np.cumsum(found, axis=1), np.inf)
-        so_far = np.minimum.accumulate(so_far[:, ::-1], axis=1)[:, ::-1]  # what is tied is found together
+        so_far = np.minimum.accumulate(so_far[:, ::-1], axis=1)[:, ::-1]  # tied answers count together
         precision = np.where(found, so_far / np.where(found, ranks, 1.0), 0.0).sum(axis=1)
         return np.asarray(precision / np.minimum((columns["relevant"] > 0).sum(axis=1), self.k))
 
@@ -161,17 +148,14 @@ class MapAtK(AtK, Student):
 class Ndcg(AtK, Student):
     """Normalised discounted cumulative gain: Σ gain / log₂(1 + rank), as a share of that of the best ranking.
 
-    Answers with equal scores have the mean gain of their orders, as with scikit-learn.
+    Answers with equal scores get the mean gain over their orders, as in scikit-learn.
     Source: K. Järvelin & J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (ACM TOIS 20, 2002), with
     the discount of C. Burges et al., "Learning to rank using gradient descent" (ICML 2005), and for ties F. McSherry &
     M. Najork, "Computing information retrieval performance measures efficiently in the presence of tied scores" (2008).
 
     Args:
-        k: how many answers are looked at; all if not given.
+        k: how many answers count; all by default.
         gains: the gain of a relevance: itself (`linear`) or 2^relevance − 1 (`exponential`).
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
 
     Raises:
         SpecError: k is below 1, or there are no such gains.
@@ -183,7 +167,6 @@ class Ndcg(AtK, Student):
     """
 
     kind = "ndcg"
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
     k: int | None = None  # type: ignore[assignment]
     gains: Gains = "linear"
@@ -196,16 +179,16 @@ class Ndcg(AtK, Student):
         else:
             super().__post_init__()
 
-    def of_rankings(self, columns: Columns) -> np.ndarray:
+    def value_of_rankings(self, columns: Columns) -> np.ndarray:
         relevant, grades = (np.nan_to_num(columns[name]) for name in ("relevant", "grades"))
         largest = np.maximum(relevant.max(axis=1, initial=0.0), grades.max(axis=1, initial=0.0))[:, None]
         places = np.broadcast_to(np.arange(1.0, relevant.shape[1] + 1), relevant.shape)
         best = (self._gain(relevant, largest) * self._discount(places)).sum(axis=1)
-        gain = (self._gain(grades, largest) * self._shared(columns["ranks"])).sum(axis=1)
+        gain = (self._gain(grades, largest) * self._mean_discount(columns["ranks"])).sum(axis=1)
         return np.asarray(np.clip(gain / best, 0.0, 1.0))
 
     def _gain(self, grades: np.ndarray, largest: np.ndarray) -> np.ndarray:
-        """The gains over a power of two near the largest: a share of them is the same, and nothing overflows."""
+        """The gains divided by a power of two near the largest: shares stay the same, and nothing overflows."""
         if self.gains == "linear":
             return np.asarray(np.ldexp(grades, -np.frexp(largest)[1]))
         power = np.floor(largest)
@@ -216,38 +199,38 @@ class Ndcg(AtK, Student):
         seen = ranks > 0 if self.k is None else (ranks > 0) & (ranks <= self.k)
         return np.where(seen, 1 / np.log2(1 + np.where(seen, ranks, 1.0)), 0.0)
 
-    def _shared(self, ranks: np.ndarray) -> np.ndarray:
-        """The discount of each answer, for tied ones the mean of their places'."""
+    def _mean_discount(self, ranks: np.ndarray) -> np.ndarray:
+        """The discount of each answer; for tied answers the mean over their places."""
         place = np.broadcast_to(np.arange(ranks.shape[1]), ranks.shape)
         lasts = _lasts(ranks)
         end = np.minimum.accumulate(np.where(lasts, place, ranks.shape[1])[:, ::-1], axis=1)[:, ::-1]
         firsts = np.roll(lasts, 1, axis=1)
         firsts[:, :1] = True
         start = np.maximum.accumulate(np.where(firsts, place, 0), axis=1)
-        alone = end == start
+        untied = end == start
         summed = np.concatenate([[0.0], np.cumsum(self._discount(np.arange(1.0, ranks.shape[1] + 1)))])
         together = (summed[end + 1] - summed[start]) / (end - start + 1)
-        return np.where(np.isnan(ranks), 0.0, np.where(alone, self._discount(ranks), together))
+        return np.where(np.isnan(ranks), 0.0, np.where(untied, self._discount(ranks), together))
 
 
 def refuse_ranks(columns: Columns, name: str) -> None:
-    """Stops at rows with a rank that is no whole number from 1 on; NaN is none.
+    """Raise an error if a rank is not a whole number of at least 1; NaN means no rank.
 
     Raises:
-        DataError: there is one.
+        DataError: lists the rows.
     """
     ranks = columns[name].astype(np.float64)
     ranks = ranks[:, None] if ranks.ndim == 1 else ranks
     odd = np.asarray((ranks < 1) | (np.floor(ranks) < ranks) | np.isinf(ranks))
 
-    def told(row: int) -> str:
+    def message(row: int) -> str:
         return f"{name} has {ranks[row][odd[row]][0]:g}; ranks are whole numbers from 1 on"
 
-    refuse(columns, np.asarray(odd.any(axis=1)), told)
+    refuse(columns, np.asarray(odd.any(axis=1)), message)
 
 
 def _lasts(ranks: np.ndarray) -> np.ndarray:
-    """Which answer is the last of those that are tied with it."""
+    """Which answer is the last of its tie."""
     lasts = np.ones(ranks.shape, np.bool_)
     lasts[:, :-1] = ranks[:, 1:] != ranks[:, :-1]
     return lasts

@@ -15,18 +15,13 @@ from evaluand.metrics.base.one_vs_rest import OneVsRest, Ties
 class AveragePrecision(OneVsRest):
     """Average precision: Σ (recall at a threshold − recall at the one above) · precision there, over all thresholds.
 
-    Steps, not interpolated. By chance it is the share of positives, so values of data with other shares do not compare.
-    Of few positives that are hard to find the value is too high on the average, since each is counted where it stands.
-    The interval takes it for a proportion of the positives: K. Boyd, K. Eng & C. D. Page, "Area under the
-    precision-recall curve: point estimates and confidence intervals" (ECML PKDD 2013), with the variance by influence.
+    Computed in steps, not interpolated. By chance it equals the share of positives, so values are not comparable
+    between data with different shares. With few positives that are hard to find it is biased upwards, since precision
+    is read only at positives. The interval treats it as a proportion of the positives: K. Boyd, K. Eng & C. D. Page,
+    "Area under the precision-recall curve: point estimates and confidence intervals" (ECML PKDD 2013), with the
+    variance by influence.
 
-    Args:
-        scored_by: what the scores are, see `OfScores`.
-        label: the one class that is looked at; each of the classes if not given.
-        absent: what a class without a score in a row had; without it the value is undefined where one lacks.
-        average: over classes: `macro`, `weighted` by how often they are the truth, or `micro`.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `OneVsRest`.
 
     Example:
         >>> AveragePrecision().signature
@@ -46,7 +41,7 @@ class AveragePrecision(OneVsRest):
         return np.asarray(np.einsum("rt,rt->r", ties.positive[:, ::-1], precision) / positive[:, -1])
 
     def influence_in_ties(self, ties: Ties) -> Ties:
-        """What a row adds by its own precision, and changes of that of the positives at or below its score."""
+        """What a row adds by its own precision, and its effect on that of the positives at or below its score."""
         positive = np.cumsum(ties.positive[:, ::-1], axis=1)[:, ::-1]
         all_above = np.maximum(positive + np.cumsum(ties.negative[:, ::-1], axis=1)[:, ::-1], _TINY)
         positives = positive[:, :1]

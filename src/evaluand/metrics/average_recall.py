@@ -1,4 +1,4 @@
-"""How many of the objects that are there are detected."""
+"""The share of objects that are detected."""
 
 from __future__ import annotations
 
@@ -15,24 +15,12 @@ from evaluand.metrics.base.metric import Fill
 class AverageRecall(OfBoxes):
     """The share of the true boxes that are found, as the mean over classes and overlaps: the average recall of COCO.
 
-    Which detections are right is that of `mean_average_precision`; those that are wrong cost nothing, so that it
-    goes by how many detections of an image count. Classes without a true box are left out; if all are, it is undefined.
+    Detections are right as in `mean_average_precision`; wrong ones cost nothing, so the value depends on how many
+    detections per image count. Classes without a true box are left out; if none is left, the value is undefined.
     Source: J. Hosang et al., "What makes for effective detection proposals?" (IEEE PAMI 38, 2016); T.-Y. Lin et al.,
     "Microsoft COCO: Common Objects in Context" (ECCV 2014).
 
-    Args:
-        iou: intersection over union from which boxes match; several for the mean over them, and `0.50:0.95` for that
-            of COCO, over .50, .55, … .95.
-        label: only boxes of this label.
-        definition: `standard`, `3.1.1`, `core-2022` or `coco`.
-        area: only boxes of this area, by COCO's ranges: `small` up to 32², `medium` up to 96², or `large`. True boxes
-            outside are ignored.
-        max_detections: how many detections of each image and label count, the surest first.
-        weighted: each image counts by its weight.
-        confidence: of the interval, which leaves out images; None for a value without one.
-
-    Raises:
-        SpecError: there is no such definition or area, or a threshold is none.
+    The parameters are those of `OfBoxes`.
 
     Example:
         >>> AverageRecall(max_detections=10, confidence=None).signature
@@ -48,7 +36,7 @@ class AverageRecall(OfBoxes):
         found = weight[:, label.detections][:, label.found[:, level]].sum(axis=1)
         return np.asarray(found / weight[:, label.truths].sum(axis=1))
 
-    def taken_for(self, fill: Fill, rows: np.ndarray, unknown: bool) -> Iterator[np.ndarray]:
-        """The worst is to find nothing."""
+    def substitute_boxes(self, fill: Fill, rows: np.ndarray, unknown: bool) -> Iterator[np.ndarray]:
+        """As for all box metrics, but the worst is to find nothing."""
         if fill != "worst" or unknown:
-            yield from super().taken_for(fill, rows, unknown)
+            yield from super().substitute_boxes(fill, rows, unknown)

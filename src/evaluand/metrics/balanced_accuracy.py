@@ -1,4 +1,4 @@
-"""Accuracy in which every class counts the same."""
+"""Accuracy in which every class counts equally."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from evaluand.metrics.base.confusion import ByClass, ClassCounts, harmonic
 
 @dataclass(frozen=True, kw_only=True)
 class BalancedAccuracy(ByClass):
-    """The mean over the classes of the truth of the share of their rows that are right.
+    """The mean over the true classes of the share of their rows that are right.
 
-    So always answering the commonest class is worth 1 / k with k classes, and not its share. The bounds take a class
-    that only missing rows have into account.
+    Always predicting the most common of k classes gives 1 / k, not its share. The bounds include classes that only
+    missing rows have.
 
     The interval is made of those of the classes, so it is wide where one of them has few rows, though all are right.
     Source: K. Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2010).
 
     Args:
-        adjusted: so that 1 / k, what guessing is worth, becomes 0: (a − 1 / k) / (1 − 1 / k), which is undefined for
-            one class.
+        adjusted: rescale so that guessing, 1 / k, becomes 0: (a − 1 / k) / (1 − 1 / k); undefined for one class.
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+        confidence: of the interval; None for no interval.
 
     Example:
         >>> BalancedAccuracy(adjusted=True).signature
@@ -41,9 +40,9 @@ class BalancedAccuracy(ByClass):
         return (-1.0 if self.adjusted else 0.0, 1.0)
 
     def of_classes(self, counts: ClassCounts) -> np.ndarray:
-        there = counts.expected > 0
-        k = there.sum(axis=1)
-        return self.of_mean(np.where(there, counts.right / counts.expected, 0.0).sum(axis=1) / k, counts)
+        occurs = counts.expected > 0
+        k = occurs.sum(axis=1)
+        return self.of_mean(np.where(occurs, counts.right / counts.expected, 0.0).sum(axis=1) / k, counts)
 
     def shares_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray]:
         return counts.right, counts.expected

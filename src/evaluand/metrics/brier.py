@@ -8,30 +8,30 @@ from typing import ClassVar
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, probabilities
+from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, check_probabilities
 from evaluand.metrics.base.metric import VALUE, Columns, Reduce
 from evaluand.metrics.base.numeric_pairs import PartlyDefined
-from evaluand.metrics.log_loss import of_truth
+from evaluand.metrics.log_loss import truth_probability
 
 
 @dataclass(frozen=True, kw_only=True)
 class Brier(OfScores, PartlyDefined):
     """The mean squared error of probabilities: Σ (probability − 1 for the truth, else 0)² over classes, 0 to 2.
 
-    With `label` it is that of the one class, from 0 to 1, as with `halved` (for two classes both are the same).
+    With `label`, the error of that class, from 0 to 1; for two classes the same as with `halved`.
     Source: G. Brier, "Verification of forecasts expressed in terms of probability" (Monthly Weather Review 78, 1950).
 
     Args:
         scored_by: what the probabilities are, see `OfScores`.
-        label: with two classes, the one whose probability is looked at.
-        absent: what a class without a probability in a row had: 0, or nothing that is known.
-        halved: half of the sum over classes; of one class there is nothing to halve.
+        label: with two classes, the one whose probability is scored.
+        absent: the probability of a class without one in a row: 0, or None if unknown.
+        halved: take half of the sum over classes; no effect with `label`.
         weighted: each row counts by the weight of its example.
         confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
 
     Raises:
-        SpecError: `absent` is something else than 0.
+        SpecError: `absent` is not 0.
 
     Example:
         >>> Brier().range, Brier(label="cat").range
@@ -47,7 +47,7 @@ class Brier(OfScores, PartlyDefined):
 
     def __post_init__(self) -> None:
         if self.absent not in (None, 0):
-            raise SpecError(f"brier: absent={self.absent!r} must be 0, or not given")
+            raise SpecError(f"brier: absent={self.absent!r} must be 0, or be omitted")
         if self.label is not None:
             object.__setattr__(self, "halved", False)
         super().__post_init__()
@@ -62,8 +62,8 @@ class Brier(OfScores, PartlyDefined):
 
     def prepare(self, columns: Columns) -> Columns:
         rows = self.scored(columns)
-        probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
-        truth = of_truth(rows, self.otherwise)
+        check_probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
+        truth = truth_probability(rows, self.otherwise)
         if self.label is not None:
             return {VALUE: np.square(1 - truth)}
         values = np.nansum(np.square(rows[SCORES]), axis=1) - 2 * truth + 1

@@ -12,15 +12,14 @@ from evaluand.metrics.base.metric import Columns
 
 @dataclass(frozen=True, kw_only=True)
 class CohenKappa(OfCounts):
-    """Cohen's kappa: how much of the agreement that chance leaves open there is; undefined where it leaves none.
+    """Cohen's kappa: agreement beyond chance, as a share of the largest possible.
 
-    (observed − expected) / (1 − expected), expected being the agreement of independent labels with the same shares.
+    (observed − expected) / (1 − expected), where expected is the agreement of independent labels with the same shares;
+    undefined if chance agrees everywhere.
     Source: J. Cohen, "A coefficient of agreement for nominal scales" (Educational and Psychological Measurement 20,
     1960).
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `Confusion`.
 
     Example:
         >>> CohenKappa().signature
@@ -32,10 +31,10 @@ class CohenKappa(OfCounts):
     range = (-1.0, 1.0)
 
     def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
-        total = counts.expected.sum(axis=1)  # added up as its parts are, so that one class that has all is all of it
-        apart = (counts.expected * (total[:, None] - counts.predicted)).sum(axis=1) / total**2  # 1 − expected
+        total = counts.expected.sum(axis=1)  # summed like its parts, so that a class with all rows has exactly all
+        disagreement = (counts.expected * (total[:, None] - counts.predicted)).sum(axis=1) / total**2  # 1 − expected
         wrong = (counts.expected - counts.right).sum(axis=1) / total
-        return np.asarray((apart - wrong) / apart)
+        return np.asarray((disagreement - wrong) / disagreement)
 
     def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
         return harmonic(counts.expected[0], float(counts.total[0]))

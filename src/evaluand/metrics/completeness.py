@@ -11,15 +11,12 @@ from evaluand.metrics.base.clustering import Contingency, OfEntropies, entropy, 
 
 @dataclass(frozen=True, kw_only=True)
 class Completeness(OfEntropies):
-    """How much of what tells the clusters apart the classes tell; 1 where each class is in one cluster.
+    """The share of the clusters' entropy that the classes explain; 1 if each class is in one cluster.
 
-    1 − H(prediction | truth) / H(prediction), and 1 where all rows are in one cluster.
-    Source: A. Rosenberg & J. Hirschberg, "V-measure: A conditional entropy-based external cluster evaluation measure"
-    (EMNLP 2007).
+    1 − H(prediction | truth) / H(prediction), and 1 if all rows are in one cluster.
+    Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `OfEntropies`.
 
     Example:
         >>> Completeness().signature

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evaluand.metrics.base.confusion import Confusion, confusion, plain_number
-from evaluand.metrics.base.curves import PARTS, Curve, Drawn, named
+from evaluand.metrics.base.confusion import Confusion, confusion, json_number
+from evaluand.metrics.base.curves import PARTS, Curve, Drawn, part_name
 from evaluand.metrics.base.metric import WEIGHT, Columns, Metric, State
 
 
@@ -16,9 +16,9 @@ from evaluand.metrics.base.metric import WEIGHT, Columns, Metric, State
 class ConfusionMatrix(Confusion):
     """How often each truth met each prediction; the value is the number, or weight, of all rows.
 
-    The matrix stands in `data`: `classes`, in order, and `cells`, which are [truth, prediction, rows] by their places
-    among the classes; what is not there is 0. Of more than 100 classes those with the fewest rows are put together as
-    one class, called null.
+    `data` holds the matrix: `classes`, in order, and `cells` [truth, prediction, rows], with truth and prediction as
+    positions among the classes; absent cells are 0. Of more than 100 classes, those with the fewest rows are merged
+    into one, called null.
 
     Args:
         weighted: each row counts by the weight of its example.
@@ -41,11 +41,11 @@ class ConfusionMatrix(Confusion):
         return self
 
     def curves(self, state: State) -> list[list[Drawn]]:
-        """Each truth with itself and the predictions it met: x is their place, y their share of the truth's rows."""
+        """For each truth, the predictions it met and itself: x is their position, y their share of the truth's rows."""
         found: list[list[Drawn]] = [[] for _ in state["n"]]
         for group, rows in self.rows_of(state):
             classes, table = confusion(rows, rows[WEIGHT], PARTS)
-            names = [None if label is None else named(label) for label in classes]
+            names = [None if label is None else part_name(label) for label in classes]
             for own, (name, row) in enumerate(zip(names, table, strict=True)):
                 places = np.flatnonzero((row > 0) | ((np.arange(len(row)) == own) & (row.sum() > 0)))
                 cells = row[places]
@@ -53,7 +53,7 @@ class ConfusionMatrix(Confusion):
                 found[group].append(Drawn("confusion", name, curve, labels=[names[i] for i in places]))
         return found
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         classes, table = confusion(rows, weight)
         cells = np.argwhere(table > 0).tolist()
-        return {"classes": classes, "cells": [[i, j, plain_number(table[i, j])] for i, j in cells]}
+        return {"classes": classes, "cells": [[i, j, json_number(table[i, j])] for i, j in cells]}

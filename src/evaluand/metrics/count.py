@@ -1,4 +1,4 @@
-"""How many rows there are, or how many have a certain value or label."""
+"""The number of rows, or of rows with a certain value or label."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.metric import VALUE, Columns, Direction, Metric, State, Values
-from evaluand.store.tables import INDEX
 
 
 @dataclass(frozen=True, kw_only=True)
 class Count(Metric):
-    """The number of scored rows, or of those with a given value or label; 0 for a group without rows.
+    """The number of scored rows, or of those with a certain value or label; 0 for a group without rows.
 
-    Not a rate: groups of different sizes are compared by `Mean` or `Accuracy`. The bounds `worst` and `best` need a
-    direction, because whether many are good depends on what is counted.
+    This is not a rate: compare groups of different sizes by `Mean` or `Accuracy`. The bounds `worst` and `best` need a
+    direction, because whether a high count is good depends on what is counted.
 
     Args:
         value: count only rows with exactly this value.
-        label: count only rows with this label; with a value too, both must agree.
+        label: count only rows with this label; with `value`, both must match.
         direction: whether more or fewer of them is better; neither by default.
 
     Raises:
@@ -44,14 +44,14 @@ class Count(Metric):
     def __post_init__(self) -> None:
         if self.value is not None:
             if not math.isfinite(self.value):
-                raise SpecError(f"count: value={self.value} is never equal to a score; give a finite number")
+                raise SpecError(f"count: value={self.value} never equals a score; give a finite number")
             object.__setattr__(self, "value", float(self.value))
         super().__post_init__()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        wanted = {VALUE: self.value, "label": self.label}
-        return tuple(name for name, value in wanted.items() if value is not None)
+        conditions = {VALUE: self.value, "label": self.label}
+        return tuple(name for name, value in conditions.items() if value is not None)
 
     def prepare(self, columns: Columns) -> Columns:
         counted = np.ones(len(columns[INDEX]), np.bool_)

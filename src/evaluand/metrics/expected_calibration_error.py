@@ -1,4 +1,4 @@
-"""How far confidences are from how often they are right."""
+"""The distance between confidences and how often they are right."""
 
 from __future__ import annotations
 
@@ -14,12 +14,22 @@ from evaluand.metrics.base.class_scores import (
     SCORES,
     OfScores,
     ScoredBy,
+    check_probabilities,
     class_of_confidence,
-    probabilities,
 )
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH
-from evaluand.metrics.base.curves import Curve, Drawn, named
-from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Metric, State, Values, numbers, refuse, whole_of
+from evaluand.metrics.base.curves import Curve, Drawn, part_name
+from evaluand.metrics.base.metric import (
+    LABELS,
+    WEIGHT,
+    Columns,
+    Metric,
+    State,
+    Values,
+    check_whole_number,
+    numbers,
+    refuse,
+)
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, clusters_of
 from evaluand.metrics.stats.intervals import wilson
 
@@ -29,21 +39,22 @@ Norm = Literal["l1", "max"]
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedCalibrationError(OfScores, WeightedRowsMetric):
-    """The difference between mean confidence and share of right rows, over bins of rows of like confidence.
+    """The difference between mean confidence and share of right rows, over bins of rows of similar confidence.
 
-    Without `label`, a row is right where prediction and truth are one, and its confidence that of the prediction;
-    with it, where the truth is that class, and its confidence the probability of the class. A confidence that the table
-    says to be of the other of two classes is taken from 1. The value depends on the bins, and with few rows in a bin
-    even perfect confidences have one well above 0: compare only what has the same bins and about as many rows.
+    Without `label`, a row is right if prediction and truth are equal, and its confidence is that of the prediction.
+    With `label`, a row is right if the truth is that class, and its confidence is the probability of the class. If the
+    table says that a confidence belongs to the other of two classes, it is subtracted from 1. The value depends on the
+    bins, and with few rows per bin even perfect confidences give a value well above 0: compare only values with the
+    same bins and about as many rows.
     Source: C. Guo et al., "On calibration of modern neural networks" (ICML 2017), section 2.
 
     Args:
         scored_by: what the confidences are, see `OfScores`; `predicted` without `label`.
-        label: the one class whose probabilities are looked at.
-        bins: how many.
-        binning: bins of equal `width` of confidence, each with its upper end, or of equal `mass`, of as many rows (or
-            as much weight) each, none of which parts equal confidences.
-        norm: the mean of the differences by how many rows are in the bin (`l1`), or the largest (`max`).
+        label: the class whose probabilities are evaluated.
+        bins: the number of bins.
+        binning: bins of equal `width` of confidence, each including its upper end, or of equal `mass`, with equally
+            many rows (or weight) each; equal confidences are never split.
+        norm: the mean of the differences, weighted by the rows of the bin (`l1`), or the largest (`max`).
         weighted: each row counts by the weight of its example.
         confidence: of the shares drawn in a report; the value has no interval, see `interval`.
 
@@ -59,7 +70,7 @@ class ExpectedCalibrationError(OfScores, WeightedRowsMetric):
     version = 2
     direction = "lower"
     range = (0.0, 1.0)
-    keeps: ClassVar[tuple[str, ...]] = ("sure", "right")
+    row_columns: ClassVar[tuple[str, ...]] = ("probability", "right")
     of_one: ClassVar[tuple[ScoredBy, ...]] = ("classes", "positive", "labels")
 
     scored_by: ScoredBy = "predicted"
@@ -68,7 +79,7 @@ class ExpectedCalibrationError(OfScores, WeightedRowsMetric):
     norm: Norm = "l1"
 
     def __post_init__(self) -> None:
-        whole_of(self.kind, "bins", self.bins, 1)
+        check_whole_number(self.kind, "bins", self.bins, 1)
         for name, choices in (("binning", ("width", "mass")), ("norm", ("l1", "max"))):
             if getattr(self, name) not in choices:
                 raise SpecError(f"{self.kind}: {name}={getattr(self, name)!r} must be one of {', '.join(choices)}")
@@ -76,7 +87,7 @@ class ExpectedCalibrationError(OfScores, WeightedRowsMetric):
 
     @property
     def interval(self) -> None:
-        """None: by chance alone it is above 0, by more the fewer rows there are, which no interval about it tells."""
+        """None: with few rows the value is biased upwards by chance, and an interval would hide that."""
         return None
 
     @property
@@ -87,95 +98,101 @@ class ExpectedCalibrationError(OfScores, WeightedRowsMetric):
         if self.label is None:
             truth, prediction = columns[TRUTH], columns[PREDICTION]
             refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
-            sure, right = numbers(columns, CONFIDENCE, self.kind), truth == prediction
+            probability, right = numbers(columns, CONFIDENCE, self.kind), truth == prediction
             others = class_of_confidence(columns) != prediction
             if others.any() and len(columns[LABELS]) > 2:
                 raise SpecError(
-                    f"{self.kind}: the confidence of one class does not tell that of several others, and some rows "
-                    "have that of another class than the predicted one; give label, that class, and scored_by"
+                    f"{self.kind}: some confidences belong to another class than the predicted one, and with more than "
+                    "two classes they do not determine its confidence; give label, the class, and scored_by"
                 )
-            sure = np.where(others, 1 - sure, sure)
+            probability = np.where(others, 1 - probability, probability)
         else:
             rows = self.scored(columns)
-            sure, right = np.where(np.isnan(rows[SCORES]), self.otherwise, rows[SCORES])[:, 0], rows[TRUTH] == 0
-            refuse(columns, np.isnan(sure), lambda row: f"has no score for {self.label!r}; {GIVE_SCORES}")
-        probabilities(columns, sure[:, None], self.kind, whole=False)
-        return {"sure": sure, "right": right.astype(np.float64)}
+            probability, right = np.where(np.isnan(rows[SCORES]), self.otherwise, rows[SCORES])[:, 0], rows[TRUTH] == 0
+            refuse(columns, np.isnan(probability), lambda row: f"has no score for {self.label!r}; {GIVE_SCORES}")
+        check_probabilities(columns, probability[:, None], self.kind, whole=False)
+        return {"probability": probability, "right": right.astype(np.float64)}
 
     def arranged(self, rows: Columns) -> Columns:
-        return {**rows, _BIN: binned(rows["sure"], rows[WEIGHT], self.bins, self.binning)}
+        return {**rows, _BIN: assign_bins(rows["probability"], rows[WEIGHT], self.bins, self.binning)}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        share, apart = self._bins(rows, weight)
-        return np.asarray((share * apart).sum(axis=1) if self.norm == "l1" else apart.max(axis=1))
+        share, distance = self._bins(rows, weight)
+        return np.asarray((share * distance).sum(axis=1) if self.norm == "l1" else distance.max(axis=1))
 
     @property
     def drawn_by(self) -> Metric:
         return self
 
     def curves(self, state: State) -> list[list[Drawn]]:
-        """How often rows of each bin are right; with intervals where rows are independent of each other."""
+        """How often rows of each bin are right; with intervals if rows are independent."""
         found: list[list[Drawn]] = [[] for _ in state["n"]]
         clusters, _ = clusters_of(state)
         for group, rows in self.rows_of(state):
-            there = rows[WEIGHT] > 0
-            sure, right, weight = (rows[name][there] for name in (*self.keeps, WEIGHT))
-            curve, effective = _reliability(sure, right, weight, binned(sure, weight, self.bins, self.binning))
-            part = None if self.label is None else named(self.label)
+            counted = rows[WEIGHT] > 0
+            probability, right, weight = (rows[name][counted] for name in (*self.row_columns, WEIGHT))
+            curve, effective = _reliability(
+                probability, right, weight, assign_bins(probability, weight, self.bins, self.binning)
+            )
+            part = None if self.label is None else part_name(self.label)
             low, high = None, None
-            if self.confidence is not None and clusters[group] == len(sure):
+            if self.confidence is not None and clusters[group] == len(probability):
                 low, high = wilson(curve.y * effective, effective, self.confidence)
-            found[group] = [Drawn("calibration", part, curve, low, high)] if len(sure) else []
+            found[group] = [Drawn("calibration", part, curve, low, high)] if len(probability) else []
         return found
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)
         known = np.isfinite(values.value).tolist()
-        reason = [_NO_INTERVAL if has else why for has, why in zip(known, values.reason, strict=True)]
+        reason = [_NO_INTERVAL if has else other for has, other in zip(known, values.reason, strict=True)]
         return replace(values, low=np.full(len(known), np.nan), high=np.full(len(known), np.nan), reason=reason)
 
     def _without(self, rows: Columns, n: int) -> np.ndarray:
         return np.empty(0)
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        """How many bins have rows."""
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """The number of bins that have rows."""
         return {"bins": len(np.unique(rows[_BIN]))}
 
     def _bins(self, rows: Columns, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The share of the weight in each bin, and how far confidence and being right are apart there; 0 if empty."""
-        total, sure, right = (
+        """The share of the weight in each bin, and the distance of confidence and accuracy there; 0 if empty."""
+        total, probability, right = (
             np.stack([np.bincount(rows[_BIN], each * values, minlength=self.bins) for each in weight])
-            for values in (1.0, rows["sure"], rows["right"])
+            for values in (1.0, rows["probability"], rows["right"])
         )
-        return total / total.sum(axis=1, keepdims=True), np.abs(sure - right) / np.where(total > 0, total, np.inf)
+        return total / total.sum(axis=1, keepdims=True), np.abs(probability - right) / np.where(
+            total > 0, total, np.inf
+        )
 
 
 _NO_INTERVAL: Final = "no interval: by chance alone the calibration error of few rows is above 0"
 
 
-def _reliability(sure: np.ndarray, right: np.ndarray, weight: np.ndarray, bins: np.ndarray) -> tuple[Curve, np.ndarray]:
-    """Of each bin with rows: mean confidence, share that is right, the highest confidence, weight; and Kish's size."""
+def _reliability(
+    probability: np.ndarray, right: np.ndarray, weight: np.ndarray, bins: np.ndarray
+) -> tuple[Curve, np.ndarray]:
+    """For each bin with rows: mean confidence, share of right rows, highest confidence, weight; and Kish's size."""
     _, of = np.unique(bins, return_inverse=True)
-    total, confidence, share, square = (np.bincount(of, weight * each) for each in (1.0, sure, right, weight))
+    total, confidence, share, square = (np.bincount(of, weight * each) for each in (1.0, probability, right, weight))
     highest = np.full(len(total), -np.inf)
-    np.maximum.at(highest, of, sure)
+    np.maximum.at(highest, of, probability)
     return Curve(confidence / total, share / total, highest, total), total * total / square
 
 
-def binned(sure: np.ndarray, weight: np.ndarray, bins: int, binning: Binning) -> np.ndarray:
+def assign_bins(probability: np.ndarray, weight: np.ndarray, bins: int, binning: Binning) -> np.ndarray:
     """The bin of each confidence, from 0 on.
 
     Example:
-        >>> binned(np.array([0.0, 0.5, 0.6, 1.0]), np.ones(4), 2, "width").tolist()
+        >>> assign_bins(np.array([0.0, 0.5, 0.6, 1.0]), np.ones(4), 2, "width").tolist()
         [0, 0, 1, 1]
-        >>> binned(np.array([0.1, 0.9, 0.9, 0.9]), np.ones(4), 2, "mass").tolist()
+        >>> assign_bins(np.array([0.1, 0.9, 0.9, 0.9]), np.ones(4), 2, "mass").tolist()
         [0, 0, 0, 0]
-        >>> binned(np.array([0.1, 0.2, 0.9]), np.array([2.0, 1.0, 1.0]), 2, "mass").tolist()
+        >>> assign_bins(np.array([0.1, 0.2, 0.9]), np.array([2.0, 1.0, 1.0]), 2, "mass").tolist()
         [0, 1, 1]
     """
     if binning == "width":
-        return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], sure)
-    values, place = np.unique(sure, return_inverse=True)
+        return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], probability)
+    values, place = np.unique(probability, return_inverse=True)
     mass = np.bincount(place, weight, minlength=len(values))
     below = (np.cumsum(mass) - mass) / (mass.sum() or 1.0)
     return np.minimum(below * bins * (1 + _ROUNDING), bins - 1).astype(np.int64)[place]

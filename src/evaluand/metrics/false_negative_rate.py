@@ -1,4 +1,4 @@
-"""The share of what is of a class that is not found."""
+"""The share of a class's rows that are not predicted as such."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from evaluand.metrics.base.class_ratio import ClassRatio
 
 @dataclass(frozen=True, kw_only=True)
 class FalseNegativeRate(ClassRatio):
-    """What was not found of what was expected; undefined where nothing was expected.
+    """The share of what was expected that was not found; undefined if nothing was expected.
 
     False negatives of all positives: 1 − recall.
 
-    Args:
-        label: the class that is looked at, the positive one.
-        average: over classes (`micro`, `macro`, `weighted`) or rows (`example`), see `ClassRatio`.
-        labels: the classes that are averaged over; those of truth and prediction if not given.
-        zero_division: what an undefined ratio is taken for, 0 or 1.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
-
-    Raises:
-        SpecError: the parameters contradict each other.
+    The parameters are those of `ClassRatio`.
 
     Example:
         >>> FalseNegativeRate(label="yes").signature

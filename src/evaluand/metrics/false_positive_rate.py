@@ -1,4 +1,4 @@
-"""The share of what is not of a class that is taken for it."""
+"""The share of other rows that are predicted as a class."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from evaluand.metrics.base.class_ratio import ClassRatio
 
 @dataclass(frozen=True, kw_only=True)
 class FalsePositiveRate(ClassRatio):
-    """What was wrongly given a class, of all that is not of it; undefined where all is of it.
+    """The share of rows outside a class that were predicted as it; undefined if there are none.
 
     False positives of all negatives: 1 − specificity.
 
-    Args:
-        label: the class that is looked at, the positive one.
-        average: over classes (`micro`, `macro`, `weighted`) or rows (`example`), see `ClassRatio`.
-        labels: the classes that are averaged over; those of truth and prediction if not given.
-        zero_division: what an undefined ratio is taken for, 0 or 1.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
-
-    Raises:
-        SpecError: the parameters contradict each other.
+    The parameters are those of `ClassRatio`.
 
     Example:
         >>> FalsePositiveRate(label="yes").signature

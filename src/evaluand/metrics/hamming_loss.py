@@ -23,19 +23,19 @@ from evaluand.metrics.base.metric import LABELS, Columns
 
 @dataclass(frozen=True, kw_only=True)
 class HammingLoss(ByClass):
-    """The share of labels that are wrong: of rows with one label, of the rows; of sets, of all labels of all rows.
+    """The share of labels that are wrong: the share of rows, or for sets the share of all labels of all rows.
 
-    Of sets: labels missed and labels too many, by rows × labels. For rows with one label it is 1 − accuracy, and two
-    systems are better compared by `accuracy`.
+    For sets: missed labels plus superfluous labels, divided by rows × labels. For rows with one label it is 1 −
+    accuracy; compare systems by `accuracy` then.
 
     Args:
         one_hot: a row with one label counts as the set of that label: 2 · errors / (rows × labels).
-        labels: all labels there are; those of truth and prediction if not given.
+        labels: all possible labels; by default those of truth and prediction.
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+        confidence: of the interval; None for no interval.
 
     Raises:
-        SpecError: `labels` is no list of labels.
+        SpecError: `labels` is not a list of labels.
 
     Example:
         >>> HammingLoss(one_hot=True).signature
@@ -71,7 +71,7 @@ class HammingLoss(ByClass):
         return np.asarray((weight * (rows[TRUTH] != rows[PREDICTION])).sum(axis=1) / weight.sum(axis=1))
 
     def of_classes(self, counts: ClassCounts) -> np.ndarray:
-        wrong = (counts.expected + counts.predicted - 2 * counts.right).sum(axis=1) + counts.astray
+        wrong = (counts.expected + counts.predicted - 2 * counts.right).sum(axis=1) + counts.stray
         return np.asarray(wrong / (counts.total * len(counts.classes)))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:

@@ -11,15 +11,12 @@ from evaluand.metrics.base.clustering import Contingency, OfEntropies, entropy, 
 
 @dataclass(frozen=True, kw_only=True)
 class Homogeneity(OfEntropies):
-    """How much of what tells the classes apart the clusters tell; 1 where each cluster is of one class.
+    """The share of the classes' entropy that the clusters explain; 1 if each cluster has one class.
 
-    1 − H(truth | prediction) / H(truth), and 1 where all rows are of one class.
-    Source: A. Rosenberg & J. Hirschberg, "V-measure: A conditional entropy-based external cluster evaluation measure"
-    (EMNLP 2007).
+    1 − H(truth | prediction) / H(truth), and 1 if all rows are of one class.
+    Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `OfEntropies`.
 
     Example:
         >>> Homogeneity().signature

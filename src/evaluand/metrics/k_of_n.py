@@ -1,4 +1,4 @@
-"""The share of examples that were answered rightly at least k times."""
+"""The share of examples that were answered correctly at least k times."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from evaluand.metrics.base.replications import OverReplications
 
 @dataclass(frozen=True, kw_only=True)
 class KOfN(OverReplications, Accuracy):
-    """The share of examples of whose answers, over all replications, at least k are right.
+    """The share of examples with at least k right answers over all replications.
 
-    With k = 1 an example counts where one try succeeded, with k = the number of replications only where all did: how
-    far the two lie apart tells how reliable a system is. A try that failed is a wrong one unless `missing` says else.
+    With k = 1 an example counts if one try succeeded, with k = the number of replications only if all did: the
+    difference shows how reliable a system is. A failed try counts as wrong by default (`missing`).
 
     Args:
         k: how many right answers an example needs.

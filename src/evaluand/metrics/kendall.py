@@ -15,15 +15,13 @@ from evaluand.metrics.base.weighted_rows import reordered
 
 @dataclass(frozen=True, kw_only=True)
 class Kendall(OfNumbers):
-    """Kendall's τ-b: of the pairs of rows, how many more are ordered alike by truth and prediction than otherwise.
+    """Kendall's τ-b: concordant minus discordant pairs of rows, normalised for ties.
 
-    (alike − otherwise) / √(pairs whose truths differ · pairs whose predictions differ), in O(n log n). Undefined where
-    all truths or all predictions are one value. A row of weight w counts as w rows that are alike.
+    (concordant − discordant) / √(pairs whose truths differ · pairs whose predictions differ), in O(n log n). Undefined
+    if all truths or all predictions are equal. A row of weight w counts as w equal rows.
     Source: M. Kendall, "The treatment of ties in ranking problems" (Biometrika 33, 1945).
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `OfNumbers`.
 
     Example:
         >>> metric = Kendall(confidence=None)
@@ -45,7 +43,7 @@ class Kendall(OfNumbers):
         return np.array([_tau(*(self._by_row(rows, each) @ each)) for each in weight])
 
     def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        """A row counts in each of its pairs; no two rows are a pair but once."""
+        """Each row counts in all of its pairs; each pair of rows counts once."""
         by_row = self._by_row(rows, weight)
         score, by_truth, by_prediction = by_row @ weight
         value = score / np.sqrt(by_truth) / np.sqrt(by_prediction)
@@ -53,7 +51,7 @@ class Kendall(OfNumbers):
         return np.asarray(2 * own - value * (by_row[1] / by_truth + by_row[2] / by_prediction))
 
     def _by_row(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        """What `_pairs` finds; the value and its influence need it of the rows' own weights."""
+        """The result of `_pairs`, computed once for the original weights, which value and influence both use."""
         return rows[_PAIRS].T if np.array_equal(weight, rows[WEIGHT]) else _pairs(rows, weight)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
@@ -69,10 +67,10 @@ def _tau(score: float, by_truth: float, by_prediction: float) -> float:
 
 
 def _pairs(rows: Columns, weight: np.ndarray) -> np.ndarray:
-    """What each row has with all others by their weights: alike less otherwise, of other truths, of other predictions.
+    """Weighted counts for each row: concordant − discordant rows, with another truth, with another prediction.
 
-    Only how many rows are below in both has to be found in two orders at once; the rest are sums over one order or
-    over ties.
+    Only the number of rows that are lower in both needs two orders at once; the rest are sums over one order or over
+    ties.
 
     Args:
         rows: sorted by truth.
@@ -92,7 +90,7 @@ def _pairs(rows: Columns, weight: np.ndarray) -> np.ndarray:
     begin, end = _bounds(prediction[by_prediction] * (int(truth.max()) + 1) + truth[by_prediction])
     lower_of_equal[by_prediction] = ordered[begin] - ordered[first]  # a lower truth, the same prediction
     both_equal[by_prediction] = ordered[end] - ordered[begin]
-    both_lower = _under(prediction, weight, below)
+    both_lower = _weight_below(prediction, weight, below)
     within = np.lexsort((prediction, truth))
     ordered = np.concatenate([[0.0], np.cumsum(weight[within])])
     same = np.empty(len(weight))
@@ -111,7 +109,7 @@ def _bounds(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(starts, sizes), np.repeat(starts + sizes, sizes)
 
 
-def _under(code: np.ndarray, weight: np.ndarray, before: np.ndarray) -> np.ndarray:
+def _weight_below(code: np.ndarray, weight: np.ndarray, before: np.ndarray) -> np.ndarray:
     """The weight of the rows before each row's place whose code is below its own, for all rows at once.
 
     Bit by bit from the highest, rows with a 0 are moved before rows with a 1: F. Claude & G. Navarro, "The wavelet

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, probabilities
+from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, check_probabilities
 from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Reduce
 from evaluand.metrics.base.numeric_pairs import PartlyDefined
@@ -16,18 +16,18 @@ from evaluand.metrics.base.numeric_pairs import PartlyDefined
 
 @dataclass(frozen=True, kw_only=True)
 class LogLoss(OfScores, PartlyDefined):
-    """The mean of −log of the probability of the truth (natural logarithm): 0 for certain and right.
+    """The mean of −log of the probability of the truth (natural logarithm); 0 if every truth has the probability 1.
 
-    A truth of probability 0 has an infinite loss, and so the mean is undefined, unless probabilities are clipped.
+    A truth of probability 0 has an infinite loss, which makes the mean undefined unless probabilities are clipped.
 
     Args:
         scored_by: what the probabilities are, see `OfScores`.
-        label: with two classes, the one whose probability is given.
-        absent: what a class without a probability in a row had.
-        clip: the least probability that is taken for any truth; scikit-learn takes 2.220446049250313e-16.
+        label: with two classes, the one whose probability the table has.
+        absent: the probability of a class without one in a row; None if unknown.
+        clip: the lowest probability used for any truth; scikit-learn uses 2.220446049250313e-16.
         weighted: each row counts by the weight of its example.
         confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
 
     Raises:
         SpecError: `clip` does not lie between 0 and a half.
@@ -56,13 +56,13 @@ class LogLoss(OfScores, PartlyDefined):
 
     def prepare(self, columns: Columns) -> Columns:
         rows = self.scored(columns)
-        probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
-        chance = np.clip(of_truth(rows, self.otherwise), self.clip, 1 - self.clip)
+        check_probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
+        chance = np.clip(truth_probability(rows, self.otherwise), self.clip, 1 - self.clip)
         return {VALUE: -np.log(np.where(chance > 0, chance, np.nan))}
 
 
-def of_truth(rows: Columns, otherwise: float) -> np.ndarray:
-    """The probability of each row's truth, NaN where it has none."""
+def truth_probability(rows: Columns, otherwise: float) -> np.ndarray:
+    """The probability of each row's truth, NaN if it has none."""
     scores, truth = rows[SCORES], rows[TRUTH]
     found = scores[np.arange(len(truth)), np.maximum(truth, 0)] if len(rows[LABELS]) else np.full(len(truth), np.nan)
     found = np.where(np.isnan(found), otherwise, found)

@@ -12,15 +12,15 @@ from evaluand.metrics.base.metric import Columns
 
 @dataclass(frozen=True, kw_only=True)
 class MatthewsCorrelation(OfCounts):
-    """Matthews' correlation coefficient, for any number of classes; undefined where truth or prediction is one label.
+    """Matthews' correlation coefficient, for any number of classes.
 
-    (c n − Σ Eₖ Pₖ) / √((n² − Σ Eₖ²) (n² − Σ Pₖ²)), c of n rows being right and Eₖ, Pₖ the rows of class k.
+    (c n − Σ Eₖ Pₖ) / √((n² − Σ Eₖ²) (n² − Σ Pₖ²)), with c of n rows right and Eₖ expected, Pₖ predicted rows of class
+    k.
+    Undefined if all truths or all predictions are equal.
     Source: J. Gorodkin, "Comparing two K-category assignments by a K-category correlation coefficient" (Computational
     Biology and Chemistry 28, 2004).
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `Confusion`.
 
     Example:
         >>> MatthewsCorrelation().signature
@@ -34,11 +34,11 @@ class MatthewsCorrelation(OfCounts):
     def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         total = counts.expected.sum(axis=1, keepdims=True)
         expected = counts.expected / total
-        predicted = counts.predicted / counts.predicted.sum(axis=1, keepdims=True)  # exactly 1 where one class has all
+        predicted = counts.predicted / counts.predicted.sum(axis=1, keepdims=True)  # exactly 1 if one class has all
         wrong = (counts.expected - counts.right).sum(axis=1) / total[:, 0]
-        apart = (expected * (1 - predicted)).sum(axis=1) - wrong  # loses nothing where one class has nearly all
+        covariance = (expected * (1 - predicted)).sum(axis=1) - wrong  # precise even if one class has nearly all
         spread = _spread(expected) * _spread(predicted)
-        return np.asarray(np.clip(apart / np.sqrt(np.where(spread > 0, spread, np.nan)), -1.0, 1.0))
+        return np.asarray(np.clip(covariance / np.sqrt(np.where(spread > 0, spread, np.nan)), -1.0, 1.0))
 
     def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
         return harmonic(counts.expected[0], float(counts.total[0]))
@@ -48,5 +48,5 @@ class MatthewsCorrelation(OfCounts):
 
 
 def _spread(share: np.ndarray) -> np.ndarray:
-    """1 − Σ s², which is 0 where one class has all."""
+    """1 − Σ s², which is 0 if one class has all."""
     return np.asarray((share * (1 - share)).sum(axis=1))

@@ -14,7 +14,7 @@ from evaluand.metrics.stats.intervals import count_rows
 
 @dataclass(frozen=True, kw_only=True)
 class MaxError(Metric):
-    """The largest |prediction − truth|; without an interval, since what was not seen may be larger.
+    """The largest |prediction − truth|; without an interval, since unseen errors may be larger.
 
     Example:
         >>> MaxError().signature

@@ -16,18 +16,18 @@ from evaluand.metrics.base.student import Student
 class Mean(Student, OfColumn):
     """The mean of a column, with Student's t interval.
 
-    The interval takes the mean as near normal: for few rows of a skewed score (take the bootstrap) and for 0/1 scores
-    (see `Accuracy`) it misleads. Where examples are replicated, share a declared cluster or count by weights, it is
-    that for clusters. Where the range is known it is cut to it.
+    The interval assumes that the mean is nearly normal: it misleads for few rows of a skewed score (use the bootstrap)
+    and for 0/1 scores (see `Accuracy`). If examples are replicated, share a declared cluster or have weights, it is the
+    interval for clusters. It is clipped to a known range.
 
     Args:
         column: the column to average.
         weighted: each row counts by the weight of its example.
-        range: the values the score can have. Needed for `worst` and `best` and for `missing="wrong"`; values outside
-            are refused.
+        range: the values the score can have. `worst`, `best` and `missing="wrong"` need it; values outside are
+            refused.
         direction: whether higher or lower scores are better; None if neither.
         confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
 
     Raises:
         SpecError: the range is empty or reversed, the confidence not between 0 and 1, or the replicates too few.
@@ -49,7 +49,7 @@ class Mean(Student, OfColumn):
     direction: Direction | None = "higher"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "range", _range(self.range))
+        object.__setattr__(self, "range", _check_range(self.range))
         super().__post_init__()
 
     @property
@@ -64,8 +64,8 @@ class Mean(Student, OfColumn):
         return {VALUE: values}
 
 
-def _range(ends: Sequence[float]) -> tuple[float, float]:
+def _check_range(ends: Sequence[float]) -> tuple[float, float]:
     low, high = (float(end) for end in ends)
     if not low < high:
-        raise SpecError(f"mean: range=({low}, {high}) must go from the lowest to the highest value")
+        raise SpecError(f"mean: range=({low}, {high}) must be (lowest, highest)")
     return low, high

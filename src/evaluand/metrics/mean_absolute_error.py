@@ -13,10 +13,7 @@ from evaluand.metrics.base.numeric_pairs import MeanError, absolute_errors
 class MeanAbsoluteError(MeanError):
     """The mean of |prediction − truth|, in units of the truth.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    The parameters are those of `MeanError`.
 
     Example:
         >>> MeanAbsoluteError().error(np.array([1.0, 2.0]), np.array([1.5, 0.0]))
@@ -33,13 +30,10 @@ class MeanAbsoluteError(MeanError):
 class MeanAbsolutePercentageError(MeanError):
     """The mean of |prediction − truth| / |truth|, as a share: 0.1 is ten percent.
 
-    Undefined where a truth is 0, of which no error is a share (others divide by a tiny number there and give a huge
-    value). Take it where all truths are well above 0; it favours predictions that are too low.
+    Undefined if a truth is 0 (other tools divide by a tiny number then, and return a huge value). Use it if all truths
+    are well above 0; it favours predictions that are too low.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    The parameters are those of `MeanError`.
 
     Example:
         >>> MeanAbsolutePercentageError().error(np.array([2.0, 0.0]), np.array([1.0, 1.0]))
@@ -50,5 +44,5 @@ class MeanAbsolutePercentageError(MeanError):
     unfit = "the truth 0, of which no error is a share; take mean_absolute_error"
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        whole, error = np.where(truth == 0, np.nan, np.abs(truth)), absolute_errors(truth, prediction)
-        return np.where(np.isinf(error), absolute_errors(truth / 2, prediction / 2) / (whole / 2), error / whole)
+        size, error = np.where(truth == 0, np.nan, np.abs(truth)), absolute_errors(truth, prediction)
+        return np.where(np.isinf(error), absolute_errors(truth / 2, prediction / 2) / (size / 2), error / size)

@@ -1,4 +1,4 @@
-"""How well objects are detected: the average precision of each class, and its mean."""
+"""The average precision of object detection for each class, and its mean."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluand.metrics.base.boxes import DETECTED, Detected, OfBoxes
-from evaluand.metrics.base.curves import PARTS, POINTS, Curve, Drawn, named, thinned
+from evaluand.metrics.base.curves import PARTS, POINTS, Curve, Drawn, part_name, thin_curve
 from evaluand.metrics.base.metric import WEIGHT, Columns, Metric, State
 from evaluand.metrics.detection import Definition, Points, curve, definition_of, mean_over_recall
 
@@ -16,31 +16,21 @@ from evaluand.metrics.detection import Definition, Points, curve, definition_of,
 class MeanAveragePrecision(OfBoxes):
     """The mean over classes of the average precision of detections; reads the table of the scorer `detection`.
 
-    A detection is right if it overlaps a true box of its image and label enough and no other has found that; in the
-    order of confidence over all images this gives precision and recall, and average precision is the area under the
-    precision that recall can be had at. Classes without a true box have none and are left out; if all are, it is
-    undefined. Without any detection it is 0. By default it depends on no order of rows; see `DEFINITIONS` for others.
+    A detection is right if it overlaps a true box of its image and label enough and no other detection has found that
+    box. In order of confidence over all images this gives precision and recall; average precision is the area under the
+    best precision at each recall. Classes without a true box are left out; if none is left, the value is undefined.
+    Without detections it is 0. By default it does not depend on the order of rows; see `DEFINITIONS` for others.
     Source: M. Everingham et al., "The PASCAL Visual Object Classes (VOC) Challenge" (IJCV 88, 2010); T.-Y. Lin et al.,
     "Microsoft COCO: Common Objects in Context" (ECCV 2014) for the mean over thresholds.
 
-    An image that failed has no detections with `missing="wrong"`; it may have found all its boxes (`best`), or any
-    number of wrong ones, so that `worst` is 0.
+    With `missing="wrong"`, an image that failed has no detections. It could have found all its boxes (`best`), or any
+    number of wrong ones, so `worst` is 0.
+
+    The other parameters are those of `OfBoxes`.
 
     Args:
-        iou: intersection over union from which boxes match; several for the mean over them, and `0.50:0.95` for that
-            of COCO, over .50, .55, … .95.
-        label: only boxes of this label.
-        definition: `standard`, `3.1.1`, `core-2022` or `coco`.
-        area: only boxes of this area, by COCO's ranges: `small` up to 32², `medium` up to 96², or `large`. True boxes
-            outside are ignored, and so are detections outside that find nothing.
-        max_detections: how many detections of each image and label count, the surest first, if not as many as the
+        points: what precision is averaged over: the `area` under its envelope, or 11 or 101 recalls; by default as the
             definition says.
-        points: over what precision is averaged, if not over what the definition says: `area`, 11 or 101 recalls.
-        weighted: each image counts by its weight.
-        confidence: of the interval, which leaves out images; None for a value without one.
-
-    Raises:
-        SpecError: there is no such definition or area, or a threshold is none.
 
     Example:
         >>> MeanAveragePrecision(iou=0.75, definition="coco", confidence=None).signature
@@ -65,7 +55,7 @@ class MeanAveragePrecision(OfBoxes):
         return mean_over_recall(recall, precision, self.rules, slack)
 
     def least_variance(self, rows: Columns, value: float) -> float:
-        """That of a share of as many boxes as are true: the boxes of an image tell no more than ones on their own."""
+        """The variance of a share of as many boxes as are true: boxes of one image are no more informative."""
         weight = np.concatenate([rows[WEIGHT][label.truths] for label in rows[DETECTED]])
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return float(value * (1 - value) * np.square(weight).sum() / weight.sum() ** 2)
@@ -75,22 +65,24 @@ class MeanAveragePrecision(OfBoxes):
         return self
 
     def curves(self, state: State) -> list[list[Drawn]]:
-        """Recall and precision of each label at the least threshold, after each step from the surest detection down."""
+        """Recall and precision of each label at the lowest threshold, in order of confidence."""
         found: list[list[Drawn]] = [[] for _ in state["n"]]
         for group, each in self.rows_of(state):
             rows = self.arranged(each)
             total = [float(rows[WEIGHT][label.truths].sum()) for label in rows[DETECTED]]
-            most = sorted(range(len(total)), key=lambda place: -total[place])[:PARTS]
-            for place in sorted(most):
+            largest = sorted(range(len(total)), key=lambda place: -total[place])[:PARTS]
+            for place in sorted(largest):
                 label = rows[DETECTED][place]
                 if total[place] > 0 and len(label.last):
-                    part = None if label.name is None else named(label.name)
-                    found[group].append(Drawn("precision_recall", part, self._drawn(label, rows[WEIGHT][None])))
+                    part = None if label.name is None else part_name(label.name)
+                    found[group].append(Drawn("precision_recall", part, self._drawn_curve(label, rows[WEIGHT][None])))
         return found
 
-    def _drawn(self, label: Detected, weight: np.ndarray) -> Curve:
+    def _drawn_curve(self, label: Detected, weight: np.ndarray) -> Curve:
         (recall,), (precision,), (seen,) = self._curve(label, int(np.argmin(self.thresholds)), label.last, weight)
-        return thinned(Curve(recall, precision, label.confidence[label.last], seen), recall + seen / seen[-1], POINTS)
+        return thin_curve(
+            Curve(recall, precision, label.confidence[label.last], seen), recall + seen / seen[-1], POINTS
+        )
 
     def _curve(
         self, label: Detected, level: int, ends: np.ndarray, weight: np.ndarray

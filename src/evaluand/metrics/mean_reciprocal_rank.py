@@ -19,10 +19,10 @@ class MeanReciprocalRank(Student):
     """The mean of 1 / the rank of the first relevant answer; reads the table of the scorer `ranking`.
 
     Args:
-        absent_rank: the rank of a relevant answer that is not in the ranking; without it such a row counts 0.
+        absent_rank: the rank of a relevant answer that is not in the ranking; by default such a row counts 0.
         weighted: each row counts by the weight of its example.
         confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
 
     Raises:
         SpecError: `absent_rank` is below 1.

@@ -17,10 +17,7 @@ from evaluand.metrics.base.student import TOO_FAR
 class MeanSquaredError(MeanError):
     """The mean of (prediction − truth)², in squared units of the truth; one large error outweighs many small ones.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    The parameters are those of `MeanError`.
 
     Example:
         >>> metric = MeanSquaredError()
@@ -39,13 +36,10 @@ class MeanSquaredError(MeanError):
 class RootMeanSquaredError(MeanSquaredError):
     """The square root of the mean squared error, in units of the truth.
 
-    Value and ends of the interval are the roots of those of `mean_squared_error`. It is no mean of one number per row:
-    to compare runs take `mean_squared_error`, which orders them alike.
+    Value and interval are the roots of those of `mean_squared_error`. It is not a mean of one number per row: to
+    compare runs use `mean_squared_error`, which orders them equally.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    The parameters are those of `MeanError`.
 
     Example:
         >>> RootMeanSquaredError().signature
@@ -56,7 +50,7 @@ class RootMeanSquaredError(MeanSquaredError):
     averages: ClassVar[bool] = False
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """Its size, to be squared when a power of two has been taken out, so that no square is too large or small."""
+        """The absolute error, squared later after division by a power of two, so that no square overflows."""
         return absolute_errors(truth, prediction)
 
     def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -71,13 +65,13 @@ class RootMeanSquaredError(MeanSquaredError):
         largest = np.zeros(n_groups)
         np.maximum.at(largest, group, columns[VALUE])
         exponent = np.where(largest > 0, np.frexp(largest)[1], _OF_NOTHING)
-        with np.errstate(over="ignore"):  # beside an error that is too large
+        with np.errstate(over="ignore"):  # if an error is too large
             squares = np.square(np.ldexp(columns[VALUE], -exponent[group]))
         return {**super().state({**columns, VALUE: squares}, group, n_groups), _EXPONENT: exponent}
 
     def merge(self, states: Sequence[State]) -> State:
         exponent = np.max([np.where(state["n"] > 0, state[_EXPONENT], _OF_NOTHING) for state in states], axis=0)
-        return {**super().merge([_divided(state, exponent) for state in states]), _EXPONENT: exponent}
+        return {**super().merge([_rescale(state, exponent) for state in states]), _EXPONENT: exponent}
 
     def slope(self, state: State, value: np.ndarray) -> np.ndarray:
         exponent = state[_EXPONENT]
@@ -89,15 +83,13 @@ class RootMeanSquaredError(MeanSquaredError):
             value, *ends = (np.ldexp(np.sqrt(end), state[_EXPONENT]) for end in (found.value, found.low, found.high))
         too_large = np.isinf(ends[1])
         low, high = (np.where(too_large, np.nan, end) for end in ends)
-        reason = [TOO_FAR if bad else why for bad, why in zip(too_large.tolist(), found.reason, strict=True)]
-        data = [
-            {"n": told["n"], **({"clusters": told["clusters"]} if "clusters" in told else {})} for told in found.data
-        ]
+        reason = [TOO_FAR if bad else other for bad, other in zip(too_large.tolist(), found.reason, strict=True)]
+        data = [{name: entry[name] for name in ("n", "clusters") if name in entry} for entry in found.data]
         return replace(found, value=value, low=low, high=high, reason=reason, data=data)
 
 
-def _divided(state: State, exponent: np.ndarray) -> State:
-    """A state of squares, of errors divided by other powers of two."""
+def _rescale(state: State, exponent: np.ndarray) -> State:
+    """A state of squares, rescaled to other powers of two."""
     less = np.where(state["n"] > 0, 2 * (state[_EXPONENT] - exponent), 0)
     linear = {name: np.ldexp(state[name], less) for name in ("mean", "rest", "weight_value") if name in state}
     by_cluster = {n: np.ldexp(state[n], less[state["cluster_group"]]) for n in ("cluster_sum",) if n in state}
@@ -106,4 +98,4 @@ def _divided(state: State, exponent: np.ndarray) -> State:
 
 _EXPONENT: Final = "exponent"
 _OF_NOTHING: Final = -5000
-"""Below the exponent of any number: that of a group whose errors are all 0, or that has none."""
+"""Below the exponent of any number: used for a group without errors, or whose errors are all 0."""

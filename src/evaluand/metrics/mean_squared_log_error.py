@@ -13,12 +13,9 @@ from evaluand.metrics.base.numeric_pairs import MeanError
 class MeanSquaredLogError(MeanError):
     """The mean of (log(1 + prediction) − log(1 + truth))²: for counts that grow by factors.
 
-    Undefined where a truth or a prediction is below 0.
+    Undefined if a truth or a prediction is below 0.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+    The parameters are those of `MeanError`.
 
     Example:
         >>> MeanSquaredLogError().error(np.array([0.0, -2.0]), np.array([np.e - 1, 1.0]))

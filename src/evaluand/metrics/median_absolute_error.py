@@ -14,9 +14,9 @@ from evaluand.metrics.quantile import Positional, at_share
 
 @dataclass(frozen=True, kw_only=True)
 class MedianAbsoluteError(Positional):
-    """The median of |prediction − truth|: half the errors are below it, however large the largest are.
+    """The median of |prediction − truth|, which large outliers do not affect.
 
-    The mean of the two middle errors of an even number. The interval is that of `quantile`. Counts every row once.
+    For an even number of rows, the mean of the two middle errors. The interval is that of `quantile`. Unweighted.
 
     Args:
         confidence: of the interval.
@@ -43,7 +43,7 @@ class MedianAbsoluteError(Positional):
     def prepare(self, columns: Columns) -> Columns:
         return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
 
-    def place_of(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
+    def locate(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
         half = n // 2
         lower, upper = (at_share(values, starts, n, place / np.maximum(n, 1)) for place in ((n + 1) // 2, half + 1))
         halves = lower / 2 + upper / 2
@@ -51,4 +51,4 @@ class MedianAbsoluteError(Positional):
 
 
 _HALF: Final = float(np.finfo(np.float64).max) / 2
-"""The sum of two larger numbers is none, and the half of none of them is rounded."""
+"""The sum of two larger numbers overflows; halving such numbers is exact."""

@@ -1,4 +1,4 @@
-"""What two partitions tell of each other."""
+"""Mutual information of two partitions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from evaluand.metrics.base.clustering import Contingency, OfEntropies, entropy, 
 
 @dataclass(frozen=True, kw_only=True)
 class NormalizedMutualInformation(OfEntropies):
-    """The mutual information of truth and prediction by a mean of their entropies.
+    """The mutual information of truth and prediction, divided by a mean of their entropies.
 
-    1 where the partitions are the same, two of a single cluster too, and 0 where the one tells nothing of the other, as
-    one cluster does of several. Many small clusters raise it by chance: `adjusted_rand` is free of that.
+    1 if the partitions are the same, even with a single cluster; 0 if they are independent. Many small clusters raise
+    it by chance; `adjusted_rand` does not have this bias.
     Source: A. Strehl & J. Ghosh, "Cluster ensembles" (Journal of Machine Learning Research 3, 2002), with the geometric
     mean; N. Vinh, J. Epps & J. Bailey, "Information theoretic measures for clusterings comparison" (JMLR 11, 2010).
 
     Args:
         mean: of the two entropies: `arithmetic`, `geometric`, `min` or `max`.
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+        confidence: of the interval; None for no interval.
 
     Raises:
         SpecError: there is no such mean.
@@ -45,8 +45,8 @@ class NormalizedMutualInformation(OfEntropies):
 
     def of_table(self, table: Contingency) -> np.ndarray:
         one, other = entropy(table.truth), entropy(table.prediction)
-        alike = (one == 0) & (other == 0)
-        return np.where(alike, 1.0, share_of(mutual_information(table), _MEANS[self.mean](one, other), otherwise=0.0))
+        trivial = (one == 0) & (other == 0)
+        return np.where(trivial, 1.0, share_of(mutual_information(table), _MEANS[self.mean](one, other), otherwise=0.0))
 
 
 _MEANS: Final[Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {

@@ -18,7 +18,7 @@ class PassAtK(OverReplications, Student, OfColumn):
     """The chance that at least one of k answers to an example is right, from n ≥ k replications of each.
 
     For each example with c right answers of n it is 1 − C(n−c, k) / C(n, k), which does not depend on which k were
-    drawn; the value is their mean over examples. A try that failed is a wrong one unless `missing` says else.
+    drawn; the value is the mean over examples. A failed try counts as wrong by default (`missing`).
     Source: M. Chen et al., "Evaluating large language models trained on code" (2021), arXiv:2107.03374.
 
     Args:

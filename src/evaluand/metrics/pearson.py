@@ -15,13 +15,11 @@ from evaluand.metrics.base.weighted_rows import reordered
 
 @dataclass(frozen=True, kw_only=True)
 class Pearson(OfNumbers):
-    """Pearson's correlation of predictions and truths: how near they are to one straight line, whichever it is.
+    """Pearson's correlation of predictions and truths: how close they are to any straight line.
 
-    Undefined where all truths or all predictions are one value.
+    Undefined if all truths or all predictions are equal.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `OfNumbers`.
 
     Example:
         >>> Pearson().signature
@@ -49,13 +47,11 @@ class Pearson(OfNumbers):
 
 @dataclass(frozen=True, kw_only=True)
 class Spearman(Pearson):
-    """Spearman's correlation: Pearson's correlation of ranks, equal values sharing the mean of their ranks.
+    """Spearman's correlation: Pearson's correlation of ranks, with mean ranks for ties.
 
-    A row of weight w counts as w rows that are alike.
+    A row of weight w counts as w equal rows.
 
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `OfNumbers`.
 
     Example:
         >>> metric = Spearman(confidence=None)
@@ -67,7 +63,7 @@ class Spearman(Pearson):
     kind = "spearman"
 
     def arranged(self, rows: Columns) -> Columns:
-        """By truth; where each row's value stands among those of the predictions is kept beside it."""
+        """The rows sorted by truth, with their order by prediction."""
         order = np.argsort(rows[TRUTH], kind="stable")
         found = reordered(rows, order)
         by_prediction = np.argsort(found[PREDICTION], kind="stable")
@@ -80,7 +76,7 @@ class Spearman(Pearson):
         return np.where(flat, np.nan, np.clip(product / np.sqrt(left) / np.sqrt(right), -1, 1))
 
     def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        """A row has a rank, and moves those of the rows above it.
+        """A row contributes its rank, and shifts the ranks of the rows above it.
 
         Source: C. Croux & C. Dehon, "Influence functions of the Spearman and Kendall correlation measures" (Statistical
         Methods & Applications 19, 2010).
@@ -91,21 +87,21 @@ class Spearman(Pearson):
         ranks = {_TRUTH: truth[0], _PREDICTION: prediction[0]}
         orders = {_TRUTH: np.arange(len(weight)), _PREDICTION: rows[_ORDER]}
 
-        def moved(by: str, other: str) -> np.ndarray:
-            """The weighted sum of one side's ranks over the rows that are above a row on a side."""
+        def shift(by: str, other: str) -> np.ndarray:
+            """The weighted sum of the ranks on side `other` over the rows above each row on side `by`."""
             found = np.empty(len(weight))
             found[orders[by]] = _after((weight * ranks[other])[orders[by]], rows[by])
             return np.asarray(found / total)
 
-        of_product = truth[0] * prediction[0] + moved(_TRUTH, _PREDICTION) + moved(_PREDICTION, _TRUTH)
-        of_left, of_right = (np.square(ranks[name]) + 2 * moved(name, name) for name in (_TRUTH, _PREDICTION))
+        of_product = truth[0] * prediction[0] + shift(_TRUTH, _PREDICTION) + shift(_PREDICTION, _TRUTH)
+        of_left, of_right = (np.square(ranks[name]) + 2 * shift(name, name) for name in (_TRUTH, _PREDICTION))
         value = product / np.sqrt(left * right)
         return np.asarray(
             (of_product / np.sqrt(left * right) - value / 2 * (of_left / left + of_right / right)) / total
         )
 
     def _ranks(self, rows: Columns, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of truth and prediction, replicates × rows, less their means."""
+        """Centred ranks of truth and prediction, replicates × rows."""
         middle = weight.sum(axis=1)[:, None] / 2
         order = rows[_ORDER]
         prediction = np.empty(weight.shape)
@@ -125,20 +121,20 @@ def _starts(ordered: np.ndarray) -> np.ndarray:
 
 
 def _ranks(weight: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The weight before each row's value and half of that of the value itself; rows are sorted by their values."""
+    """The weight of lower values plus half of that of equal values, for rows sorted by value."""
     tied = np.add.reduceat(weight, starts, axis=1)
     middle = np.cumsum(tied, axis=1) - tied / 2
     return np.repeat(middle, np.diff(starts, append=weight.shape[1]), axis=1)
 
 
 def _after(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The sum of what comes after each row's value and half of that of the value itself."""
+    """The sum over higher values plus half of that over equal values."""
     tied = np.add.reduceat(values, starts)
     middle = tied.sum() - np.cumsum(tied) + tied / 2
     return np.repeat(middle, np.diff(starts, append=len(values)))
 
 
-_FLAT: Final = 1e-14  # rounding's variance of ranks that are all one, as shares of the rows
+_FLAT: Final = 1e-14  # variance by rounding if all ranks are equal, as share of the rows
 _ORDER: Final = "_order_"
 _TRUTH: Final = "_truth_"
 _PREDICTION: Final = "_prediction_"

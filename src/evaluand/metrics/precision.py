@@ -9,25 +9,11 @@ from evaluand.metrics.base.counting import Counting
 
 @dataclass(frozen=True, kw_only=True)
 class Precision(Counting):
-    """What is right of what was predicted; undefined where nothing was predicted.
+    """The share of what was predicted that is right; undefined if nothing was predicted.
 
-    Reads truth and prediction, labels or sets of labels (scorer `prediction`), or the counts of a scorer such as
-    `spans`, where a partial match counts half. A system that predicts little is precise:
-    look at the recall as well.
+    A system that predicts little is precise: look at the recall as well.
 
-    Args:
-        label: the class that is looked at, the positive one; of spans, their tag.
-        average: over classes, see `ClassRatio`: `micro`, `macro`, `weighted` or, over rows, `example`; over spans
-            `micro` (as it is) or `macro`, the mean over tags of the value of each. Classes for which it is undefined
-            are left out of the mean, and told in `data`.
-        labels: the classes that are averaged over; those of truth and prediction if not given.
-        zero_division: what an undefined ratio of labels is taken for, 0 or 1.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
-        bootstrap: over spans: take the interval from so many bootstrap replicates of whole examples or clusters.
-
-    Raises:
-        SpecError: the parameters contradict each other.
+    The parameters are those of `Counting`.
 
     Example:
         >>> Precision(label="PER").signature

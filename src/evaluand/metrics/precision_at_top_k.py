@@ -1,4 +1,4 @@
-"""What truth and prediction share at the top."""
+"""Overlap of the tops of truth and prediction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.metric import Columns, State, Values, refuse_empty, whole_of
+from evaluand.metrics.base.metric import Columns, State, Values, check_whole_number, refuse_empty
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
@@ -17,15 +17,15 @@ Top = Literal["largest", "first"]
 
 @dataclass(frozen=True, kw_only=True)
 class PrecisionAtTopK(WeightedRowsMetric):
-    """What the tops of truth and prediction share, divided by k, also where there are fewer rows.
+    """The overlap of the tops of truth and prediction, divided by k even if there are fewer rows.
 
-    It depends on the order of the rows where values are equal, with `top="first"` altogether: rows are taken in the
-    order of the dataset. So it has no interval and no weights.
+    It depends on the order of the rows if values are equal, and always with `top="first"`: rows are in the order of the
+    dataset. So it has no interval and no weights.
 
     Args:
-        k: how many rows are the top.
-        top: the rows with the `largest` values, of which those count that are in both tops (of equal values the later
-            rows come first); or the values of the `first` rows, of which those count that occur in both.
+        k: the number of rows in the top.
+        top: `largest`: count the rows that have one of the k largest values in both columns (of equal values the later
+            rows come first). `first`: count the values that occur in the first k rows of both columns.
 
     Raises:
         SpecError: k is below 1, or there is no such top.
@@ -40,7 +40,7 @@ class PrecisionAtTopK(WeightedRowsMetric):
     kind = "precision_at_top_k"
     direction = "higher"
     range = (0.0, 1.0)
-    keeps: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
+    row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
     weighted: ClassVar[bool] = False  # type: ignore[misc]
     confidence: ClassVar[None] = None  # type: ignore[misc]
 
@@ -48,7 +48,7 @@ class PrecisionAtTopK(WeightedRowsMetric):
     top: Top = "largest"
 
     def __post_init__(self) -> None:
-        whole_of(self.kind, "k", self.k, 1)
+        check_whole_number(self.kind, "k", self.k, 1)
         if self.top not in ("largest", "first"):
             raise SpecError(f"{self.kind}: top={self.top!r} must be largest or first")
         super().__post_init__()
@@ -70,11 +70,11 @@ class PrecisionAtTopK(WeightedRowsMetric):
 
     def compute(self, state: State) -> Values:
         found = super().compute(state)
-        told = zip(found.value.tolist(), found.reason, strict=True)
-        return replace(found, reason=[why if value != value else _NO_INTERVAL for value, why in told])
+        each = zip(found.value.tolist(), found.reason, strict=True)
+        return replace(found, reason=[reason if value != value else _NO_INTERVAL for value, reason in each])
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        """How many rows the top has."""
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """The number of rows in the top."""
         return {"top": min(self.k, len(weight))}
 
     def _top(self, values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The value below which a given share of the rows lies."""
+"""The value below which a share of the rows lies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evaluand.metrics.base.metric import (
     Metric,
     State,
     Values,
-    confidence_of,
+    check_confidence,
     numbers,
 )
 from evaluand.metrics.base.numeric_pairs import TOO_LARGE
@@ -29,7 +29,7 @@ _ROWS = ("row_group", "row_value", "row_cluster")
 
 @dataclass(frozen=True, kw_only=True)
 class Positional(Metric):
-    """The value below which a share of the rows lies, with Woodruff's interval; keeps every value.
+    """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value.
 
     Args:
         confidence: of the interval.
@@ -38,19 +38,19 @@ class Positional(Metric):
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
+        object.__setattr__(self, "confidence", check_confidence(self.kind, self.confidence))
         super().__post_init__()
 
     @property
     @abstractmethod
     def share(self) -> float:
-        """Below which share of the rows the value lies."""
+        """The share of the rows below the value."""
 
     @property
     def interval(self) -> str:
         return "woodruff"
 
-    def place_of(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
+    def locate(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
         """The value of each group, from the sorted values of all; NaN without rows."""
         return at_share(values, starts, n, np.full(n.shape, self.share))
 
@@ -71,23 +71,23 @@ class Positional(Metric):
         order = np.lexsort((state["row_value"], state["row_group"]))
         values, starts = state["row_value"][order], np.cumsum(n) - n
         share = np.full(n.shape, self.share)
-        value = self.place_of(values, starts, n)
+        value = self.locate(values, starts, n)
         *ends, clusters = self._shares(state, value, share)
         low, high = (at_share(values, starts, n, end) for end in ends)
         too_large = np.isinf(high)
         low, high = (np.where(too_large, np.nan, end) for end in (low, high))
-        told = zip(n.tolist(), np.isinf(value).tolist(), too_large.tolist(), strict=True)
-        reason = [_reason(*group) for group in told]
+        each = zip(n.tolist(), np.isinf(value).tolist(), too_large.tolist(), strict=True)
+        reason = [_reason(*group) for group in each]
         value = np.where(np.isinf(value), np.nan, value)
         data = [{"n": rows} for rows in n.tolist()]
         if clusters is not None:
-            data = [told | {"clusters": found} for told, found in zip(data, clusters.tolist(), strict=True)]
+            data = [entry | {"clusters": found} for entry, found in zip(data, clusters.tolist(), strict=True)]
         return Values(value, low, high, reason, data)
 
     def _shares(
         self, state: State, value: np.ndarray, share: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The interval of the share of rows that the value is not exceeded by, and the number of clusters, if any."""
+        """The interval of the share of rows at or below the value, and the number of clusters, if any."""
         n, group = state["n"], state["row_group"]
         if "row_cluster" not in state:
             return *wilson(share * n, n, self.confidence), None
@@ -108,16 +108,16 @@ def _reason(n: int, value_too_large: bool, end_too_large: bool) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Quantile(Positional):
-    """The value below which a given share of the rows lies: the median, a 95th percentile of costs or times.
+    """The value below which a share of the rows lies: the median, a 95th percentile of costs or times.
 
-    The smallest value that at least that share does not exceed (Hyndman & Fan's first definition), so it is a value
-    that occurs. The interval are the quantiles at the ends of Wilson's interval of the share itself, by cluster where
-    rows belong together: R. Woodruff, "Confidence intervals for medians and other position measures" (JASA 47, 1952).
-    Keeps every value.
+    The smallest value that at least this share of rows does not exceed (Hyndman & Fan's first definition), so it is a
+    value that occurs. The ends of the interval are the quantiles at the ends of Wilson's interval of the share, by
+    cluster if rows belong together: R. Woodruff, "Confidence intervals for medians and other position measures" (JASA
+    47, 1952). The state holds every value.
 
     Args:
         q: the share, between 0 and 1.
-        column: the column to look at.
+        column: the column to read.
         direction: whether higher or lower values are better; None if neither.
         confidence: of the interval.
 

@@ -1,4 +1,4 @@
-"""How much of the truth's variance predictions explain."""
+"""The share of the truth's variance that predictions explain."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Constant = Literal["undefined", "zero_or_one"]
 class RSquared(OfNumbers):
     """R², the coefficient of determination: 1 − Σ(truth − prediction)² / Σ(truth − mean of the truth)².
 
-    1 where all predictions are right, 0 for always predicting the mean, below 0 for what is worse than that; not the
-    square of a correlation. Undefined where all truths are one value.
+    1 if all predictions are right, 0 for always predicting the mean, below 0 for worse predictions; not the square of a
+    correlation. Undefined if all truths are equal.
 
     Args:
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
-        constant: what truths that are all one value come to: `undefined`, or as with scikit-learn and D3M 1 where all
-            predictions are right and else 0 (`zero_or_one`).
+        confidence: of the interval; None for no interval.
+        constant: the value if all truths are equal: `undefined`, or, as in scikit-learn and D3M, 1 if all predictions
+            are right and else 0 (`zero_or_one`).
 
     Raises:
-        SpecError: `constant` is something else.
+        SpecError: there is no such `constant`.
 
     Example:
         >>> metric = RSquared(confidence=None)
@@ -55,14 +55,14 @@ class RSquared(OfNumbers):
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         found = sums(rows, weight)
-        left = self.left(found)
-        of_constant = np.full(left.shape, np.nan)
+        rest = self.unexplained(found)
+        of_constant = np.full(rest.shape, np.nan)
         if self.constant == "zero_or_one":
-            of_constant = np.where((weight > 0).sum(axis=1) > 1, np.where(left == 0, 1.0, 0.0), np.nan)
-        return np.where(found.truth > 0, 1 - left / found.truth, of_constant)
+            of_constant = np.where((weight > 0).sum(axis=1) > 1, np.where(rest == 0, 1.0, 0.0), np.nan)
+        return np.where(found.truth > 0, 1 - rest / found.truth, of_constant)
 
-    def left(self, found: Sums) -> np.ndarray:
-        """What the predictions leave unexplained."""
+    def unexplained(self, found: Sums) -> np.ndarray:
+        """The sum of squares that the predictions leave unexplained."""
         return found.error
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
@@ -74,13 +74,13 @@ class RSquared(OfNumbers):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedVariance(RSquared):
-    """1 − variance of (truth − prediction) / variance of the truth: R² that forgives an error common to all rows.
+    """1 − variance of (truth − prediction) / variance of the truth: R² that ignores an error common to all rows.
 
     Args:
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
-        constant: what truths that are all one value come to: `undefined`, or as with scikit-learn 1 where all errors
-            are alike and else 0 (`zero_or_one`).
+        confidence: of the interval; None for no interval.
+        constant: the value if all truths are equal: `undefined`, or, as in scikit-learn, 1 if all errors are equal and
+            else 0 (`zero_or_one`).
 
     Example:
         >>> ExplainedVariance().signature
@@ -89,5 +89,5 @@ class ExplainedVariance(RSquared):
 
     kind = "explained_variance"
 
-    def left(self, found: Sums) -> np.ndarray:
+    def unexplained(self, found: Sums) -> np.ndarray:
         return found.residual

@@ -12,20 +12,14 @@ from evaluand.metrics.base.one_vs_rest import OneVsRest, Ties
 
 @dataclass(frozen=True, kw_only=True)
 class RocAuc(OneVsRest):
-    """The area under the ROC curve: how often a positive row has a higher score than a negative one, half for ties.
+    """The area under the ROC curve: how often a positive row has a higher score than a negative one; ties count half.
 
-    0.5 for scores by chance. Of several classes each is taken against the rest. It tells of the order of scores alone;
-    where positives are rare, a high value may still come with many false alarms, see `average_precision`.
+    0.5 for random scores. With several classes, each is compared against the rest. It depends only on the order of
+    scores; if positives are rare, a high value may still come with many false positives: see `average_precision`.
     Source: J. Hanley & B. McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC)
     curve" (Radiology 143, 1982).
 
-    Args:
-        scored_by: what the scores are, see `OfScores`.
-        label: the one class that is looked at; each of the classes if not given.
-        absent: what a class without a score in a row had; without it the value is undefined where one lacks.
-        average: over classes: `macro`, `weighted` by how often they are the truth, or `micro`.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+    The parameters are those of `OneVsRest`.
 
     Example:
         >>> metric = RocAuc(scored_by="positive", label="cat", confidence=None)
@@ -45,7 +39,7 @@ class RocAuc(OneVsRest):
         return np.asarray(np.einsum("rt,rt->r", ties.positive, below) / pairs)
 
     def influence_in_ties(self, ties: Ties) -> Ties:
-        """How much more often than on the average a row is on the right side of those of the other kind.
+        """How much more often than average a row is ordered correctly against rows of the other class.
 
         Source: E. DeLong, D. DeLong & D. Clarke-Pearson, "Comparing the areas under two or more correlated receiver
         operating characteristic curves" (Biometrics 44, 1988); in O(n log n), X. Sun & W. Xu, "Fast implementation of
@@ -58,8 +52,8 @@ class RocAuc(OneVsRest):
         return Ties((below / negatives - value) / positives, (above / positives - value) / negatives)
 
     def rows_like(self, share: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Of two kinds of rows, as of exponential scores whichever kind has the longer tail.
+        """For positive and negative rows with exponential scores, averaged over which of them has the longer tail.
 
-        Source: Hanley & McNeil (see above), averaged over both as by R. Newcombe (see `steadied`).
+        Source: Hanley & McNeil (see above), averaged over both as in R. Newcombe (see `steady_interval`).
         """
         return np.asarray(2 * share * (1 - share) / ((1 - value) / (2 - value) + value / (1 + value)))

@@ -1,4 +1,4 @@
-"""How often a class is predicted."""
+"""The share of rows that are predicted as a class."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Self
 import numpy as np
 
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.base.class_ratio import check_labels, positive
+from evaluand.metrics.base.class_ratio import check_labels, choose_positive
 from evaluand.metrics.base.confusion import PREDICTION, Label, has_sets
 from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Labels, State, Values, refuse
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionRate(Accuracy):
-    """The share of rows that are given a class, with Wilson's score interval: who is selected, flagged, let in.
+    """The share of rows that are predicted as a class, such as selected or flagged, with Wilson's score interval.
 
-    Nothing is said of whether that is right, so neither high nor low is better. Of the column `truth` it is the base
-    rate.
+    It does not say whether the predictions are right, so neither high nor low is better. For the column `truth` it is
+    the base rate.
 
     Args:
-        label: the class; of bools `true` and of integers that are all 0 or 1 it is 1 if not given.
+        label: the class; by default `true` for bools, and 1 for integers that are all 0 or 1.
         column: the column of labels, or of sets of labels.
         weighted: each row counts by the weight of its example.
         confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead, where these differ.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -55,17 +55,17 @@ class SelectionRate(Accuracy):
         if self.label is not None or not found:
             return self
         single = dict.fromkeys(label for each in found for label in (each if isinstance(each, tuple) else (each,)))
-        return replace(self, label=positive(self.kind, [*single]))
+        return replace(self, label=choose_positive(self.kind, [*single]))
 
     def prepare(self, columns: Columns) -> Columns:
         codes, vocabulary = columns[self.column], columns[LABELS]
-        refuse(columns, codes < 0, lambda row: f"is scored but has no {self.column}; such rows abstain")
+        refuse(columns, codes < 0, lambda row: f"is scored but has no {self.column}; such rows must abstain")
         check_labels(self.kind, "label", [] if self.label is None else [self.label], vocabulary)
-        label = True if self.label is None else self.label  # which is 1 too
+        label = True if self.label is None else self.label  # True == 1
         within = vocabulary.tolist() if has_sets(vocabulary) else [(one,) for one in vocabulary.tolist()]
         return {VALUE: np.array([label in one for one in within], np.float64)[codes]}
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)
-        data = [{"selected": told.pop("correct"), **told} for told in map(dict, values.data)]
+        data = [{"selected": entry.pop("correct"), **entry} for entry in map(dict, values.data)]
         return replace(values, data=data)

@@ -1,4 +1,4 @@
-"""The share of what is not of a class that is not taken for it."""
+"""The share of rows outside a class that are not predicted as it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,12 @@ from evaluand.metrics.base.class_ratio import ClassRatio
 
 @dataclass(frozen=True, kw_only=True)
 class Specificity(ClassRatio):
-    """What was rightly not given a class, of all that is not of it; undefined where all is of it.
+    """The share of rows outside a class that were not predicted as it; undefined if there are none.
 
-    True negatives of all negatives. A system that never gives the class is perfectly specific: look at the
-    recall as well.
+    True negatives of all negatives. A system that never predicts the class has the specificity 1: look at the recall as
+    well.
 
-    Args:
-        label: the class that is looked at, the positive one.
-        average: over classes (`micro`, `macro`, `weighted`) or rows (`example`), see `ClassRatio`.
-        labels: the classes that are averaged over; those of truth and prediction if not given.
-        zero_division: what an undefined ratio is taken for, 0 or 1.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
-
-    Raises:
-        SpecError: the parameters contradict each other.
+    The parameters are those of `ClassRatio`.
 
     Example:
         >>> Specificity(label="yes").signature
@@ -32,7 +23,6 @@ class Specificity(ClassRatio):
     """
 
     kind = "specificity"
-    direction = "higher"
     nothing = "nothing but this was expected"
 
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:

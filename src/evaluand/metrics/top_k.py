@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.base.metric import VALUE, Columns, Fill, Reduce, whole_of
-from evaluand.store.tables import RESPONSE_INDEX
+from evaluand.metrics.base.metric import VALUE, Columns, Fill, Reduce, check_whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(Accuracy):
     """The share of rows for which one of the first k answers is right, where a task gives several (`Candidates`).
 
-    The same grades serve every k. Where the one answer is itself a ranking, take the scorer `top_k` and `accuracy`.
+    The same scores serve every k. If the one answer is itself a ranking, use the scorer `top_k` and `accuracy`.
 
     Args:
-        k: how many answers are looked at.
+        k: how many answers count.
 
     Raises:
         SpecError: k is below 1.
@@ -36,7 +36,7 @@ class TopK(Accuracy):
     reduce: Reduce = "any"
 
     def __post_init__(self) -> None:
-        whole_of(self.kind, "k", self.k, 1)
+        check_whole_number(self.kind, "k", self.k, 1)
         super().__post_init__()
 
     @property
@@ -51,13 +51,13 @@ class TopK(Accuracy):
         return (RESPONSE_INDEX,)
 
     def prepare(self, columns: Columns) -> Columns:
-        return {VALUE: np.where(self._late(columns), 0.0, super().prepare(columns)[VALUE])}
+        return {VALUE: np.where(self._after_top(columns), 0.0, super().prepare(columns)[VALUE])}
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
         values = np.array(super().filled(columns, scored, missing, fill)[VALUE])
-        values[~scored] = np.where(self._late(missing), 0.0, values[~scored])
+        values[~scored] = np.where(self._after_top(missing), 0.0, values[~scored])
         return {VALUE: values}
 
-    def _late(self, columns: Columns) -> np.ndarray:
-        """Which answers come after the first k; a row without any answer is not one of them."""
+    def _after_top(self, columns: Columns) -> np.ndarray:
+        """Which rows are answers after the first k; a row without any answer is not one of them."""
         return np.asarray(columns[RESPONSE_INDEX] >= self.k if RESPONSE_INDEX in columns else np.False_)

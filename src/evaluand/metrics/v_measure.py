@@ -13,19 +13,15 @@ from evaluand.metrics.base.clustering import Contingency, OfEntropies, entropy, 
 
 @dataclass(frozen=True, kw_only=True)
 class VMeasure(OfEntropies):
-    """The harmonic mean of homogeneity and completeness, in which completeness weighs β as much.
+    """The harmonic mean of homogeneity and completeness, in which completeness has β times the weight.
 
-    (1 + β) h c / (β h + c), and 0 where both are 0. With β = 1 it is `normalized_mutual_information`.
-    Source: A. Rosenberg & J. Hirschberg, "V-measure: A conditional entropy-based external cluster evaluation measure"
-    (EMNLP 2007).
+    (1 + β) h c / (β h + c), and 0 if both are 0. With β = 1 it equals `normalized_mutual_information`.
+    Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
+
+    The other parameters are those of `OfEntropies`.
 
     Args:
-        beta: how much more completeness counts than homogeneity; above 0.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
-
-    Raises:
-        SpecError: beta is not positive.
+        beta: how much more completeness counts than homogeneity, above 0; 1 weighs both alike.
 
     Example:
         >>> VMeasure(beta=2).signature

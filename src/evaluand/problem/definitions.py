@@ -241,8 +241,8 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
     needed = [name for name, one in takes.items() if one.default is one.empty]
     if set(needed) - {"k"}:
         return "not_applicable", f"cannot judge by its name alone; it needs {' and '.join(needed)}"
-    made = kind(**dict.fromkeys(needed, 1))
-    columns = made.columns
+    metric_object = kind(**dict.fromkeys(needed, 1))
+    columns = metric_object.columns
     reads: Reads | None = None
     if "scores" in columns:
         reads = "scores"
@@ -252,8 +252,8 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         reads = "ranking"
     elif "detections" in columns:
         reads = "boxes"
-    elif made.label_columns:
-        reads = "sets" if getattr(made, "takes_sets", False) else "labels"
+    elif metric_object.label_columns:
+        reads = "sets" if getattr(metric_object, "takes_sets", False) else "labels"
     elif columns == ("truth", "prediction"):
         reads = "numbers"
     if reads is None:

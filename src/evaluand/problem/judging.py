@@ -55,7 +55,7 @@ class CriterionResult:
         metric: our kind of metric.
         signature: the kind with all its parameters.
         definition: the public definition of the metric.
-        made: the metric itself.
+        made_metric: the metric with its parameters.
         reads: what it was computed from.
         notes: what is no fault but may be unintended.
         data: further results of the metric.
@@ -71,7 +71,7 @@ class CriterionResult:
     metric: str
     signature: str
     definition: str
-    made: Metric
+    made_metric: Metric
     reads: Reads
     notes: tuple[Fault, ...] = ()
     data: Any = None
@@ -291,7 +291,7 @@ def _judge(
         metric=metric.kind,
         signature=row.signature,
         definition=STANDARD,
-        made=metric,
+        made_metric=metric,
         reads=aligned.as_read(rule.reads),
         notes=notes,
         data=row.data,
@@ -325,8 +325,8 @@ def _metric(
     known = {each.name: each for each in fields(kind)}
     if "confidence" in known and (confidence is not None or known["confidence"].type != "float"):
         parameters["confidence"] = confidence
-    made: Metric = kind(**parameters)
-    return made
+    metric: Metric = kind(**parameters)
+    return metric
 
 
 def _row(aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str, ...]) -> MetricRow:
@@ -343,7 +343,7 @@ def _row(aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str,
 def _keeps_no_rows(metric: Metric) -> bool:
     """Whether shards cost nothing to merge; small ones are faster, since they stay in the processor's cache."""
     counts = not metric.by_cluster and (metric.averages or bool(getattr(metric, "counted", False)))
-    return counts or metric.counts_apart
+    return counts or metric.counts_independent_rows
 
 
 _ROWS_AT_ONCE: Final = 2 * SHARD_ROWS

@@ -17,7 +17,7 @@ from evaluand.data.split import Split
 
 
 class TaskType(StrEnum):
-    """What kind of thing is to be predicted."""
+    """What kind of thing is predicted."""
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
@@ -44,7 +44,7 @@ class TaskType(StrEnum):
 
 
 class SubType(StrEnum):
-    """What a task type leaves open: how many classes, responses or memberships there are."""
+    """How many classes, responses or memberships a task has."""
 
     BINARY = "binary"
     MULTI_CLASS = "multi_class"
@@ -76,11 +76,11 @@ _CLUSTERED: Final = frozenset({*_MEMBERSHIPS, TaskType.GRAPH_CLUSTERING})
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnPlace:
-    """A column of a table, named twice on purpose: by its name, and by its place in the table.
+    """A column of a table, by its name and by its position.
 
     Attributes:
         resource: the id of the table within its dataset.
-        column: the column's place, from 0.
+        column: the column's position, from 0.
         name: the column's name.
     """
 
@@ -95,7 +95,7 @@ class Target(ColumnPlace):
 
     Attributes:
         index: the number of the target within its dataset.
-        clusters: into how many clusters rows shall fall, where that is known beforehand.
+        clusters: the number of clusters, if it is known beforehand.
     """
 
     index: int
@@ -104,7 +104,7 @@ class Target(ColumnPlace):
 
 @dataclass(frozen=True, kw_only=True)
 class Horizon:
-    """How far ahead a forecast reaches: so many steps of a column of times."""
+    """How far ahead a forecast reaches: a number of steps of a column of times."""
 
     place: ColumnPlace
     steps: float
@@ -112,12 +112,12 @@ class Horizon:
 
 @dataclass(frozen=True, kw_only=True)
 class TargetDataset:
-    """A dataset of a problem with what is to be predicted in it.
+    """A dataset of a problem, with its targets.
 
     Attributes:
         id: the dataset's id.
         targets: the columns to be predicted.
-        privileged: columns that are there to learn from, and not when tested.
+        privileged: columns that only training rows have.
         horizon: of a forecast.
     """
 
@@ -129,7 +129,7 @@ class TargetDataset:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetView:
-    """A part of a dataset that is kept as a dataset of its own: `part` is train, test or score."""
+    """A part of a dataset that is stored as a separate dataset: `part` is train, test or score."""
 
     part: Literal["train", "test", "score"]
     dataset: str
@@ -138,18 +138,18 @@ class DatasetView:
 
 @dataclass(frozen=True, kw_only=True)
 class Division:
-    """How a problem's rows are divided, as far as it says so; the file of the split has the last word.
+    """How a problem's rows are split, as far as the problem says so; the split file decides.
 
     Attributes:
         method: one hold-out, or folds of which each is tested once.
-        test: the share that is held out, from 0 to 1; None where only the file tells.
-        folds: how many folds there are.
-        stratified: whether all parts have the same mixture of target values.
-        repeats: how often it is done, each time otherwise.
-        seed: what it was drawn with.
-        file: where the split stands, seen from the problem's folder.
-        script: what made it, likewise.
-        views: the parts that are datasets of their own.
+        test: the share that is held out, from 0 to 1; None where only the file says it.
+        folds: the number of folds.
+        stratified: whether all parts have the same distribution of target values.
+        repeats: how often rows are split, each time differently.
+        seed: of the random split.
+        file: the path of the split file in the problem's folder.
+        script: the path of the script that made it.
+        views: the parts that are separate datasets.
     """
 
     method: Literal["hold_out", "folds"] = "hold_out"
@@ -163,31 +163,29 @@ class Division:
     views: tuple[DatasetView, ...] = ()
 
     def split(self, **changed: Any) -> Split:
-        """The split it asks for, for data that have none yet.
+        """A split by these parameters, for data without one.
 
         Args:
-            changed: parameters of `Split` that are to be otherwise, such as `groups="patient"`.
+            changed: other parameters of `Split`, such as `groups="patient"`.
 
         Raises:
-            SpecError: it does not say how many are tested.
+            SpecError: the number of test rows is unknown.
 
         Example:
             >>> Division(test=0.2, seed=42).split()
             Split(test=0.2, folds=None, repeats=1, stratified=True, groups=False, seed=42)
         """
         size = {"folds": self.folds} if self.method == "folds" else {"test": self.test}
-        made: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             **size,
             "repeats": self.repeats,
             "stratified": self.stratified,
             "seed": self.seed or 0,
             **changed,
         }
-        if made.get("test") is None and made.get("folds") is None:
-            raise SpecError(
-                "the problem does not say how many rows are tested, so no split can be made; give test or folds"
-            )
-        return Split(**made)
+        if parameters.get("test") is None and parameters.get("folds") is None:
+            raise SpecError("the problem does not say how many rows are tested; give test or folds")
+        return Split(**parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,9 +194,9 @@ class Criterion:
 
     Attributes:
         metric: one of `STANDARD_METRICS`, or the name of a registered kind of metric.
-        k: how many rows or ranks it looks at (`precision_at_top_k`, `hits_at_k`).
+        k: the number of rows or ranks that count (`precision_at_top_k`, `hits_at_k`).
         positive: the label that counts as positive, for metrics of two classes.
-        jointly: whether it judges all targets together and gives one value, instead of one for each target.
+        jointly: whether it gives one value for all targets together, instead of one for each.
     """
 
     metric: str
@@ -230,7 +228,7 @@ STANDARD_METRICS: Final = (
     "mean_reciprocal_rank",
     "hits_at_k",
 )
-"""What problems are commonly judged by; each is a metric with parameters that a scoring definition chooses."""
+"""The metrics of common problems; a definition chooses the parameters of each."""
 
 TAKES_K: Final = frozenset({"precision_at_top_k", "hits_at_k"})
 TAKES_POSITIVE: Final = frozenset({"precision", "recall", "f1", "jaccard_similarity"})
@@ -238,7 +236,7 @@ TAKES_POSITIVE: Final = frozenset({"precision", "recall", "f1", "jaccard_similar
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """The files that a solution leaves, seen from its folder."""
+    """The files that a solution writes, by their paths in its folder."""
 
     predictions: str = "predictions.csv"
     scores: str | None = "scores.csv"
@@ -246,20 +244,20 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """What is to be predicted and how it will be judged.
+    """What is to be predicted, and how it is judged.
 
     Attributes:
         id: unique among problems.
-        name: what people call it; None where it has no name.
+        name: for people; None if there is none.
         description: some sentences for people.
-        uri: where it is told about.
-        version: of the problem itself.
-        task_types: what kinds of things are predicted, the most important first; often one.
-        sub_types: what the types leave open.
-        keywords: other words that tell what data and task are like.
-        datasets: where the targets are.
-        division: how rows are divided; None where nothing is said.
-        criteria: the metrics, the first being the one that counts.
+        uri: of a page about the problem.
+        version: of the problem.
+        task_types: what kinds of things are predicted, the most important first; usually one.
+        sub_types: how many classes, responses or memberships there are.
+        keywords: other words about data and task.
+        datasets: the datasets, with their targets.
+        division: how rows are split; None if unknown.
+        criteria: the metrics, the most important first.
         outputs: the files of a solution.
 
     Raises:
@@ -304,15 +302,15 @@ class Problem:
 
     @property
     def main(self) -> int:
-        """The place of the dataset whose rows are split and predicted: the first that has targets."""
+        """The position of the dataset whose rows are split and predicted: the first with targets."""
         return next((place for place, dataset in enumerate(self.datasets) if dataset.targets), 0)
 
     def _faults(self) -> Iterator[Fault]:
         if not self.id:
-            yield Fault("id", "is empty; give the problem a name of its own", code="empty")
+            yield Fault("id", "is empty; give the problem an id", code="empty")
         for i, sub_type in enumerate(self.sub_types):
             if not sub_type.task_types.intersection(self.task_types):
-                yield Fault(f"sub_types[{i}]", inapplicable(sub_type, self.task_types), code="not_applicable")
+                yield Fault(f"sub_types[{i}]", misfit_message(sub_type, self.task_types), code="not_applicable")
         for i, dataset in enumerate(self.datasets):
             yield from _dataset_faults(dataset, f"datasets[{i}]", self.task_types)
         if self.division is not None:
@@ -325,14 +323,14 @@ class Problem:
                 yield Fault(f"outputs.{name}", outside_message(file), code="unsafe_path")
 
 
-def inapplicable(sub_type: SubType, given: tuple[TaskType, ...]) -> str:
-    """In words that a sub-type belongs to none of the task types given."""
-    applies = " and ".join(sorted(sub_type.task_types))
-    return f"{sub_type} is for {applies}; the task is {', '.join(given) or 'of no type'}"
+def misfit_message(sub_type: SubType, task_types: tuple[TaskType, ...]) -> str:
+    """The message for a sub-type that fits none of the task types."""
+    valid = " and ".join(sorted(sub_type.task_types))
+    return f"{sub_type} is only for {valid}; the task is {', '.join(task_types) or 'of no type'}"
 
 
 def has_clusters(task_types: tuple[TaskType, ...]) -> bool:
-    """Whether a number of clusters can be known beforehand in such a task."""
+    """Whether a task can have a known number of clusters."""
     return bool(_CLUSTERED.intersection(task_types))
 
 
@@ -343,32 +341,32 @@ def _dataset_faults(dataset: TargetDataset, where: str, task_types: tuple[TaskTy
     for i, target in enumerate(dataset.targets):
         place = f"{where}.targets[{i}]"
         if target.index in seen:
-            yield Fault(f"{place}.index", f"{target.index} is the index of two targets", code="twice")
+            yield Fault(f"{place}.index", f"two targets have the index {target.index}", code="twice")
         seen.add(target.index)
         if target.index < 0 or target.column < 0:
             part, value = ("index", target.index) if target.index < 0 else ("column", target.column)
-            yield Fault(f"{place}.{part}", f"is {value}; numbers begin at 0", code="out_of_range")
+            yield Fault(f"{place}.{part}", f"is {value}; count from 0", code="out_of_range")
         if target.clusters is not None and target.clusters < 1:
             yield Fault(f"{place}.clusters", f"is {target.clusters}; give at least 1", code="out_of_range")
         elif target.clusters is not None and not has_clusters(task_types):
-            yield Fault(f"{place}.clusters", "is for clustering and community detection", code="not_applicable")
+            yield Fault(f"{place}.clusters", "is only for clustering and community detection", code="not_applicable")
 
 
 def _division_faults(division: Division, where: str) -> Iterator[Fault]:
     if division.method == "folds":
         if division.test is not None:
-            yield Fault(f"{where}.test", "is for hold-outs; folds test every row once", code="not_applicable")
+            yield Fault(f"{where}.test", "is only for hold-outs; folds test every row once", code="not_applicable")
         if division.folds is None or division.folds < 2:
             yield Fault(f"{where}.folds", f"is {division.folds}; give at least 2", code="out_of_range")
     else:
         if division.folds is not None:
-            yield Fault(f"{where}.folds", "is for folds; a hold-out has a test size", code="not_applicable")
+            yield Fault(f"{where}.folds", "is only for folds; a hold-out has a test size", code="not_applicable")
         if division.test is not None and not 0 <= division.test <= 1:
             yield Fault(f"{where}.test", f"is {division.test}; give a share from 0 to 1", code="out_of_range")
     if division.repeats < 1:
         yield Fault(f"{where}.repeats", f"is {division.repeats}; give at least 1", code="out_of_range")
     if division.seed is not None and not -(2**63) <= division.seed < 2**63:
-        yield Fault(f"{where}.seed", "is a number that 64 bits do not hold", code="out_of_range")
+        yield Fault(f"{where}.seed", "does not fit in 64 bits", code="out_of_range")
     for name in ("file", "script"):
         path = getattr(division, name)
         if path is not None and not is_inside(path):

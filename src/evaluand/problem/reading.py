@@ -41,9 +41,9 @@ class Side(NamedTuple):
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) and not coded else column
 
-    def find_column(self, wanted: str) -> str | None:
+    def find_column(self, lower_name: str) -> str | None:
         """The name of a column in any case; None if there is none."""
-        return next((name for name in self.table.column_names if name.lower() == wanted), None)
+        return next((name for name in self.table.column_names if name.lower() == lower_name), None)
 
     def faults(self, rows: np.ndarray, column: str, code: str, message: Callable[[int], str]) -> list[Fault]:
         """One fault for each row of a mask, or of a list of rows."""

@@ -30,12 +30,12 @@ from orjson import Fragment
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
-from evaluand.store.tables import DIGEST, INDEX
 from evaluand.trace import STATUSES
 
 Artifact = Run | Evaluation | Aggregation | Dataset
@@ -48,7 +48,7 @@ _ROW_GROUP_ROWS = 32_768
 _ROW_GROUP_BYTES = 16 << 20
 
 
-def tables_of(artifact: Artifact) -> list[str]:
+def list_tables(artifact: Artifact) -> list[str]:
     """The names of the tables of an artifact, the default first."""
     if isinstance(artifact, Run):
         return ["responses", "spans", "examples"]
@@ -57,7 +57,7 @@ def tables_of(artifact: Artifact) -> list[str]:
     return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
 
 
-def statuses_of(artifact: Artifact, table: str) -> tuple[str, ...]:
+def list_statuses(artifact: Artifact, table: str) -> tuple[str, ...]:
     """The statuses that rows of a table can have; empty if they have no status."""
     if isinstance(artifact, Run):
         return {"responses": rows.RESPONSE_STATUSES, "spans": STATUSES}.get(table, ())
@@ -72,7 +72,7 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
 
     Args:
         artifact: a sealed run, evaluation or aggregation, or a dataset.
-        table: one of `tables_of`; None takes the first. The name of a scorer selects its rows.
+        table: one of `list_tables`; None takes the first. The name of a scorer selects its rows.
         status: only rows with this status.
 
     Raises:
@@ -84,14 +84,14 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
         >>> flat(run).read_all().select(["id", "input", "status", "response"]).to_pylist()[1]
         {'id': '1', 'input': 'b', 'status': 'completed', 'response': 'B'}
     """
-    known = tables_of(artifact)
+    known = list_tables(artifact)
     table = known[0] if table is None else table
     if table not in known:
         raise SpecError(f"no table is called {table!r}{nearest(table, known)}; there are {', '.join(known)}")
     if not isinstance(artifact, Dataset) and "digest" not in artifact.manifest:
         raise SpecError(f"{artifact.manifest['kind'][:-1]} {artifact.id} is not finished; resume it first")
     if status is not None:
-        _check_status(status, statuses_of(artifact, table), table)
+        _check_status(status, list_statuses(artifact, table), table)
     batches = _read_table(artifact, table)
     first = next(batches)  # every table has at least one batch, possibly empty
     whole: Iterator[pa.RecordBatch] = chain([first], batches)

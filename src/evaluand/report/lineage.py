@@ -21,20 +21,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import Aggregation, dataset_of, held_as, shards
-from evaluand.aggregation.groups import way_of
+from evaluand.aggregation.aggregator import Aggregation, attribute_columns, dataset_of, shards
+from evaluand.aggregation.groups import rules_for
 from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import count_earlier, number_rows, read_digests
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.registry import nearest
 from evaluand.core.text.wording import plural
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import values_of
+from evaluand.data.sources import read_column
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.stats.intervals import runs
 from evaluand.run.runner import Run
-from evaluand.store.tables import ABSTAINED, FAILED, INDEX, RESPONSE_INDEX, SCORED, SKIPPED, is_json, json_field
+from evaluand.store.tables import ABSTAINED, FAILED, SCORED, SKIPPED, is_json, json_field
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +116,7 @@ def lineage_of_value(
     chosen = np.zeros(table.num_rows, bool)
     chosen[_rows_used(table, aggregation, value)] = True
     shard = Shard.of(table)
-    code, keys = shard.groups(held_as(tuple(by)))
+    code, keys = shard.groups(attribute_columns(tuple(by)))
     places = [i for i, key in enumerate(keys) if key[1:] == tuple(by.values())]
     chosen &= np.isin(code, places)
     if value["target"] is not None:
@@ -137,7 +138,7 @@ def _rows_used(table: pa.Table, aggregation: Aggregation, row: Mapping[str, Any]
     """The positions of the rows that a metric uses; all rows if its kind is not installed."""
     metrics = (m.metric for m in aggregation.measures if (m.scorer, m.metric.kind) == (row["scorer"], row["metric"]))
     metric = next((m for m in metrics if f" reduce={m.reduce}" in row["signature"]), None)
-    return np.arange(table.num_rows) if metric is None else Shard.of(table).units(way_of(metric)).rows
+    return np.arange(table.num_rows) if metric is None else Shard.of(table).units(rules_for(metric)).rows
 
 
 class Lineage:
@@ -312,7 +313,7 @@ class Lineage:
             if chosen.any():
                 part = batch.filter(pa.array(chosen))
                 names = [name for name in part.schema.names if name not in (INDEX, "replication")]
-                columns = (values_of(part, name) for name in names)
+                columns = (read_column(part, name) for name in names)
                 found += [dict(zip(names, span, strict=True)) for span in zip(*columns, strict=True)]
         return found
 
@@ -487,7 +488,7 @@ def _as_json(table: pa.Table, names: Iterable[str]) -> pa.Table:
         texts = [
             None if value is None else identity.encode(value).decode()
             for batch in table.select([name]).to_batches()
-            for value in values_of(batch, name)
+            for value in read_column(batch, name)
         ]
         table = table.set_column(table.schema.get_field_index(name), json_field(name), pa.array(texts, pa.string()))
     return table

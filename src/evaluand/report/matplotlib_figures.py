@@ -17,18 +17,21 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.report.text import LABEL, safe
 from evaluand.report.tradeoff_facts import (
-    CONFIDENCE,
     area_of_front,
     counts_text,
+    describe_ends,
     ends_of,
     has_ends,
-    labels_of,
-    rates_of,
-    thinned,
-    told_of_ends,
+    point_labels,
+    rate_aim,
+    rate_title,
 )
-from evaluand.tradeoff import RADAR, Confidences, Objective, Tradeoff, shared_objectives
+from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.front import radar_area
+from evaluand.tradeoff.indicators import RADAR, shared_objectives
+from evaluand.tradeoff.objectives import Objective
+from evaluand.tradeoff.points import Tradeoff
+from evaluand.tradeoff.rates import CONFIDENCE, rates_of, thinned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,12 +54,13 @@ _AXES_NAMES: Final = {
 def pareto(systems: Mapping[str, Tradeoff], *, dominated: bool = True) -> Figure:
     """The points of some systems with their fronts.
 
-    Points with intervals (`with_intervals`) or bands (`with_bands`) are drawn with them: the area that the front of two
-    objectives lies in; of more objectives bars, for points that lie evenly on the front. What they mean is said below.
+    Intervals (`with_intervals`) or bands (`with_bands`) are drawn if the points have them: for two objectives as the
+    area that the front lies in, for more as bars at points that are evenly spread on the front; a caption explains
+    them.
 
     Args:
-        systems: of the same objectives, two or more.
-        dominated: draw the points too that are not on a front.
+        systems: name → points, all with the same two objectives or more.
+        dominated: whether to draw the dominated points too.
 
     Raises:
         SpecError: there is no system or only one objective, a system has no points, the systems have different
@@ -64,38 +68,38 @@ def pareto(systems: Mapping[str, Tradeoff], *, dominated: bool = True) -> Figure
     """
     objectives = shared_objectives(systems)
     if len(objectives) < 2:
-        raise SpecError(f"a trade-off is drawn of two objectives or more, and {objectives[0].name} is the only one")
+        raise SpecError(f"a figure needs two objectives or more, and {objectives[0].name} is the only one")
     for name, points in systems.items():
         if np.isnan(points.value).any(axis=1).all():
-            raise SpecError(f"{safe(name)} has no point whose values are all known, so there is no front to draw")
+            raise SpecError(f"{safe(name)} has no point with all values, so there is no front to draw")
     draw = {2: _plane, 3: _space}.get(len(objectives), _parallel)
     figure = draw(systems, objectives, dominated)
-    labels, numbered = labels_of(systems)
-    _name(figure, systems, labels, dominated)
-    if told := " ".join(filter(None, [told_of_ends(systems), numbered])):
+    labels, key = point_labels(systems)
+    _label_points(figure, systems, labels, dominated)
+    if caption := " ".join(filter(None, [describe_ends(systems), key])):
         wide = int(figure.get_size_inches()[0] * 17)
-        figure.supxlabel(fill(told, wide), fontsize=7.5, color="#555555", parse_math=False)
+        figure.supxlabel(fill(caption, wide), fontsize=7.5, color="#555555", parse_math=False)
     return figure
 
 
 def radar(indicators: Mapping[str, Mapping[str, float]], axes: Sequence[str] = RADAR) -> Figure:
-    """A chart with an axis for each indicator, from 0 to 1; the area of each system stands in its name.
+    """A radar chart with an axis for each indicator, from 0 to 1; the legend has the area of each system.
 
     Args:
-        indicators: of each system, see `tradeoff.compared`.
-        axes: which of them, three or more.
+        indicators: system → its indicators, see `compare_systems`.
+        axes: three indicators or more.
 
     Raises:
         SpecError: there is no system, one has no points or lacks an indicator, or there are fewer than three axes.
     """
     if not indicators:
-        raise SpecError("no system is given; give the indicators of each by its name, as `compared` does")
+        raise SpecError("there are no systems; use `compare_systems` to get the indicators of each")
     if len(axes) < 3:
         raise SpecError(f"a radar chart needs three indicators or more as axes, and there are {len(axes)}")
     for name, found in indicators.items():
-        if lacking := [axis for axis in axes if axis not in found]:
-            told = f"{safe(name)} has no indicator {', '.join(lacking)}"
-            raise SpecError(f"{told}; take the indicators from `compared`, or name others as axes")
+        if missing := [axis for axis in axes if axis not in found]:
+            problem = f"{safe(name)} has no indicator {', '.join(missing)}"
+            raise SpecError(f"{problem}; use `compare_systems` to get all indicators, or choose other axes")
         if unknown := [axis for axis in axes if np.isnan(found[axis])]:
             raise SpecError(f"{safe(name)} has no points on its front, so {', '.join(unknown)} cannot be drawn")
     figure = _figure(5.2, 5.2)
@@ -120,21 +124,21 @@ def radar(indicators: Mapping[str, Mapping[str, float]], axes: Sequence[str] = R
     return figure
 
 
-def rates(point: Tradeoff, given: Confidences, confidence: float = CONFIDENCE) -> Figure:
-    """What one point comes to in each group: the rates behind each of its disparities, with intervals and counts.
+def rates(point: Tradeoff, confidences: Confidences, confidence: float = CONFIDENCE) -> Figure:
+    """The rates of groups behind each disparity of a point, with intervals and counts.
 
     Args:
         point: one point.
-        given: the rows it is looked at on.
-        confidence: of the intervals.
+        confidences: the rows to compute the rates on.
+        confidence: the confidence level of the intervals.
 
     Raises:
-        SpecError: there is not one point, none of its objectives is about groups, or its model or an attribute is not
-            among what is given.
+        SpecError: there is not exactly one point, none of its objectives compares groups, or its model or an attribute
+            is missing in the confidences.
     """
     if len(point) != 1:
-        raise SpecError(f"rates are those of one point, and {len(point):,} are given; take one, such as by pick")
-    shown = list(rates_of(point, given, confidence))
+        raise SpecError(f"this figure shows one point, not {len(point):,}; choose one, such as by pick")
+    shown = list(rates_of(point, confidences, confidence))
     widths = [max(2.6, 0.85 * len(each.names)) for each in shown]
     figure = _figure(1.0 + sum(widths), 3.4)
     panels = figure.subplots(1, len(shown), squeeze=False, width_ratios=widths)[0]
@@ -148,23 +152,25 @@ def rates(point: Tradeoff, given: Confidences, confidence: float = CONFIDENCE) -
         labels = [f"{fill(safe(name, LABEL), 14)}\n{n}" for name, n in zip(each.names, counts, strict=True)]
         ax.set_xticks(range(len(labels)), labels, fontsize=8, parse_math=False)
         ax.set_xlim(-0.6, len(labels) - 0.4)
-        ax.set_title(f"{each.title}\n({each.wanted})", fontsize=9, parse_math=False)
+        ax.set_title(
+            f"{rate_title(each.objective, each.part)}\n({rate_aim(each.objective)})", fontsize=9, parse_math=False
+        )
         ax.set_ylim(*each.objective.parts[each.part].range)
         ax.grid(axis="y", alpha=0.25)
         ax.set_axisbelow(True)
-    told = f"Bars with {100 * confidence:.4g} % intervals, each by itself; below them how many rows they rest on."
-    figure.supxlabel(told, fontsize=7.5, color="#555555")
+    caption = f"Bars with pointwise {100 * confidence:.4g} % intervals; below them the rows behind each rate."
+    figure.supxlabel(caption, fontsize=7.5, color="#555555")
     return figure
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes a picture in the format of the path's suffix.
+    """Writes a figure in the format of the path's suffix.
 
     Raises:
-        SpecError: there is no such format.
+        SpecError: the suffix is not one of a figure.
     """
     if path.suffix.lower() not in FORMATS:
-        raise SpecError(f"{path}: the suffix {path.suffix!r} tells no format of pictures: {', '.join(FORMATS)}")
+        raise SpecError(f"{path}: the suffix {path.suffix!r} is not that of a figure; use {', '.join(FORMATS)}")
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
     figure.savefig(path, dpi=150, bbox_inches="tight", metadata=metadata)
 
@@ -195,33 +201,35 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dom
     return figure
 
 
-def _name(figure: Figure, systems: Mapping[str, Tradeoff], labels: Mapping[str, np.ndarray], dominated: bool) -> None:
-    """Writes beside each variant what it is called: once for those in one place."""
+def _label_points(
+    figure: Figure, systems: Mapping[str, Tradeoff], labels: Mapping[str, np.ndarray], dominated: bool
+) -> None:
+    """Labels variants; those in one place share a label."""
     ax: Any = figure.axes[0]
-    held: dict[tuple[float, ...], list[str]] = {}
+    by_place: dict[tuple[float, ...], list[str]] = {}
     for system, names in labels.items():
         points = systems[system]
         for place in np.flatnonzero(~np.isnan(points.loss).any(axis=1) & (points.on_front | dominated)):
             value = points.value[place]
-            many = [len(value) - 1, 1 - points.loss[place, -1]]
-            at = {2: value[::-1], 3: value}.get(len(value), many)
-            held.setdefault(tuple(np.round(at, 9).tolist()), []).append(str(names[place]))
+            parallel = [len(value) - 1, 1 - points.loss[place, -1]]
+            at = {2: value[::-1], 3: value}.get(len(value), parallel)
+            by_place.setdefault(tuple(np.round(at, 9).tolist()), []).append(str(names[place]))
     level = -1.0
-    for number, (spot, called) in enumerate(sorted(held.items(), key=lambda each: each[0][::-1])):
-        text = ", ".join(called)
+    for number, (spot, texts) in enumerate(sorted(by_place.items(), key=lambda each: each[0][::-1])):
+        text = ", ".join(texts)
         if len(spot) == 3:
             ax.text(*spot, f" {text}", fontsize=7, parse_math=False)
         elif len(next(iter(systems.values())).objectives) == 2:
             right = ax.transData.transform(spot)[0] > ax.transAxes.transform((0.6, 0))[0]
-            beside, side = (-5 if right else 5, 4 if number % 2 else -9), "right" if right else "left"
-            ax.annotate(text, spot, beside, textcoords="offset points", ha=side, fontsize=7, parse_math=False)
+            offset, side = (-5 if right else 5, 4 if number % 2 else -9), "right" if right else "left"
+            ax.annotate(text, spot, offset, textcoords="offset points", ha=side, fontsize=7, parse_math=False)
         else:
             level = max(spot[1], level + 0.035)
             ax.text(ax.get_xlim()[1] + 0.04, level, text, va="center", fontsize=7, parse_math=False)
 
 
 def _steps(objectives: Sequence[Objective]) -> Any:
-    """How a front goes from point to point: nothing between two of them is offered but what one of them offers."""
+    """The draw style of a front's staircase: between two points, no value is better than those of one of them."""
     return "steps-post" if objectives[1].direction == "lower" else "steps-pre"
 
 
@@ -237,7 +245,7 @@ def _space(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dom
         front = points.front()
         handles[name] = ax.scatter(*front.value.T, s=24, color=_colour(number), marker=_mark(number), depthshade=False)
         if has_ends(points):
-            some = front.taken(thinned(len(front), _FEW))
+            some = front.take(thinned(len(front), _FEW))
             for at, low, high in zip(some.value, *ends_of(some), strict=True):
                 for place in range(3):
                     ends = np.stack([at, at])
@@ -260,15 +268,15 @@ def _parallel(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], 
     for number, (name, points) in enumerate(systems.items()):
         front = points.front()
         if has_ends(points):
-            some = front.taken(thinned(len(front), _FEW))
+            some = front.take(thinned(len(front), _FEW))
             ends = np.sort([1 - replace(some, value=end).loss for end in ends_of(some)], axis=0)
             rank = np.argsort(np.argsort(some.loss, axis=0, kind="stable"), axis=0, kind="stable")
-            beside = places + 0.04 + 0.2 * (number + (rank + 0.5) / len(some)) / len(systems)
-            ax.vlines(beside, *ends, color=_colour(number), alpha=0.6, linewidth=1.2)
+            across = places + 0.04 + 0.2 * (number + (rank + 0.5) / len(some)) / len(systems)
+            ax.vlines(across, *ends, color=_colour(number), alpha=0.6, linewidth=1.2)
         if dominated:
-            beaten = 1 - points.dominated().loss
-            pale = min(0.5, max(0.06, 5 / max(len(beaten), 1)))
-            ax.plot(places, beaten.T, color=_colour(number), alpha=pale, linewidth=0.8, linestyle="--")
+            dominated_lines = 1 - points.dominated().loss
+            pale = min(0.5, max(0.06, 5 / max(len(dominated_lines), 1)))
+            ax.plot(places, dominated_lines.T, color=_colour(number), alpha=pale, linewidth=0.8, linestyle="--")
         alpha = min(0.7, max(0.15, 20 / len(front)))
         ax.plot(places, (1 - front.loss).T, color=_colour(number), alpha=alpha, linewidth=1.1)
         [handles[name]] = ax.plot([], [], color=_colour(number))
@@ -295,7 +303,7 @@ def _better(objective: Objective) -> str:
 
 
 def _legend(figure: Figure, handles: Mapping[str, Any], always: bool = False) -> None:
-    """Names are set as they are: no formulas are read in them, and none is left out for how it begins."""
+    """A legend with the names as they are: without formulas, and with names that begin with an underscore."""
     if len(handles) < 2 and not (handles and always):
         return
     numbered = [str(number) for number in range(len(handles))]
@@ -314,10 +322,10 @@ def _legend(figure: Figure, handles: Mapping[str, Any], always: bool = False) ->
 
 def _figure(width: float, height: float) -> Figure:
     try:
-        from matplotlib.figure import Figure as Made
+        from matplotlib.figure import Figure as NewFigure
     except ImportError:
-        raise SpecError("pictures of trade-offs need Matplotlib: pip install 'evaluand[plots]'") from None
-    return Made(figsize=(width, height), layout="constrained")
+        raise SpecError("figures of trade-offs need Matplotlib: pip install 'evaluand[plots]'") from None
+    return NewFigure(figsize=(width, height), layout="constrained")
 
 
 def _colour(number: int) -> str:

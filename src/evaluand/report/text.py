@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.core.text.wording import pluralize
-from evaluand.metrics.base.signature import told_apart
+from evaluand.metrics.base.signature import distinguishing_words
 
 SHORT_ID = 12
 LABEL = 60
@@ -109,7 +109,7 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
     keys = {(row["scorer"], row["signature"]): row["signature"].partition(" ")[0] for row in rows}
     for (scorer, signature), kind in keys.items():
         alike.setdefault((scorer, kind), []).append(signature)
-    words = {(scorer, s): own for (scorer, _), group in alike.items() for s, own in told_apart(group).items()}
+    words = {(scorer, s): own for (scorer, _), group in alike.items() for s, own in distinguishing_words(group).items()}
     labels = {}
     for (scorer, signature), kind in keys.items():
         own = ", ".join(f"{name}={word}" if name else word for name, word in words[scorer, signature].items())

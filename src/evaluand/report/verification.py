@@ -72,7 +72,7 @@ def _content(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
 
 def _dataset(store: Store, id: str) -> tuple[str, object]:
     dataset = Dataset.stored(store, id)
-    return dataset.recomputed_digest(), {"examples": len(dataset)}
+    return dataset.compute_digest(), {"examples": len(dataset)}
 
 
 def _run(store: Store, id: str) -> tuple[str, object]:

@@ -19,7 +19,8 @@ from evaluand.engine.engine import Policy
 from evaluand.engine.reuse import Wanted
 from evaluand.run.responses import key_of
 from evaluand.run.task import Request, Runnable, Task, as_task
-from evaluand.trace import TaskSpan, Trace
+from evaluand.trace.spans import TaskSpan
+from evaluand.trace.traces import Trace
 
 MAX_CALLS = 1 << 28  # 14 bytes of memory each
 

@@ -25,12 +25,13 @@ from orjson import Fragment
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Skipped, storable_message, with_article
 from evaluand.core.fingerprint.homes import is_first_party
+from evaluand.core.key_columns import INDEX
 from evaluand.engine.engine import Outcome
 from evaluand.run.task import Candidates
 from evaluand.store import tables
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
-from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, TableWriter
-from evaluand.trace import Trace
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, SKIPPED, TableWriter
+from evaluand.trace.traces import Trace
 
 LANE = "responses"
 

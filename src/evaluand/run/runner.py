@@ -25,7 +25,8 @@ from evaluand.run.task import Runnable, prepare
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
 from evaluand.store.tables import FAILED
-from evaluand.trace import TaskSpan, Trace
+from evaluand.trace.spans import TaskSpan
+from evaluand.trace.traces import Trace
 from evaluand.trace.values import text_of
 
 

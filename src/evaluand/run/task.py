@@ -29,7 +29,8 @@ from evaluand.core.identity import digest, seed_of
 from evaluand.data.dataset import Dataset
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.run.types import Typed, arguments, hints, misfits, typed
-from evaluand.trace import TaskSpan, Tracer
+from evaluand.trace.spans import TaskSpan
+from evaluand.trace.tracer import Tracer
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")

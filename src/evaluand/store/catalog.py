@@ -1,7 +1,7 @@
 """The catalog: an index of a folder's manifests for listing and finding.
 
-Files are the truth. The catalog only repeats what they say and is brought up to date from them whenever the folders
-show something it does not know, so it may be deleted at any time.
+The files are authoritative. The catalog is updated from them whenever the folders have something new, so it may be
+deleted at any time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import orjson
 from evaluand.core import identity as ids
 from evaluand.store.store import KINDS, Manifest
 
-LAYOUT = 1  # of the table below; a catalog of another one is made anew
+LAYOUT = 1  # of the table below; a catalog with another layout is rebuilt
 _COLUMNS = ("kind", "id", "name", "created", "work", "status", "digest", "counts")
 
 
@@ -29,7 +29,7 @@ class Catalog:
         self._root = root
 
     def put(self, manifest: Manifest) -> None:
-        """Records an artifact; a catalog that cannot be written is brought up to date by its next reader."""
+        """Records an artifact; if the catalog cannot be written, its next reader updates it."""
         try:
             with self._connection() as db:
                 _insert(db, [_row(manifest)])
@@ -56,9 +56,9 @@ class Catalog:
         known = {(kind, id): status for kind, id, status in db.execute("SELECT kind, id, status FROM artifact")}
         on_disk = {(kind, id) for kind in KINDS for id in _folders(self._root / kind)}
         changed = [key for key in on_disk if known.get(key) != "sealed"]
-        gone = [key for key in known if key not in on_disk]
-        if gone:
-            db.executemany("DELETE FROM artifact WHERE kind = ? AND id = ?", gone)
+        removed = [key for key in known if key not in on_disk]
+        if removed:
+            db.executemany("DELETE FROM artifact WHERE kind = ? AND id = ?", removed)
         _insert(db, (_row(m) for m in (self._manifest(*key) for key in changed) if m is not None))
 
     def _manifest(self, kind: str, id: str) -> Manifest | None:
@@ -74,9 +74,9 @@ class Catalog:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
             db = _connect(str(self._root / "catalog.db"))
-        except sqlite3.OperationalError:  # a store that may only be read, or a disk that is full
+        except sqlite3.OperationalError:  # a read-only store or a full disk
             db = _connect(":memory:")
-        except sqlite3.DatabaseError:  # no catalog at all
+        except sqlite3.DatabaseError:  # not a catalog
             (self._root / "catalog.db").unlink(missing_ok=True)
             db = _connect(str(self._root / "catalog.db"))
         try:
@@ -90,7 +90,7 @@ def _connect(place: str) -> sqlite3.Connection:
     db = sqlite3.connect(place, timeout=30)
     try:
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = OFF")  # it can always be made anew
+        db.execute("PRAGMA synchronous = OFF")  # it can always be rebuilt
         if db.execute("PRAGMA user_version").fetchone() != (LAYOUT,):
             db.execute("DROP TABLE IF EXISTS artifact")
             db.execute(f"PRAGMA user_version = {LAYOUT}")

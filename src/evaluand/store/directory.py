@@ -1,13 +1,13 @@
-"""A store in a folder: plain open files, of which the truth is made.
+"""A store in a folder: files in open formats.
 
-    refs/<digest of name>.json          a name and what it stands for
-    <kind>/<id>/manifest.json           written last: the artifact is whole
+    refs/<digest of name>.json          a name and the artifact it refers to
+    <kind>/<id>/manifest.json           written last: the artifact is complete
     <kind>/<id>/<table>-<digest>.parquet
-    <kind>/<id>/open.json               while open: what is being made
-    <kind>/<id>/journal/<lane>/…        while open: finished work and leases
-    catalog.db                          an index of the manifests, made anew when lost
+    <kind>/<id>/open.json               while open: the specification
+    <kind>/<id>/journal/<log>/…         while open: finished work and leases
+    catalog.db                          an index of the manifests, rebuilt if lost
 
-No name given by a user becomes part of a path.
+No name from a user becomes part of a path.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ ID = re.compile(r"[0-9a-f]{32}")
 
 
 class DirectoryStore:
-    """Keeps artifacts as files below a folder.
+    """Stores artifacts as files in a folder.
 
     Args:
-        root: the folder; made when first written to.
+        root: the folder; created by the first write.
 
     Example:
         >>> import tempfile
@@ -72,18 +72,18 @@ class DirectoryStore:
         if self.is_sealed(manifest["kind"], manifest["id"]):
             return self.manifest(manifest["kind"], manifest["id"])
         (folder / "journal").mkdir(parents=True, exist_ok=True)
-        stands = _put_if_absent(folder / "open.json", manifest)
+        stored = _put_if_absent(folder / "open.json", manifest)
         with suppress(FileNotFoundError):
-            os.utime(folder / "open.json")  # work begins on it again: it is not abandoned
-        if self.is_sealed(manifest["kind"], manifest["id"]):  # meanwhile
+            os.utime(folder / "open.json")  # it is in use again, not abandoned
+        if self.is_sealed(manifest["kind"], manifest["id"]):  # another process sealed it meanwhile
             _sweep(folder, self.manifest(manifest["kind"], manifest["id"]))
             return self.manifest(manifest["kind"], manifest["id"])
-        self.catalog.put(stands)
-        return stands
+        self.catalog.put(stored)
+        return stored
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
-        folder = self._folder(kind, id) / "journal" / _safe(name)
-        with suppress(FileNotFoundError):  # where another process has sealed the artifact there is no journal
+        folder = self._folder(kind, id) / "journal" / _file_name(name)
+        with suppress(FileNotFoundError):  # another process has sealed the artifact
             folder.mkdir(exist_ok=True)
         return WorkLog(FileLog(folder), SqliteLeases(folder / "leases.db"), slots)
 
@@ -94,8 +94,8 @@ class DirectoryStore:
         entry = self.manifest(kind, id).get("tables", {}).get(table)
         if entry is None:
             raise NotFound(f"no table {table!r} in {kind} {id}")
-        batches: Iterator[pa.RecordBatch] = _tables().read_table(
-            self._folder(kind, id) / _plain_file(entry["file"]), columns
+        batches: Iterator[pa.RecordBatch] = _import_parquet().read_table(
+            self._folder(kind, id) / _check_file_name(entry["file"]), columns
         )
         return batches
 
@@ -103,11 +103,11 @@ class DirectoryStore:
         folder = self._folder(kind, id)
         faults = []
         for entry in self.manifest(kind, id).get("tables", {}).values():
-            path = folder / _plain_file(entry["file"])
+            path = folder / _check_file_name(entry["file"])
             if not path.is_file():
                 faults.append(Fault(str(path), "the file is missing"))
             elif ids.digest_of_file(path) != entry["digest"]:
-                faults.append(Fault(str(path), "the file is not what was written: its digest differs"))
+                faults.append(Fault(str(path), "the file has changed: its digest differs"))
         return faults
 
     def find(self, kind: str, work: str) -> list[str]:
@@ -122,26 +122,30 @@ class DirectoryStore:
         return sorted(ref for ref, _ in self.ref_files())
 
     def ref_files(self) -> Iterator[tuple[Ref, Path]]:
-        """All names with the files that keep them; `damaged_refs` tells of those that cannot be read."""
+        """All names with their files; `damaged_refs` lists those that cannot be read."""
         for path in (self.root / "refs").glob("*.json"):
             with suppress(EngineError, KeyError):
                 if entry := _read_json(path):
                     yield Ref(entry["name"], entry["kind"], entry["id"]), path
 
     def damaged_refs(self) -> list[Fault]:
-        """The names that cannot be read, or stand for what is not there."""
-        whole = {path: ref for ref, path in self.ref_files()}
+        """The names that cannot be read, or refer to an artifact that is not in the store."""
+        refs = {path: ref for ref, path in self.ref_files()}
         faults = []
         for path in sorted((self.root / "refs").glob("*.json")):
-            if path not in whole:
-                faults.append(Fault(str(path), "the name kept here cannot be read; remove the file, or run it again"))
-            elif not (self._folder(whole[path].kind, whole[path].id)).is_dir():
-                faults.append(Fault(str(path), f"the name {whole[path].name!r} stands for what is not in this store"))
+            if path not in refs:
+                faults.append(
+                    Fault(str(path), "the name in this file cannot be read; remove the file, or run it again")
+                )
+            elif not (self._folder(refs[path].kind, refs[path].id)).is_dir():
+                faults.append(
+                    Fault(str(path), f"the name {refs[path].name!r} refers to an artifact that is not in this store")
+                )
         return faults
 
     def _folder(self, kind: str, id: str) -> Path:
         if kind not in KINDS or not ID.fullmatch(id):
-            raise NotFound(f"{kind} {id!r}: not an id of this store")
+            raise NotFound(f"{kind} {id!r}: not an id in this store")
         return self.root / kind / id
 
 
@@ -155,15 +159,15 @@ class _DirectoryDraft:
     def append(self, table: str, batch: pa.RecordBatch) -> None:
         writer = self._writers.get(table)
         if writer is None:
-            writer = self._writers[table] = _tables().TableWriter(self._folder, _safe(table), batch.schema)
+            writer = self._writers[table] = _import_parquet().TableWriter(self._folder, _file_name(table), batch.schema)
         writer.append(batch)
 
     def seal(self, manifest: Manifest) -> Manifest:
         entries = {name: writer.close() for name, writer in self._writers.items()}
-        stands = _put_if_absent(self._folder / "manifest.json", with_seal(manifest | {"tables": entries}))
-        _sweep(self._folder, stands)
-        self._store.catalog.put(stands)
-        return stands
+        stored = _put_if_absent(self._folder / "manifest.json", with_seal(manifest | {"tables": entries}))
+        _sweep(self._folder, stored)
+        self._store.catalog.put(stored)
+        return stored
 
     def discard(self) -> None:
         for writer in self._writers.values():
@@ -171,37 +175,37 @@ class _DirectoryDraft:
 
 
 def _sweep(folder: Path, manifest: Manifest) -> None:
-    """Removes what a whole artifact no longer needs; leaves the files of other drafts that are being written."""
-    kept = {"manifest.json", *(entry["file"] for entry in manifest["tables"].values())}
+    """Removes what a complete artifact no longer needs, except files of drafts that are being written."""
+    needed = {"manifest.json", *(entry["file"] for entry in manifest["tables"].values())}
     shutil.rmtree(folder / "journal", ignore_errors=True)
     for path in list(folder.iterdir()):
-        if path.name not in kept and not path.is_dir() and not being_written(path):
+        if path.name not in needed and not path.is_dir() and not is_being_written(path):
             path.unlink(missing_ok=True)
 
 
-def being_written(path: Path) -> bool:
-    """Whether a file is a draft's, whose process lives; its number stands before the ending."""
+def is_being_written(path: Path) -> bool:
+    """Whether a file belongs to a draft of a living process, whose number precedes the suffix."""
     pid = path.stem.rpartition(".")[2]
     return path.suffix == ".tmp" and pid.isdigit() and is_alive(int(pid))
 
 
-def _tables() -> Any:
-    """The Parquet part, imported on use: listing and naming need no Arrow."""
+def _import_parquet() -> Any:
+    """The Parquet module, imported on use: listing needs no Arrow."""
     from evaluand.store import parquet as tables
 
     return tables
 
 
-def _safe(name: str) -> str:
-    """A file name for any name: what is plain stays readable, all else is told apart by a digest."""
+def _file_name(name: str) -> str:
+    """A file name for any name: simple names stay readable, others get a digest that distinguishes them."""
     slug = re.sub(r"[^A-Za-z0-9]+", "_", name)[:40].strip("_")
     return slug if slug == name else f"{slug}-{ids.digest(name).hex()[:8]}"
 
 
-def _plain_file(name: str) -> str:
-    """A manifest's file name, refused when it would leave its folder."""
+def _check_file_name(name: str) -> str:
+    """Returns a file name from a manifest, unless it would leave the folder."""
     if name != os.path.basename(name) or name in ("", ".", ".."):
-        raise EngineError(f"a manifest names the file {name!r}, which lies outside its folder; the store is damaged")
+        raise EngineError(f"a manifest names the file {name!r} outside its folder; the store is damaged")
     return name
 
 
@@ -218,15 +222,15 @@ def _read_json(path: Path) -> Manifest | None:
 
 
 def _put_if_absent(path: Path, value: Manifest) -> Manifest:
-    """Writes a file whole unless it is there; returns what stands."""
+    """Writes a file atomically unless it exists; returns its content."""
     temporary = _write(path, value)
     try:
         os.link(temporary, path)
     except FileExistsError:
-        standing = _read_json(path)
-        if standing is None:
+        existing = _read_json(path)
+        if existing is None:
             raise EngineError(f"{path}: vanished while it was read") from None
-        return standing
+        return existing
     finally:
         temporary.unlink()
     _sync_folder(path.parent)

@@ -1,8 +1,8 @@
-"""What a folder keeps that nobody needs: found, weighed and removed.
+"""Garbage: files and artifacts that are no longer needed, found and removed.
 
-Nothing is taken that somebody may be working on: a file of a living process, an artifact with a living lease, anything
-changed within the hour (processes of other machines and containers cannot be seen). Symbolic links are neither followed
-nor removed, and nothing outside the folders of kinds, refs and removals is looked at.
+Nothing that may be in use is removed: a file of a living process, an artifact with a living lease, anything changed
+within the hour (processes of other machines and containers are invisible). Symbolic links are neither followed nor
+removed, and only the folders of kinds, refs and removals are read.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluand.core.provenance import origins
-from evaluand.store.directory import ID, DirectoryStore, being_written
+from evaluand.store.directory import ID, DirectoryStore, is_being_written
 from evaluand.store.log import SqliteLeases
 from evaluand.store.store import KINDS
 
 QUIET_SECONDS = 3600.0
 
 Key = tuple[str, str]
-_GONE = ".gone-"  # what is being removed; begins so that no reader takes it for an artifact
+_REMOVED = ".gone-"  # folders being removed; no reader takes a name with this prefix for an artifact
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """Something that can go.
+    """Something that can be removed.
 
     Attributes:
         path: the file or folder.
-        size: of its files, in bytes.
-        why: what it is.
-        artifact: the (kind, id), where it is a whole artifact.
-        idle: seconds for which nothing in it may have changed when it is removed.
+        size: the size of its files in bytes.
+        why: what it is, and why it is not needed.
+        artifact: the (kind, id), if it is a whole artifact.
+        idle: seconds without a change before it may be removed.
     """
 
     path: Path
@@ -50,15 +50,15 @@ class Leftover:
 def leftovers(
     store: DirectoryStore, *, open_older_than: float | None = None, unreferenced: bool = False
 ) -> list[Leftover]:
-    """What can go.
+    """Everything that can be removed.
 
     Args:
-        store: where.
+        store: the store to search.
         open_older_than: also open artifacts that nobody has worked on for so many seconds.
-        unreferenced: also sealed artifacts that no name reaches, directly or through what was made from them.
+        unreferenced: also sealed artifacts that no name reaches, directly or through an artifact made from them.
 
     Raises:
-        EngineError: a manifest cannot be read, so that nobody knows what it reaches.
+        EngineError: a manifest cannot be read, so it is unknown what it reaches.
     """
     keys = [(kind, id) for kind in KINDS for id in _folders(store.root / kind)]
     found = [*_temporary(store.root), *_temporary(store.root / "refs")]
@@ -66,7 +66,7 @@ def leftovers(
     lost = {item.artifact for item in abandoned}
     for key in keys:
         if key not in lost:
-            found += _within(store, key)
+            found += _extra_files(store, key)
     found += abandoned
     if unreferenced:
         found += _unreferenced(store, [key for key in keys if key not in lost])
@@ -74,30 +74,30 @@ def leftovers(
 
 
 def remove(store: DirectoryStore, items: Iterable[Leftover]) -> list[Leftover]:
-    """Removes what still can go; names of what is gone go with it.
+    """Removes items that are still unused, with the names of removed artifacts.
 
     Returns:
-        What was removed.
+        The removed items.
     """
     removed = [item for item in items if _remove(store, item)]
-    gone = {item.artifact for item in removed if item.artifact}
-    if gone:
+    artifacts = {item.artifact for item in removed if item.artifact}
+    if artifacts:
         for ref, path in store.ref_files():
-            if (ref.kind, ref.id) in gone:
+            if (ref.kind, ref.id) in artifacts:
                 path.unlink(missing_ok=True)
-        store.catalog.entries()  # brings it up to date
+        store.catalog.entries()  # updates it
     return removed
 
 
 def _remove(store: DirectoryStore, item: Leftover) -> bool:
-    if _idle(item.path) < item.idle or (item.artifact and _is_worked_on(item.path)):
-        return False  # meanwhile somebody took it up
+    if _idle(item.path) < item.idle or (item.artifact and _is_in_use(item.path)):
+        return False  # in use again
     try:
         if stat.S_ISDIR(item.path.lstat().st_mode):
-            # First out of everybody's sight: half an artifact must never be seen.
-            gone = store.root / f"{_GONE}{secrets.token_hex(8)}"
-            os.rename(item.path, gone)
-            shutil.rmtree(gone)
+            # Renamed first: no reader may ever see half an artifact.
+            hidden = store.root / f"{_REMOVED}{secrets.token_hex(8)}"
+            os.rename(item.path, hidden)
+            shutil.rmtree(hidden)
         else:
             item.path.unlink()
     except FileNotFoundError:
@@ -106,32 +106,32 @@ def _remove(store: DirectoryStore, item: Leftover) -> bool:
 
 
 def _temporary(folder: Path) -> Iterator[Leftover]:
-    """Files of dead processes, and what a removal that was stopped has left."""
+    """Files of dead processes, and the rest of interrupted removals."""
     for entry in _entries(folder):
         path = Path(entry.path)
         if entry.is_file(follow_symlinks=False):
-            if path.suffix == ".tmp" and not being_written(path) and _idle(path) >= QUIET_SECONDS:
-                yield Leftover(path, _size(path), "a file that was being written by a process that is dead")
-        elif entry.is_dir(follow_symlinks=False) and entry.name.startswith(_GONE):
-            yield Leftover(path, _size(path), "the rest of a removal", idle=0)
+            if path.suffix == ".tmp" and not is_being_written(path) and _idle(path) >= QUIET_SECONDS:
+                yield Leftover(path, _size(path), "a file that a dead process was writing")
+        elif entry.is_dir(follow_symlinks=False) and entry.name.startswith(_REMOVED):
+            yield Leftover(path, _size(path), "the rest of an interrupted removal", idle=0)
 
 
-def _within(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
-    """What an artifact's folder holds beyond the artifact."""
+def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
+    """Files in an artifact's folder that do not belong to it."""
     folder = store.root / key[0] / key[1]
     if not store.is_sealed(*key):
         if (folder / "open.json").is_file():
             yield from _temporary(folder)
-        elif _idle(folder) >= QUIET_SECONDS and not any(being_written(p) for p in folder.glob("*.tmp")):
-            yield Leftover(folder, _size(folder), f"{key[0]}: a draft that was never ended", key)
+        elif _idle(folder) >= QUIET_SECONDS and not any(is_being_written(p) for p in folder.glob("*.tmp")):
+            yield Leftover(folder, _size(folder), f"{key[0]}: a draft that was never finished", key)
         return
-    kept = {"manifest.json", *(entry["file"] for entry in store.manifest(*key)["tables"].values())}
+    needed = {"manifest.json", *(entry["file"] for entry in store.manifest(*key)["tables"].values())}
     for entry in _entries(folder):
         path = Path(entry.path)
-        if entry.name in kept or entry.is_symlink() or being_written(path):
+        if entry.name in needed or entry.is_symlink() or is_being_written(path):
             continue
         if _idle(path) >= QUIET_SECONDS:
-            yield Leftover(path, _size(path), "left from before the artifact was whole")
+            yield Leftover(path, _size(path), "left over from writing the artifact")
 
 
 def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterator[Leftover]:
@@ -139,20 +139,20 @@ def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterat
         folder = store.root / kind / id
         if store.is_sealed(kind, id) or not (folder / "open.json").is_file():
             continue
-        if _idle(folder) >= age and not _is_worked_on(folder):
-            yield Leftover(folder, _size(folder), f"{kind[:-1]} {id}: open, nobody works on it", (kind, id), age)
+        if _idle(folder) >= age and not _is_in_use(folder):
+            yield Leftover(folder, _size(folder), f"{kind[:-1]} {id}: open and abandoned", (kind, id), age)
 
 
 def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
-    there = set(keys)
-    sealed = {key for key in there if store.is_sealed(*key)}
+    existing = set(keys)
+    sealed = {key for key in existing if store.is_sealed(*key)}
     reached: set[Key] = set()
     waiting = [(ref.kind, ref.id) for ref in store.refs()] + [
-        key for key in there - sealed if (store.root / key[0] / key[1] / "open.json").is_file()
+        key for key in existing - sealed if (store.root / key[0] / key[1] / "open.json").is_file()
     ]
     while waiting:
         key = waiting.pop()
-        if key in there and key not in reached:
+        if key in existing and key not in reached:
             reached.add(key)
             waiting += origins(store.manifest(*key))
     for kind, id in sorted(sealed - reached):
@@ -161,7 +161,7 @@ def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftov
             yield Leftover(folder, _size(folder), f"{kind[:-1]} {id}: no name reaches it", (kind, id))
 
 
-def _is_worked_on(folder: Path) -> bool:
+def _is_in_use(folder: Path) -> bool:
     """Whether a living process holds a lease on part of an open artifact."""
     for entry in _entries(folder / "journal"):
         path = Path(entry.path) / "leases.db"
@@ -188,7 +188,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _idle(path: Path) -> float:
-    """Seconds since anything changed in a file or folder; none for what is gone."""
+    """Seconds since the last change in a file or folder; 0 if it no longer exists."""
     times = [entry.st_mtime for name, entry in _stats(path) if not name.startswith("leases.db")]
     return time.time() - max(times) if times else 0.0
 
@@ -198,7 +198,7 @@ def _size(path: Path) -> int:
 
 
 def _stats(path: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The name and state of a file, or of a folder and all it holds, links as such."""
+    """The name and state of a file, or of a folder and its content; links are not followed."""
     with suppress(FileNotFoundError):
         state = path.lstat()
         yield path.name, state

@@ -1,15 +1,15 @@
-"""Keyed work in progress: what several processes append while an artifact is open, and who works on what.
+"""The journal of keyed work: the finished units of an open artifact, and the leases on the others.
 
-Runs and evaluations are made of units with a dense slot number (position of the example × replications +
-replication). Every finished unit is one line, appended at once by one `write`, so that it outlives the process; the
-lines of one writer form a segment, and only complete lines count. A slot is done when some segment holds its line:
-the first one found, in the order of the segments' names, is the one that counts.
+Runs and evaluations consist of units with a dense slot number (position of the example × replications + replication).
+Each finished unit is one line, appended by one `write`, so that it survives the process. The lines of one writer form a
+segment, and only complete lines count. A slot is done when some segment has its line; of several lines the first
+counts, in the order of the segments' names.
 
-Units are claimed in shards under a lease, so a second process can help or take over: a lease ends with its heartbeat,
-or at once when its process is known to be dead.
+Units are claimed in shards under a lease, so a second process can help or take over: a lease ends when its heartbeat
+stops, or at once when its process is known to be dead.
 
-A lane may have no end: what an app does while it is recorded. Then its slots are those that have lines, with gaps
-where a writer left some of its own unused, and single units are taken, each under a lease that counts its takers.
+A log may grow without end: the recording of an app. Then its slots are those that have lines, with gaps where a writer
+left some unused, and units are taken one by one, each under a lease that counts how often it was taken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import orjson
 from evaluand.core.errors import EngineError
 
 SHARD_SLOTS = 1024
-MOST_SLOTS = 1 << 28  # of a lane that grows; 14 bytes of memory each
+MOST_SLOTS = 1 << 28  # of a growing log; 14 bytes of memory each
 CHUNK_BYTES = 1 << 20
 SYNC_SECONDS = 1.0
 
@@ -34,10 +34,10 @@ class Log(Protocol):
     """Append-only segments, one per writer."""
 
     def append(self, data: bytes) -> None:
-        """Appends whole lines to this writer's segment; they survive the death of the process."""
+        """Appends complete lines to this writer's segment; they survive the death of the process."""
 
     def sync(self) -> None:
-        """Makes what was appended survive the death of the machine."""
+        """Makes the appended lines survive a crash of the machine."""
 
     def segments(self) -> Sequence[str]:
         """The names of all segments, sorted."""
@@ -50,50 +50,50 @@ class Log(Protocol):
 
 
 class Leases(Protocol):
-    """Who works on which shard."""
+    """Which worker has which shard."""
 
     def claim(self, shards: int) -> tuple[int, int] | None:
-        """Takes the first shard that is neither done nor held.
+        """Claims the first shard that is neither done nor leased.
 
         Returns:
-            The shard and how many have held it before, or None when nothing is free.
+            The shard and how often it was claimed before, or None if none is free.
         """
 
     def finish(self, shard: int) -> None:
-        """Marks a held shard as done."""
+        """Marks a claimed shard as done."""
 
     def reopen(self, shards: Sequence[int]) -> None:
-        """Makes shards free that were marked as done although their lines are missing."""
+        """Frees shards that were marked as done although lines are missing."""
 
     def release(self) -> None:
-        """Gives back every shard held."""
+        """Releases every lease of this worker."""
 
     def take(self, units: Iterable[int]) -> tuple[int, int] | None:
-        """Takes the first of some units that nobody living holds; for lanes whose units are taken one by one.
+        """Takes the first of some units that no living worker holds; for logs whose units are taken one by one.
 
-        A unit may have been done and dropped since the caller looked: what is taken is to be looked at once more.
+        The caller must check the unit again: it may have been finished and dropped in the meantime.
 
         Returns:
-            The unit and how many have died holding it, or None when all are held.
+            The unit and how many workers died with it, or None if all are taken.
         """
 
     def drop(self, unit: int) -> None:
-        """Ends the lease of a unit that was taken; nobody has died holding it."""
+        """Ends the lease of a taken unit and resets its count."""
 
     def held(self) -> int:
-        """How many shards or units living workers hold."""
+        """The number of shards or units that living workers have."""
 
     def busy(self) -> bool:
-        """Whether another living worker holds a shard."""
+        """Whether another living worker has a shard."""
 
 
 class WorkLog:
-    """One sequence of keyed work: an index of what is done over a log, and the leases on what is not.
+    """One sequence of keyed work: a log with an index of finished units, and the leases on the others.
 
     Args:
-        log: where lines go.
-        leases: who holds what.
-        slots: how many units there are; None where their number grows: then as many as lines were read of, with gaps.
+        log: where lines are written.
+        leases: which worker has which shard.
+        slots: the number of units; None if it grows with the lines that are read.
     """
 
     def __init__(self, log: Log, leases: Leases, slots: int | None) -> None:
@@ -113,7 +113,7 @@ class WorkLog:
         return -(-self.slots // SHARD_SLOTS)
 
     def refresh(self) -> None:
-        """Reads what any writer has appended since the last time."""
+        """Reads the lines that any writer has appended since the last call."""
         for name in self._log.segments():
             if name not in self._read_to:
                 self._segments.append(name)
@@ -124,7 +124,7 @@ class WorkLog:
         return slot < self.slots and self._segment[slot] >= 0
 
     def append(self, lines: bytes) -> None:
-        """Appends finished units: whole lines, each `[slot,…]` and a line feed."""
+        """Appends finished units: complete lines, each `[slot,…]` and a line feed."""
         self._log.append(lines)
         now = time.monotonic()
         if now - self._synced > SYNC_SECONDS:
@@ -132,23 +132,23 @@ class WorkLog:
             self._log.sync()
 
     def write(self, lines: bytes) -> None:
-        """As `append`, for those who must not wait for the disk and see to `sync` elsewhere."""
+        """Like `append`, for callers that must not wait for the disk and call `sync` elsewhere."""
         self._log.append(lines)
 
     def sync(self) -> None:
-        """Makes what was appended survive the death of the machine."""
+        """Makes the appended lines survive a crash of the machine."""
         self._log.sync()
 
     def lines(self) -> Iterator[bytes]:
-        """The lines of all done units in the order of their slots."""
+        """The lines of all finished units in the order of their slots."""
         return (self.line(slot) for slot in range(self.slots) if self._segment[slot] >= 0)
 
     def line(self, slot: int) -> bytes:
-        """The line of a done unit."""
+        """The line of a finished unit."""
         return self._log.read(self._segments[self._segment[slot]], self._offset[slot], self._size[slot])
 
     def records(self) -> Iterator[list[Any]]:
-        """What these lines hold.
+        """The parsed records of these lines.
 
         Raises:
             EngineError: a line is damaged.
@@ -156,16 +156,16 @@ class WorkLog:
         return map(_read, self.lines())
 
     def read_through(self) -> Iterator[list[Any]]:
-        """What the lines of all units hold that anybody has finished by now, in the order in which they were written.
+        """The records of all units finished so far, in the order in which they were written.
 
-        In one go and without an index of them, for those who read all of them once.
+        Reads all segments once, without an index.
 
         Raises:
             EngineError: a line is damaged.
         """
         seen: set[int] = set()
         for name in self._log.segments():
-            for _, lines in self._whole_lines(name, 0):
+            for _, lines in self._read_chunks(name, 0):
                 for record in map(_read, lines.splitlines()):
                     if record[0] not in seen:
                         seen.add(record[0])
@@ -178,19 +178,19 @@ class WorkLog:
 
     def _scan(self, name: str) -> None:
         number = self._segments.index(name)
-        for offset, lines in self._whole_lines(name, self._read_to[name]):
+        for offset, lines in self._read_chunks(name, self._read_to[name]):
             self._index(number, offset, lines)
             self._read_to[name] = offset + len(lines)
 
-    def _whole_lines(self, name: str, offset: int) -> Iterator[tuple[int, bytes]]:
-        """The lines of a segment in pieces, each with its place."""
+    def _read_chunks(self, name: str, offset: int) -> Iterator[tuple[int, bytes]]:
+        """The complete lines of a segment in chunks, each with its offset."""
         size = CHUNK_BYTES
         while chunk := self._log.read(name, offset, size):
             end = chunk.rfind(b"\n") + 1
             if end:
                 yield offset, chunk[:end]
                 offset, size = offset + end, CHUNK_BYTES
-            elif len(chunk) < size:  # a line that is not finished, or never will be
+            elif len(chunk) < size:  # an incomplete last line
                 break
             else:
                 size *= 2
@@ -204,7 +204,7 @@ class WorkLog:
             if self._grows and self.slots <= slot < MOST_SLOTS:
                 self._grow(slot + 1)
             if not 0 <= slot < self.slots:
-                raise EngineError(f"journal segment {self._segments[segment]} holds slot {slot} of {self.slots}")
+                raise EngineError(f"journal segment {self._segments[segment]} has slot {slot} of {self.slots}")
             if self._segment[slot] < 0:
                 self._segment[slot] = segment
                 self._offset[slot] = offset
@@ -217,7 +217,7 @@ class WorkLog:
         more = slots - len(self._segment)
         if more <= 0:
             return
-        more = max(more, slots // 8)  # so that not every line makes it grow
+        more = max(more, slots // 8)  # so that the arrays do not grow with every line
         self._segment += array("h", [-1]) * more
         self._offset += array("q", [0]) * more
         self._size += array("i", [0]) * more
@@ -230,11 +230,11 @@ def _read(line: bytes) -> list[Any]:
         raise EngineError(f"the journal's line {line[:80]!r}… is damaged: {error}") from None
     if type(record) is list and record and type(record[0]) is int and 0 <= record[0] < MOST_SLOTS:
         return record
-    raise EngineError(f"the journal's line {line[:80]!r}… is damaged: it begins with no slot")
+    raise EngineError(f"the journal's line {line[:80]!r}… is damaged: it does not begin with a slot")
 
 
 class MemoryLog:
-    """A log that lives and dies with its process."""
+    """A log in memory."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -256,7 +256,7 @@ class MemoryLog:
 
 
 class MemoryShards:
-    """The shards of one lane within one process: which are free, which are done."""
+    """The shards of one log within one process: which are free and which are done."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -270,7 +270,7 @@ class MemoryLeases:
     """One worker's leases within one process.
 
     Args:
-        shards: shared by all workers of the lane.
+        shards: shared by all workers of the log.
     """
 
     def __init__(self, shards: MemoryShards | None = None) -> None:
@@ -328,7 +328,7 @@ class MemoryLeases:
 
     def _give(self, shards: Iterable[int], free: list[int]) -> None:
         with self._shards.lock:
-            given = self._mine & {*shards}
-            self._mine -= given
-            self._shards.held -= len(given)
+            released = self._mine & {*shards}
+            self._mine -= released
+            self._shards.held -= len(released)
             self._shards.free += free

@@ -20,7 +20,7 @@ LEASE_SECONDS = 30.0
 
 
 class FileLog:
-    """Segments as files in a folder; this writer's own is made with its first line."""
+    """Segments as files in a folder; this writer's segment is created with its first line."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -34,9 +34,9 @@ class FileLog:
                 if self._own is None:
                     self._own = self._create()
         if self._own is None:
-            return  # another process has sealed the artifact: it had this line already
+            return  # another process has sealed the artifact, so it has this line
         try:
-            written = os.write(self._own, data)  # O_APPEND: one write is one place, whatever the number of threads
+            written = os.write(self._own, data)  # O_APPEND: one write is contiguous, whatever the number of threads
         except OSError as error:
             self._abandon()
             raise unwritable(self._folder, error) from error
@@ -51,7 +51,7 @@ class FileLog:
     def segments(self) -> Sequence[str]:
         try:
             return sorted(entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".jsonl"))
-        except FileNotFoundError:  # nothing was written yet, or another process has sealed the artifact meanwhile
+        except FileNotFoundError:  # nothing was written yet, or another process has sealed the artifact
             return sorted(self._readers)
 
     def read(self, segment: str, offset: int, size: int) -> bytes:
@@ -68,7 +68,7 @@ class FileLog:
             os.close(handle)
 
     def _abandon(self) -> None:
-        """Writes no more to a segment that may end in half a line."""
+        """Stops writing to a segment that may end in an incomplete line."""
         with self._lock:
             if self._own is not None:
                 os.close(self._own)
@@ -83,7 +83,7 @@ class FileLog:
 
 
 class SqliteLeases:
-    """Leases in a small SQLite file beside the segments, safe among processes of one machine."""
+    """Leases in a small SQLite file next to the segments, safe for processes of one machine."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -129,8 +129,8 @@ class SqliteLeases:
             self._beating.set()
             self._beating = None
         if self._held:
-            given = "UPDATE lease SET holder = NULL WHERE holder = ? AND done = 0"
-            self._transact(lambda db: db.execute(given, (self._me,)), None)
+            release = "UPDATE lease SET holder = NULL WHERE holder = ? AND done = 0"
+            self._transact(lambda db: db.execute(release, (self._me,)), None)
             self._held.clear()
         with self._lock:
             if self._db is not None:
@@ -145,7 +145,7 @@ class SqliteLeases:
         return taken
 
     def _take(self, db: sqlite3.Connection, units: Iterable[int]) -> tuple[int, int] | None:
-        """Rows are only of units that are held, or were when their holders died: those that are done have none."""
+        """Only units that are taken, or whose takers died, have rows; finished ones have none."""
         known = {row[0]: row[1:] for row in db.execute("SELECT shard, holder, until, takers FROM lease")}
         for unit in units:
             holder, until, takers = known.get(unit, (None, 0.0, 0))
@@ -156,8 +156,8 @@ class SqliteLeases:
         return None
 
     def drop(self, unit: int) -> None:
-        gone = "DELETE FROM lease WHERE shard = ? AND holder = ?"
-        self._transact(lambda db: db.execute(gone, (unit, self._me)), None)
+        drop = "DELETE FROM lease WHERE shard = ? AND holder = ?"
+        self._transact(lambda db: db.execute(drop, (unit, self._me)), None)
         self._held.discard(unit)
 
     def held(self) -> int:
@@ -187,7 +187,7 @@ class SqliteLeases:
             self._transact(lambda db: db.execute(longer, (time.time() + LEASE_SECONDS, self._me)), None)
 
     def _transact(self, do: Callable[[sqlite3.Connection], T], otherwise: Any) -> T | Any:
-        """Does something at once, or nothing when another process has sealed the artifact and the file is gone."""
+        """Runs a transaction; does nothing if another process has sealed the artifact and removed the file."""
         with self._lock:
             try:
                 if self._db is None:
@@ -205,16 +205,18 @@ class SqliteLeases:
 
 
 def unwritable(path: Path, error: OSError) -> EngineError:
-    """What a disk that is full, broken or read-only makes of a write."""
-    return EngineError(f"{path}: cannot be written: {error.strerror or error}; make room or mend the disk, then resume")
+    """The error of a failed write to a full, broken or read-only disk."""
+    return EngineError(
+        f"{path}: cannot be written: {error.strerror or error}; free space or repair the disk, then resume"
+    )
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Leases need not survive the machine, so nothing waits for the disk."""
+    """Leases need not survive a crash of the machine, so nothing waits for the disk."""
     db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA journal_mode = PERSIST")  # units are taken one by one: no file is made and removed for each
+    db.execute("PRAGMA journal_mode = PERSIST")  # avoids creating and removing a file for each unit
     db.execute("PRAGMA synchronous = OFF")
-    db.execute("BEGIN IMMEDIATE")  # waits for others; the statements below alone would not
+    db.execute("BEGIN IMMEDIATE")  # waits for other processes, which the statements below would not
     db.execute(
         "CREATE TABLE IF NOT EXISTS lease"
         " (shard INTEGER PRIMARY KEY, done INTEGER, holder TEXT, until REAL, takers INTEGER)"
@@ -224,7 +226,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of this machine lives."""
+    """Whether a process of this machine is alive."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

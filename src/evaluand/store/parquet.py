@@ -1,4 +1,4 @@
-"""Tables as Parquet files: written as a stream, hashed on the way, read in batches."""
+"""Tables as Parquet files: written and hashed as a stream, read in batches."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ READ_ROWS = 4096
 
 
 class TableWriter:
-    """Writes one table into a folder, under a name that tells its content.
+    """Writes one table into a folder, in a file whose name has a digest of its content.
 
-    Rows are gathered into row groups by number and by bytes, so that memory stays bounded by either.
+    Row groups are limited by rows and by bytes, so memory stays bounded.
     """
 
     def __init__(self, folder: Path, stem: str, schema: pa.Schema) -> None:
@@ -34,24 +34,24 @@ class TableWriter:
         self._file = _HashingFile(self._path)
         self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", compression_level=3)
         self._schema = schema
-        self._held: list[pa.RecordBatch] = []
-        self._held_rows = self._held_bytes = self._rows = 0
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = self._pending_bytes = self._rows = 0
 
     def append(self, batch: pa.RecordBatch) -> None:
-        self._held.append(batch)
-        self._held_rows += batch.num_rows
-        self._held_bytes += batch.nbytes
-        if self._held_rows >= ROW_GROUP_ROWS or self._held_bytes >= ROW_GROUP_BYTES:
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        self._pending_bytes += batch.nbytes
+        if self._pending_rows >= ROW_GROUP_ROWS or self._pending_bytes >= ROW_GROUP_BYTES:
             self._flush()
 
     def close(self) -> dict[str, Any]:
-        """Ends the file and gives it its name.
+        """Finishes the file and renames it.
 
         Returns:
-            file, digest (of its bytes), rows and bytes, as manifests record them.
+            file, digest (of its bytes), rows and bytes, as in manifests.
         """
         self._flush()
-        with _told(self._path):
+        with _report_errors(self._path):
             self._writer.close()
         digest, size = self._file.end()
         name = f"{self._stem}-{digest[:8]}.parquet"
@@ -59,23 +59,23 @@ class TableWriter:
         return {"file": name, "digest": digest, "rows": self._rows, "bytes": size}
 
     def discard(self) -> None:
-        with suppress(OSError):  # a disk that is full is full for the end of the file too
+        with suppress(OSError):  # a full disk cannot take the end of the file either
             if not self._file.closed:
                 self._writer.close()
                 self._file.end()
         self._path.unlink(missing_ok=True)
 
     def _flush(self) -> None:
-        if self._held:
-            with _told(self._path):
-                table = pa.Table.from_batches(self._held, self._schema)
+        if self._pending:
+            with _report_errors(self._path):
+                table = pa.Table.from_batches(self._pending, self._schema)
                 self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-            self._rows += self._held_rows
-            self._held, self._held_rows, self._held_bytes = [], 0, 0
+            self._rows += self._pending_rows
+            self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _report_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -89,14 +89,14 @@ def read_table(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch
             if file.metadata.num_rows == 0:
                 schema = file.schema_arrow
                 yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
-            # In one thread, as a stream: each thread of Arrow's keeps memory of its own (60 MiB more in all).
+            # In one thread, as a stream: the memory of Arrow's threads adds 60 MiB.
             yield from file.iter_batches(_rows_at_once(file.metadata), columns=columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
-        raise EngineError(f"{path}: cannot be read: {error}; `evaluand verify` tells what is damaged") from error
+        raise EngineError(f"{path}: cannot be read: {error}; run `evaluand verify` to see the damage") from error
 
 
 def _rows_at_once(metadata: pq.FileMetaData) -> int:
-    """As many rows as make about 16 MiB, so that long texts fill no memory."""
+    """The number of rows in about 16 MiB, so that long texts do not fill the memory."""
     size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     return int(max(1, min(READ_ROWS, (16 << 20) * metadata.num_rows // max(size, 1))))
 

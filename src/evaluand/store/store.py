@@ -1,8 +1,7 @@
 """The store: kinds, ids, manifests and tables, nothing else.
 
-An artifact is open (its work stands in lanes) or sealed (its manifest is there, with its tables); a sealed artifact
-never changes. Names are refs to ids. A store knows no paths as far as its callers can tell, so the same protocol can
-stand on other backends.
+An artifact is open (its work is in journals) or sealed (it has a manifest and tables); a sealed artifact never changes.
+Names are refs to ids. The protocol exposes no paths, so other backends can implement it.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ Manifest = dict[str, Any]
 """Keys: format, kind, id, name, spec, attempt, work, pinned, created, provenance; sealed also digest, counts, tables
 and seal.
 
-`work` lists what identifies the work apart from its data, so that finished rows are found again."""
+`work` lists what identifies the work without its data, so that finished rows are found again."""
 
 
 class Ref(NamedTuple):
-    """What a name stands for."""
+    """A name and the artifact it refers to."""
 
     name: str
     kind: str
@@ -39,24 +38,24 @@ class Ref(NamedTuple):
 
 
 class Draft(Protocol):
-    """An artifact's tables on their way into the store; invisible until sealed."""
+    """The tables of an artifact being written; invisible until sealed."""
 
     def append(self, table: str, batch: pa.RecordBatch) -> None:
-        """Adds rows to a table, which the first batch creates."""
+        """Adds rows to a table; the first batch creates it."""
 
     def seal(self, manifest: Manifest) -> Manifest:
-        """Makes the artifact whole and immutable; the first to seal wins.
+        """Completes the artifact and makes it immutable; the first to seal wins.
 
         Returns:
-            The manifest that stands, with its tables.
+            The manifest in the store, with its tables.
         """
 
     def discard(self) -> None:
-        """Throws the draft away."""
+        """Discards the draft."""
 
 
 class Store(Protocol):
-    """Keeps artifacts."""
+    """Stores artifacts."""
 
     def ids(self, kind: str) -> list[str]:
         """The ids of all artifacts of a kind, open ones too, sorted."""
@@ -65,17 +64,17 @@ class Store(Protocol):
         """The manifest of an artifact, sealed or open (then without `digest`).
 
         Raises:
-            NotFound: there is none.
+            NotFound: the store has no such artifact.
         """
 
     def is_sealed(self, kind: str, id: str) -> bool:
-        """Whether the artifact is there and whole."""
+        """Whether the artifact exists and is complete."""
 
     def open(self, manifest: Manifest) -> Manifest:
-        """Opens an artifact for work; one that is open already keeps its first manifest, which is returned."""
+        """Opens an artifact for work and returns its manifest; one that is already open keeps its first manifest."""
 
     def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
-        """A sequence of keyed work of an open artifact; one that grows where `slots` is None."""
+        """The log of keyed work of an open artifact; it grows if `slots` is None."""
 
     def draft(self, kind: str, id: str) -> Draft:
         """Begins to write an artifact's tables."""
@@ -84,17 +83,17 @@ class Store(Protocol):
         """The rows of a sealed artifact's table, in order.
 
         Raises:
-            NotFound: there is no such artifact or table.
+            NotFound: the store has no such artifact or table.
         """
 
     def damage(self, kind: str, id: str) -> list[Fault]:
-        """What is wrong with how a sealed artifact's tables are kept: missing, cut or changed files."""
+        """The damage of a sealed artifact's tables: missing, truncated or changed files."""
 
     def find(self, kind: str, work: str) -> list[str]:
         """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
 
     def refer(self, name: str, kind: str, id: str) -> None:
-        """Makes a name stand for an artifact; a name has one meaning for each kind."""
+        """Makes a name refer to an artifact; a name refers to one artifact of each kind."""
 
     def refs(self) -> list[Ref]:
         """All names, sorted."""
@@ -104,7 +103,7 @@ class MemoryStore:
     """A store that lives and dies with its process."""
 
     def __init__(self) -> None:
-        self._manifests: dict[tuple[str, str], bytes] = {}  # as text, so that nobody changes what is stored
+        self._manifests: dict[tuple[str, str], bytes] = {}  # as text, so that stored manifests cannot be changed
         self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
         self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
@@ -175,42 +174,42 @@ class _MemoryDraft:
 
 
 def with_seal(manifest: Manifest) -> Manifest:
-    """A manifest with the digest of all else in it, so that no part of it is changed unseen."""
+    """A manifest with the digest of everything else in it, so that changes are detected."""
     rest = {name: value for name, value in manifest.items() if name != "seal"}
     return rest | {"seal": digest(rest).hex()}
 
 
 def check_store(store: Any) -> None:
-    """Refuses what is no store.
+    """Refuses an object that is not a store.
 
     Raises:
-        SpecError: such as for the path of one.
+        SpecError: for example for a path.
     """
     if not hasattr(store, "manifest") or not hasattr(store, "draft"):
-        raise SpecError(f"{store!r} is no store; give MemoryStore(), or DirectoryStore(path) for a folder")
+        raise SpecError(f"{store!r} is not a store; use MemoryStore(), or DirectoryStore(path) for a folder")
 
 
 def check_name(name: str) -> str:
-    """A name as it is, if it can be one.
+    """Returns a name if it is valid.
 
     Raises:
-        SpecError: it is empty, blank or holds control characters.
+        SpecError: it is empty, blank or has control characters.
     """
     if not name.strip():
-        raise SpecError(f"a name may not be empty or blank: {name!r}")
+        raise SpecError(f"a name must not be empty or blank: {name!r}")
     if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in name):
-        raise SpecError(f"a name may not hold control characters: {name!r}")
+        raise SpecError(f"a name must not have control characters: {name!r}")
     return name
 
 
 def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]:
-    """The (kind, id) that a name, an id or the beginning of one (four digits at least) stands for.
+    """The (kind, id) of a name, an id or the first digits of an id (at least four).
 
-    A name of several kinds stands for the first of `KINDS`. A dataset's name, which is in its manifest alone, stands
-    for it where nothing else is called or begins so.
+    A name of several kinds refers to the first of `KINDS`. A dataset's name, which only its manifest has, counts if
+    nothing else matches.
 
     Raises:
-        NotFound: nothing does, or several do; the message lists them.
+        NotFound: nothing matches, or several artifacts do; the message lists them.
     """
     kinds = (kind,) if kind else KINDS
     named = [(ref.kind, ref.id) for ref in store.refs() if ref.name == text and ref.kind in kinds]
@@ -220,21 +219,21 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFound(f"{text!r} stands for several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
-    datasets = list(_datasets_named(store, text)) if "datasets" in kinds else []
+        raise NotFound(f"{text!r} refers to several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
+    datasets = list(_find_datasets(store, text)) if "datasets" in kinds else []
     if len(datasets) == 1:
         return "datasets", datasets[0]
     if datasets:
-        raise NotFound(f"{text!r} stands for several datasets: {', '.join(datasets)}; give the first digits of one")
+        raise NotFound(f"{text!r} refers to several datasets: {', '.join(datasets)}; give the first digits of one")
     others = [ref.kind[:-1] for ref in store.refs() if ref.name == text]
     if kind and others:
         raise NotFound(f"no {kind[:-1]} is called {text!r}, but {' and '.join(others)}; see `evaluand list`")
-    raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids (four digits at least)")
+    raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids (at least four digits)")
 
 
-def _datasets_named(store: Store, name: str) -> Iterator[str]:
+def _find_datasets(store: Store, name: str) -> Iterator[str]:
     for id in store.ids("datasets"):
-        with suppress(EngineError):  # one that is damaged has no name
+        with suppress(EngineError):  # a damaged dataset has no name
             if store.manifest("datasets", id).get("name") == name:
                 yield id
 
@@ -258,16 +257,16 @@ def begin(
     resume: str | None,
     about: Callable[[], Manifest],
 ) -> Manifest:
-    """The manifest of the attempt at a spec that is to be worked on: sealed already, open, or opened now.
+    """The manifest of the attempt at a spec to work on: already sealed, open, or opened now.
 
     Args:
-        name: what shall stand for it.
-        again: whether a further attempt is wanted, given the id of the last.
-        resume: the id of the one attempt that must be continued.
-        about: the rest of the manifest, asked for only where there is work to do.
+        name: a name for it.
+        again: whether to make a further attempt, called with the id of the last.
+        resume: the id of the attempt to continue.
+        about: returns the rest of the manifest; called only if there is work to do.
 
     Raises:
-        SpecError: `resume` is no attempt at this spec.
+        SpecError: `resume` is not an attempt at this spec.
     """
     id, attempt = _attempt(store, kind, spec, again, resume)
     if store.is_sealed(kind, id):
@@ -290,14 +289,14 @@ def at_once(
     counts: Mapping[str, int],
     provenance: Mapping[str, Any],
 ) -> Manifest:
-    """The manifest of an artifact that is made in one go and never open."""
+    """The manifest of an artifact that is written at once and never open."""
     head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": 0, "created": now()}
     return head | {"digest": digest, "counts": counts, "provenance": provenance}
 
 
 @contextmanager
 def drafted(store: Store, kind: str, id: str) -> Iterator[Draft]:
-    """A draft that is thrown away where making it fails."""
+    """A draft that is discarded if writing it fails."""
     draft = store.draft(kind, id)
     try:
         yield draft
@@ -308,15 +307,17 @@ def drafted(store: Store, kind: str, id: str) -> Iterator[Draft]:
 
 @contextmanager
 def journalled(kind: str, id: str) -> Iterator[None]:
-    """Around the reading of journal records: what does not fit them is damage of the journal.
+    """A context for parsing journal records: whatever cannot be parsed is damage of the journal.
 
     Raises:
-        EngineError: the journal holds what was never written there.
+        EngineError: the journal has records that evaluand did not write.
     """
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise EngineError(f"the journal of {kind[:-1]} {id} holds what was never written there: {error}") from error
+        raise EngineError(
+            f"the journal of {kind[:-1]} {id} has a record that evaluand did not write: {error}"
+        ) from error
 
 
 def _attempt(
@@ -327,7 +328,7 @@ def _attempt(
     if resume:
         if resume not in made:
             raise SpecError(
-                f"{kind} {resume} cannot be resumed: its code, data or settings are not what they were when it began;"
+                f"{kind} {resume} cannot be resumed: its code, data or settings have changed since it began;"
                 " start it again with `evaluand run`"
             )
         return resume, made.index(resume)
@@ -343,5 +344,5 @@ def attempts(store: Store, kind: str, spec: Mapping[str, Any]) -> list[str]:
 
 
 def now() -> str:
-    """The present moment as manifests write it: UTC, microseconds."""
+    """The current time as in manifests: UTC, with microseconds."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="microseconds")

@@ -1,17 +1,16 @@
-"""The tables of the path: their key, their statuses and their Arrow schemas, in one place.
+"""The tables of the path: their key and their Arrow schemas, in one place.
 
-    examples     one row per example: `_index_`, `_digest_` and the native columns, whose roles stand in the schema
-    responses    one row per example and replication: what the task gave, or how it failed
-    spans        what happened inside the calls
-    scores/NAME  one row per response (and target): what a scorer gave
-    metrics      one row per metric and group: what everything comes to
-    disparities  one row per metric and way of grouping: how far groups lie apart
+    examples     one row per example: `_index_`, `_digest_` and the native columns, with their roles in the schema
+    responses    one row per example and replication: the response of the task, or its error
+    spans        the steps inside the calls
+    scores/NAME  one row per response (and target): the grade of a scorer
+    metrics      one row per metric and group: the values
+    disparities  one row per metric, grouping and kind of disparity
     curves       points of ROC and other curves, and cells of confusion matrices, for reports
     pairs        one row per two evaluations compared by a metric; `ranking` and `flips` belong to it
 
-The key of a row is `_index_` (which example), `replication` (which repeat), `_response_index_` (which of several
-answers) and `target` (which of several things expected). A text column that holds canonical JSON carries
-`evaluand: json` in its field's metadata.
+The key of a row is `_index_` (the example), `replication` (the repeat), `_response_index_` (one of several answers) and
+`target` (one of several expected values). A text column of canonical JSON has `evaluand: json` in its field's metadata.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.store.statuses import ABSTAINED as ABSTAINED
 from evaluand.store.statuses import COMPLETED as COMPLETED
 from evaluand.store.statuses import FAILED as FAILED
@@ -31,26 +31,22 @@ from evaluand.store.statuses import SCORED as SCORED
 from evaluand.store.statuses import SKIPPED as SKIPPED
 from evaluand.store.store import Draft
 
-INDEX: Final = "_index_"
-RESPONSE_INDEX: Final = "_response_index_"
-DIGEST: Final = "_digest_"
-
 BATCH_ROWS: Final = 4096
-BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts fill no memory
+BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts do not fill the memory
 
 SHARD_ROWS: Final = 65_536
-"""Aggregation shards have borders at multiples of this `_index_`, so any number of workers gives the same bytes."""
+"""Aggregation shards begin at multiples of this `_index_`, so any number of workers gives the same bytes."""
 
 _JSON: Final = {"evaluand": "json"}
 
 
 def json_field(name: str) -> pa.Field:
-    """A text field that holds canonical JSON."""
+    """A text field of canonical JSON."""
     return pa.field(name, pa.string(), metadata=_JSON)
 
 
 def is_json(field: pa.Field) -> bool:
-    """Whether a field holds canonical JSON."""
+    """Whether a field is canonical JSON."""
     return bool(field.metadata) and field.metadata.get(b"evaluand") == b"json"
 
 
@@ -85,9 +81,9 @@ RESPONSES: Final = pa.schema(
         pa.field("duration", pa.duration("us")),
     ]
 )
-"""`digest` is that of what the task could see of the example; `responses` null is no answer, `[]` an empty answer.
-`place` of an error is where in first-party code it arose: `app.py:11 in lookup`. `started` and
-`duration` are null of calls that were logged without."""
+"""`digest` is that of the part of the example that the task sees; `responses` is null for no answer, `[]` for an empty
+answer. `place` of an error is its origin in the user's code: `app.py:11 in lookup`. `started` and `duration` are null
+for calls that were logged without them."""
 
 SPANS: Final = pa.schema(
     [
@@ -106,8 +102,8 @@ SPANS: Final = pa.schema(
         json_field("events"),
     ]
 )
-"""`start` counts from the row's `started`; `duration` null is a span left open or, where it has a
-status, one that was logged without its times. Span 0 is the call itself."""
+"""`start` counts from the row's `started`; a null `duration` is a span left open or, if it has a status, one that was
+logged without times. Span 0 is the call itself."""
 
 METRICS: Final = pa.schema(
     [
@@ -132,7 +128,7 @@ METRICS: Final = pa.schema(
         pa.field("n_skipped", pa.int64(), nullable=False),
     ]
 )
-"""`evaluation` counts the evaluations aggregated, from 0; `run_digest` is that of the run that was graded."""
+"""`evaluation` is the number of the aggregated evaluation, from 0; `run_digest` is that of its run."""
 
 _GROUP: Final = pa.map_(pa.string(), pa.string())
 
@@ -156,8 +152,8 @@ DISPARITIES: Final = pa.schema(
         pa.field("decided_by", pa.string()),
     ]
 )
-"""How far the groups of a metric lie apart; `over` are the attributes they are made by, and `decided_by` is the metric,
-of several, whose groups lie so far apart."""
+"""The disparities of groups; `over` are the attributes that define the groups, and `decided_by` is, of the metrics of a
+criterion, the one with this disparity."""
 
 CURVES: Final = pa.schema(
     [
@@ -176,9 +172,8 @@ CURVES: Final = pa.schema(
         pa.field("n", pa.float64(), nullable=False),
     ]
 )
-"""Points of what metrics have to draw, curve by curve and part by part; see `evaluand.metrics.base.curves` for what
-stands in them. `part` is the class a curve is of, in a confusion matrix the truth; `label` is there the prediction;
-`n` are rows, or their weight."""
+"""The points of curves; see `evaluand.metrics.base.curves`. `part` is the class of a curve, in a confusion matrix the
+truth; `label` is the prediction in a confusion matrix; `n` is a number of rows, or their weight."""
 
 PAIRS: Final = pa.schema(
     [
@@ -206,7 +201,7 @@ PAIRS: Final = pa.schema(
         pa.field("reason", pa.string()),
     ]
 )
-"""`a` and `b` count the evaluations compared, from 0; `share` says that values lie between 0 and 1; `only_a` and
+"""`a` and `b` are the numbers of the compared evaluations, from 0; `share`: values lie between 0 and 1; `only_a` and
 `only_b` are the ids of the first examples that only one side has."""
 
 RANKING: Final = pa.schema(
@@ -220,7 +215,7 @@ RANKING: Final = pa.schema(
         pa.field("letters", pa.string(), nullable=False),
     ]
 )
-"""Best first, over the rows that all have; evaluations that share a letter cannot be told apart."""
+"""Best first, over the rows that all have; evaluations that share a letter cannot be distinguished."""
 
 FLIPS: Final = pa.schema(
     [
@@ -231,8 +226,8 @@ FLIPS: Final = pa.schema(
         *(pa.field(name, pa.float64(), nullable=False) for name in ("value_a", "value_b")),
     ]
 )
-"""`pair` counts the rows of `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the `_index_` of
-the example in the dataset of either side."""
+"""`pair` is the number of the row in `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the
+`_index_` of the example in the dataset of each side."""
 
 _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "string": pa.string(),
@@ -249,11 +244,11 @@ def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
     """The schema of a scorer's table.
 
     Args:
-        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `json`, `labels` (lists of
+        columns: the columns of the scorer, name → `string`, `int64`, `double`, `bool`, `json`, `labels` (lists of
             text), `numbers` (a list) or `scores` (label → number).
 
     Raises:
-        SpecError: a column has no such type, or the name of one that every table has.
+        SpecError: a type is unknown, or a column has a name that every table of scores has.
     """
     return pa.schema([*_SCORES, *(_column(name, kind) for name, kind in columns.items())])
 
@@ -279,7 +274,7 @@ _SCORES: Final = pa.schema(
 
 def _column(name: str, kind: str) -> pa.Field:
     if name in _SCORES.names:
-        raise SpecError(f"column {name!r}: the scores of every scorer have a column of that name; choose another")
+        raise SpecError(f"column {name!r}: every table of scores has a column of this name; choose another")
     if kind == "json":
         return json_field(name)
     if kind not in _COLUMN_TYPES:
@@ -288,11 +283,11 @@ def _column(name: str, kind: str) -> pa.Field:
 
 
 class TableWriter:
-    """Rows of a table on their way into a draft, gathered until they make a batch.
+    """Collects rows of a table and writes them to a draft in batches.
 
     Args:
-        schema: of the table.
-        makers: how some columns are made of their values; Arrow makes the others.
+        schema: the schema of the table.
+        makers: functions that build some columns from their values; Arrow builds the others.
     """
 
     def __init__(
@@ -308,16 +303,16 @@ class TableWriter:
 
     @property
     def is_full(self) -> bool:
-        """Whether the rows make a batch."""
+        """Whether the rows fill a batch."""
         return len(self._rows) >= BATCH_ROWS or self._characters >= BATCH_CHARACTERS
 
     def add(self, row: tuple[Any, ...], characters: int = 0) -> None:
-        """Adds a row, which holds so much text."""
+        """Adds a row with so many characters of text."""
         self._rows.append(row)
         self._characters += characters
 
     def flush(self, draft: Draft, table: str) -> None:
-        """Gives the rows to the draft, if there are any."""
+        """Writes the pending rows to the draft."""
         if self._rows:
             columns = zip(*self._rows, strict=True)
             arrays = [

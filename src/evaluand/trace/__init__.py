@@ -1,69 +1,125 @@
 """Traces: what happened inside one task call, as spans with input, output, events and times.
 
-A task is given the `TaskSpan` of its call and opens spans below it; library code that was given none calls `span(…)`,
-which finds the open span of its context and costs next to nothing where there is none:
+A task gets the `TaskSpan` of its call and opens spans below it. Library code without a span calls `span(…)`, which uses
+the open span of its context and costs next to nothing if there is none:
 
     def do_run(self, input, task_span):
         with task_span.span("retrieve", query=input) as s:
             s.log("hits", 3)
 
-Why it is so:
+Reasons for this design:
 
 - A span must cost microseconds, or people switch tracing off. So a trace is a list in memory that the runner writes
-  out once, when the call has ended; other formats are made from that list, not from inside the call.
-- A task may change a value after logging it. What can change is written as canonical text at once; `None`, bools,
-  numbers and ASCII text are kept as they are. So whatever a span holds is ready to be written.
-- Tracing never fails the task over a value. What is not data (a client, a lock) is replaced by
-  `{"$unstorable":"<type>"}`, and the attribute `unstorable.<where>` says why. Using a span after it was closed is a
-  mistake in the task and does raise.
-- Times come from the monotonic clock, moved once per trace to the time of day: a clock that is set during a call
-  changes no duration.
-- The input and output of the root are the example's input and the response; these stand in their own tables, so the
-  root keeps them by reference and `Trace.rows` leaves them out.
-- What a run keeps is the `Trace` alone. A tracer of `evaluand.trace.tracers` opens the same spans and is told of each
-step as
-  it is taken (`Watcher`), so that it can write it to a file or to a backend at once.
+  once, when the call has ended; other formats are made from that list, not from inside the call.
+- A task may change a value after logging it. Mutable values are written as canonical text at once; `None`, bools,
+  numbers and ASCII text are stored as they are. So everything in a span is ready to be written.
+- Tracing never fails the task because of a value. What is not data (a client, a lock) is replaced by
+  `{"$unstorable":"<type>"}`, and the attribute `unstorable.<where>` says why. Using a span after it was closed is an
+  error of the task and raises.
+- Times come from the monotonic clock, mapped once per trace to the time of day: setting the clock during a call changes
+  no duration.
+- Input and output of the root are the example's input and the response; they are stored in their own tables, so the
+  root only references them and `Trace.rows` leaves them out.
+- A run stores the `Trace` alone. A tracer of `evaluand.trace.tracers` opens the same spans, and its `Watcher` is called
+  at each step, so that it can write to a file or a backend at once.
 
-The current span is a context variable: asyncio tasks and `asyncio.to_thread` inherit it, plain threads do not. Give
-those the span to open theirs from: `parent.span(…)` is safe from any number of threads.
+The current span is a context variable: asyncio tasks and `asyncio.to_thread` inherit it, plain threads do not. Pass
+them a span to open theirs from: `parent.span(…)` is safe from any number of threads.
 
-    trace/tracer.py      what spans are opened from
-    trace/spans.py       spans, and which of them is the current one
-    trace/watcher.py     who is told of each step
-    trace/traces.py      the spans of one call
-    trace/rows.py        spans as the rows that a run keeps, and back
-    trace/tree.py        spans as text, for people
-    trace/untraced.py    calls that nobody traces, and code that is not handed a tracer
-    trace/values.py      names, values, times and errors, such that they can always be written
+    trace/tracer.py          tracers, from which spans are opened
+    trace/spans.py           spans, and the current span of a context
+    trace/watcher.py         watchers, which are called at each step
+    trace/traces.py          the spans of one call
+    trace/rows.py            spans as the rows that a run stores, and back
+    trace/tree.py            spans as text, for people
+    trace/untraced.py        spans of calls that are not traced, and `span` for code without a tracer
+    trace/values.py          names, values, times and errors in forms that can always be written
+    trace/export.py          spans in the format for viewers and other programs
+    trace/conventions.py     attribute names of OpenTelemetry and OpenInference
+    trace/foreign_spans.py   spans that other systems have written
+    trace/record.py          one call as data for selectors
+
+The names are loaded on first use.
 """
 
 from __future__ import annotations
 
-from evaluand.trace.rows import ROW_FIELDS
-from evaluand.trace.spans import STATUSES, Event, Span, TaskSpan, current_span, switch
-from evaluand.trace.tracer import OpenSpanError, RootTracer, Tracer
-from evaluand.trace.traces import Trace
-from evaluand.trace.untraced import UNTRACED, Untraced, UntracedSpan, span
-from evaluand.trace.values import nanoseconds, stack_trace
-from evaluand.trace.watcher import Watcher
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ROW_FIELDS",
-    "STATUSES",
-    "UNTRACED",
-    "Event",
-    "OpenSpanError",
-    "RootTracer",
-    "Span",
-    "TaskSpan",
-    "Trace",
-    "Tracer",
-    "Untraced",
-    "UntracedSpan",
-    "Watcher",
-    "current_span",
-    "nanoseconds",
-    "span",
-    "stack_trace",
-    "switch",
-]
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.trace.foreign_spans import read_spans as read_spans
+    from evaluand.trace.record import Record as Record
+    from evaluand.trace.rows import ROW_FIELDS as ROW_FIELDS
+    from evaluand.trace.spans import STATUSES as STATUSES
+    from evaluand.trace.spans import Event as Event
+    from evaluand.trace.spans import Span as Span
+    from evaluand.trace.spans import TaskSpan as TaskSpan
+    from evaluand.trace.spans import current_span as current_span
+    from evaluand.trace.spans import switch as switch
+    from evaluand.trace.tracer import OpenSpanError as OpenSpanError
+    from evaluand.trace.tracer import RootTracer as RootTracer
+    from evaluand.trace.tracer import Tracer as Tracer
+    from evaluand.trace.tracers.composite import CompositeTracer as CompositeTracer
+    from evaluand.trace.tracers.file import FileTracer as FileTracer
+    from evaluand.trace.tracers.file import TracerLogEntryFailed as TracerLogEntryFailed
+    from evaluand.trace.tracers.in_memory import InMemorySpan as InMemorySpan
+    from evaluand.trace.tracers.in_memory import InMemoryTaskSpan as InMemoryTaskSpan
+    from evaluand.trace.tracers.in_memory import InMemoryTracer as InMemoryTracer
+    from evaluand.trace.tracers.no_op import NoOpTracer as NoOpTracer
+    from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer as OpenTelemetryTracer
+    from evaluand.trace.traces import Trace as Trace
+    from evaluand.trace.untraced import UNTRACED as UNTRACED
+    from evaluand.trace.untraced import Untraced as Untraced
+    from evaluand.trace.untraced import UntracedSpan as UntracedSpan
+    from evaluand.trace.untraced import span as span
+    from evaluand.trace.values import nanoseconds as nanoseconds
+    from evaluand.trace.values import stack_trace as stack_trace
+    from evaluand.trace.watcher import Watcher as Watcher
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "foreign_spans": ("read_spans",),
+        "record": ("Record",),
+        "rows": ("ROW_FIELDS",),
+        "spans": (
+            "STATUSES",
+            "Event",
+            "Span",
+            "TaskSpan",
+            "current_span",
+            "switch",
+        ),
+        "tracer": (
+            "OpenSpanError",
+            "RootTracer",
+            "Tracer",
+        ),
+        "tracers.composite": ("CompositeTracer",),
+        "tracers.file": (
+            "FileTracer",
+            "TracerLogEntryFailed",
+        ),
+        "tracers.in_memory": (
+            "InMemorySpan",
+            "InMemoryTaskSpan",
+            "InMemoryTracer",
+        ),
+        "tracers.no_op": ("NoOpTracer",),
+        "tracers.open_telemetry": ("OpenTelemetryTracer",),
+        "traces": ("Trace",),
+        "untraced": (
+            "UNTRACED",
+            "Untraced",
+            "UntracedSpan",
+            "span",
+        ),
+        "values": (
+            "nanoseconds",
+            "stack_trace",
+        ),
+        "watcher": ("Watcher",),
+    },
+)

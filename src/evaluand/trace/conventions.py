@@ -1,7 +1,7 @@
-"""What spans and their attributes are called by OpenTelemetry's GenAI conventions and by OpenInference.
+"""Names of spans and attributes in OpenTelemetry's GenAI conventions and in OpenInference.
 
-A native attribute that both know, such as `model`, is told under both names and understood under either; all others
-keep the names they have. Sources: the OpenTelemetry semantic conventions for generative AI, and the OpenInference
+A native attribute with a name in both, such as `model`, is written under both names and read from either; other
+attributes keep their names. Sources: the OpenTelemetry semantic conventions for generative AI, and the OpenInference
 specification.
 """
 
@@ -33,7 +33,7 @@ OPERATIONS = {
     "agent": "invoke_agent",
     "embedding": "embeddings",
 }
-NAMED = {"task": "gen_ai.workflow.name", "tool": "gen_ai.tool.name", "agent": "gen_ai.agent.name"}
+NAME_ATTRIBUTES = {"task": "gen_ai.workflow.name", "tool": "gen_ai.tool.name", "agent": "gen_ai.agent.name"}
 NAMES = {
     "model": ("gen_ai.request.model", "llm.model_name"),
     "response_model": ("gen_ai.response.model",),
@@ -49,98 +49,98 @@ NAMES = {
     "finish_reasons": ("gen_ai.response.finish_reasons",),
     "session_id": ("gen_ai.conversation.id", "session.id"),
 }
-OLDER = {
+OLD_NAMES = {
     "gen_ai.system": "provider",
     "gen_ai.usage.prompt_tokens": "input_tokens",
     "gen_ai.usage.completion_tokens": "output_tokens",
 }
 
 
-def of_span(kind: str, name: str) -> dict[str, Any]:
-    """What sort of step a span is."""
-    told = {"openinference.span.kind": OPENINFERENCE_KINDS.get(kind, "CHAIN")}
+def span_attributes(kind: str, name: str) -> dict[str, Any]:
+    """The attributes that state the kind of a span."""
+    found = {"openinference.span.kind": OPENINFERENCE_KINDS.get(kind, "CHAIN")}
     if kind in OPERATIONS:
-        told["gen_ai.operation.name"] = OPERATIONS[kind]
-    if kind in NAMED:
-        told[NAMED[kind]] = name
+        found["gen_ai.operation.name"] = OPERATIONS[kind]
+    if kind in NAME_ATTRIBUTES:
+        found[NAME_ATTRIBUTES[kind]] = name
     if kind not in OPENINFERENCE_KINDS:
-        told["evaluand.kind"] = kind
-    return told
+        found["evaluand.kind"] = kind
+    return found
 
 
-def of_value(where: str, value: Any) -> dict[str, Any]:
-    """The input or output of a span: text as it is, anything else as JSON."""
+def value_attributes(where: str, value: Any) -> dict[str, Any]:
+    """Attributes for the input or output of a span: text as it is, anything else as JSON."""
     if isinstance(value, str):
         return {f"{where}.value": plain_text(value), f"{where}.mime_type": "text/plain"}
     return {f"{where}.value": json_text(value).decode(), f"{where}.mime_type": "application/json"}
 
 
-def of_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes under the names that the conventions give them, in the types that OpenTelemetry has.
+def named_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes under the names of the conventions, in types that OpenTelemetry accepts.
 
     Example:
-        >>> of_attributes({"model": "small", "hits": {"n": 2}})
+        >>> named_attributes({"model": "small", "hits": {"n": 2}})
         {'gen_ai.request.model': 'small', 'llm.model_name': 'small', 'hits': '{"n":2}'}
     """
-    told: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in attributes.items():
         if key == "usage" and isinstance(value, Mapping):
-            told |= of_attributes(value)
+            found |= named_attributes(value)
         elif value is not None:
-            told |= dict.fromkeys(NAMES.get(key, (str(key),)), _primitive(value))
-    tokens = [told.get(NAMES[name][0]) for name in ("input_tokens", "output_tokens")]
+            found |= dict.fromkeys(NAMES.get(key, (str(key),)), _primitive(value))
+    tokens = [found.get(NAMES[name][0]) for name in ("input_tokens", "output_tokens")]
     if all(isinstance(n, int) for n in tokens):
-        told["llm.token_count.total"] = sum(n for n in tokens if isinstance(n, int))
-    return told
+        found["llm.token_count.total"] = sum(n for n in tokens if isinstance(n, int))
+    return found
 
 
-def understood(name: str, attributes: Mapping[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
-    """The kind, input, output and native attributes of a span that another system has told of.
+def read_attributes(name: str, attributes: Mapping[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
+    """The kind, input, output and native attributes of a span written by another system.
 
-    Where documents of a retriever are told with their texts, these are the output; `documents` is what else is told of
-    each, in the same order, and `output.value` what the output was told to be.
+    If the documents of a retriever have texts, the output is the list of texts; `documents` holds the other attributes
+    of each in the same order, and `output.value` the original output.
 
     Args:
         name: the span's name.
-        attributes: as they came, by dotted names.
+        attributes: the original attributes, by dotted names.
     """
     rest = dict(attributes)
     kind = _kind(rest)
-    given, gave = (_value(rest, where) for where in ("input", "output"))
+    input, output = (_value(rest, where) for where in ("input", "output"))
     documents = _documents(rest)
     texts = [document.pop("content", None) for document in documents]
     if any(text is not None for text in texts):
-        gave, whole = texts, gave
-        if whole not in (None, "", texts):
-            rest["output.value"] = whole
+        output, original = texts, output
+        if original not in (None, "", texts):
+            rest["output.value"] = original
     if any(documents):
         rest["documents"] = documents
-    named = NAMED.get(kind)
-    if named and rest.get(named) == name:
-        del rest[named]
+    name_attribute = NAME_ATTRIBUTES.get(kind)
+    if name_attribute and rest.get(name_attribute) == name:
+        del rest[name_attribute]
     rest.pop("llm.token_count.total", None)
     native: dict[str, Any] = {}
     for key, value in rest.items():
         native.setdefault(_NATIVE.get(key, key), value)
-    return kind, given, gave, native
+    return kind, input, output, native
 
 
 def plain_text(text: str) -> str:
-    """Text that can be written whatever it holds."""
+    """Text that can always be encoded: lone surrogates are replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
-_KINDS = {told: kind for kind, told in OPENINFERENCE_KINDS.items()} | {"CHAIN": "span"}
-_BY_OPERATION = {told: kind for kind, told in OPERATIONS.items()} | {
+_KINDS = {value: kind for kind, value in OPENINFERENCE_KINDS.items()} | {"CHAIN": "span"}
+_BY_OPERATION = {operation: kind for kind, operation in OPERATIONS.items()} | {
     "text_completion": "llm",
     "generate_content": "llm",
     "create_agent": "agent",
 }
-_NATIVE = {told: name for name, names in NAMES.items() for told in names} | OLDER
+_NATIVE = {foreign: name for name, names in NAMES.items() for foreign in names} | OLD_NAMES
 
 
 def _kind(rest: dict[str, Any]) -> str:
-    """The kind, whose attributes are taken out."""
+    """The kind; removes its attributes from `rest`."""
     own, inference, operation, sort = (
         rest.pop(key, None) for key in ("evaluand.kind", "openinference.span.kind", "gen_ai.operation.name", "type")
     )
@@ -153,41 +153,41 @@ def _kind(rest: dict[str, Any]) -> str:
 
 
 def _value(rest: dict[str, Any], where: str) -> Any:
-    """The input or output, whose attributes are taken out; messages where there is no value of the whole."""
-    mime, value, whole = (rest.pop(key, None) for key in (f"{where}.mime_type", f"{where}.value", where))
+    """The input or output, or its messages; removes the attributes from `rest`."""
+    mime, value, plain_value = (rest.pop(key, None) for key in (f"{where}.mime_type", f"{where}.value", where))
     if value is not None:
-        return _parsed(value) if mime == "application/json" else value
-    if whole is not None:
-        return _parsed(whole)
+        return _parse_json(value) if mime == "application/json" else value
+    if plain_value is not None:
+        return _parse_json(plain_value)
     messages = rest.pop(f"gen_ai.{where}.messages", None)
-    return None if messages is None else _parsed(messages)
+    return None if messages is None else _parse_json(messages)
 
 
 _DOCUMENTS = "retrieval.documents"
 
 
 def _documents(rest: dict[str, Any]) -> list[dict[str, Any]]:
-    """What is told of each document, by dotted names or as a list, whose attributes are taken out."""
+    """The attributes of each document, given by dotted names or as a list; removes them from `rest`."""
     found: dict[int, dict[str, Any]] = {}
     for key in [key for key in rest if key.startswith(f"{_DOCUMENTS}.")]:
         place, _, name = key.removeprefix(f"{_DOCUMENTS}.").partition(".")
         if place.isdecimal() and len(place) < 10 and name:
             found.setdefault(int(place), {})[name] = rest.pop(key)
-    listed = rest.get(_DOCUMENTS)
-    if isinstance(listed, list) and listed and not found and all(isinstance(each, Mapping) for each in listed):
+    items = rest.get(_DOCUMENTS)
+    if isinstance(items, list) and items and not found and all(isinstance(item, Mapping) for item in items):
         found = dict(enumerate(rest.pop(_DOCUMENTS)))
     return [_document(found[place]) for place in sorted(found)]
 
 
-def _document(told: Mapping[str, Any]) -> dict[str, Any]:
-    """A document by the names of its parts; metadata, which OpenInference writes as JSON, as they are."""
-    inner = told.get("document")
-    told = inner if isinstance(inner, Mapping) else told
-    named = {str(name).removeprefix("document."): value for name, value in told.items()}
-    return {name: _parsed(value) if name == "metadata" else value for name, value in named.items()}
+def _document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a document by name; metadata, which OpenInference writes as JSON, are parsed."""
+    inner = document.get("document")
+    document = inner if isinstance(inner, Mapping) else document
+    parts = {str(name).removeprefix("document."): value for name, value in document.items()}
+    return {name: _parse_json(value) if name == "metadata" else value for name, value in parts.items()}
 
 
-def _parsed(value: Any) -> Any:
+def _parse_json(value: Any) -> Any:
     try:
         return json.loads(value) if isinstance(value, str) else value
     except ValueError:
@@ -206,10 +206,10 @@ def _primitive(value: Any) -> Any:
     return json_text(value).decode()
 
 
-def flat(attributes: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Attributes by dotted names, where they came nested."""
+def flatten(attributes: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested attributes by dotted names."""
     for key, value in attributes.items():
         if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}.")
+            yield from flatten(value, f"{prefix}{key}.")
         else:
             yield prefix + str(key), value

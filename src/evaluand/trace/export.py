@@ -1,7 +1,7 @@
-"""The forms in which traces are told to viewers and other programs: ids, times and values as JSON has them.
+"""The export format of traces for viewers and other programs: ids, times and values as JSON.
 
-They are those of the Pharia SDKs, so that files, viewers and code made for these read what evaluand traces. A trace
-itself knows nothing of them; see `evaluand.trace`.
+It is the format of the Pharia SDKs, so that their files, viewers and code read traces of evaluand. A trace itself does
+not depend on it; see `evaluand.trace`.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ EXCEPTION = frozenset(("type", "message"))
 
 
 def utc_now() -> datetime:
-    """The time of day, with its zone."""
+    """The current time, with its time zone."""
     return datetime.now(UTC)
 
 
 def json_text(value: Any) -> bytes:
-    """A value as plain JSON, for readers that know no other: sets are lists, NaN and infinities their names as text.
+    """A value as standard JSON: sets become lists, NaN and infinities become text.
 
-    Never fails: what is not data stands as `{"$unstorable":"<type>"}`.
+    Never fails: what is not data becomes `{"$unstorable":"<type>"}`.
 
     Example:
         >>> json_text({"a": (1, float("nan"))}), json_text(object())
         (b'{"a":[1,"NaN"]}', b'{"$unstorable":"object"}')
     """
     try:
-        text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
-        return text if b"null" not in text else orjson.dumps(_spelled(value, 0))  # it may be NaN, too
-    except Exception:  # integers beyond 64 bits, keys other than text, lone surrogates, code of the value's own
-        return json.dumps(_spelled(value, 0), ensure_ascii=False).encode("utf-8", "replace")
+        text = orjson.dumps(value, default=_to_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+        return text if b"null" not in text else orjson.dumps(_to_json_value(value, 0))  # null may also stand for NaN
+    except Exception:  # integers beyond 64 bits, non-text keys, lone surrogates, the value's code
+        return json.dumps(_to_json_value(value, 0), ensure_ascii=False).encode("utf-8", "replace")
 
 
 PydanticSerializable = Annotated[Any, PlainSerializer(lambda value: json.loads(json_text(value)), when_used="json")]
@@ -55,7 +55,7 @@ PydanticSerializable = Annotated[Any, PlainSerializer(lambda value: json.loads(j
 
 
 class SpanType(StrEnum):
-    """Whether a span is that of a task call."""
+    """Whether a span belongs to a task call."""
 
     SPAN = "SPAN"
     TASK_SPAN = "TASK_SPAN"
@@ -69,14 +69,14 @@ class SpanStatus(Enum):
 
 
 class Context(BaseModel):
-    """Which span, of which trace."""
+    """The ids of a span and its trace."""
 
     trace_id: UUID
     span_id: UUID
 
 
 class ErrorValue(BaseModel):
-    """An exception; its stack trace is empty where nobody asked for it."""
+    """An exception; its stack trace is empty unless requested."""
 
     error_type: str
     message: str
@@ -84,7 +84,7 @@ class ErrorValue(BaseModel):
 
 
 class Event(BaseModel):
-    """Something logged on a span: `name` is always `log`, `message` says what."""
+    """A value logged on a span: `name` is always `log`, `message` is the name of the value."""
 
     name: str
     message: str
@@ -93,9 +93,9 @@ class Event(BaseModel):
 
 
 class SpanAttributes(BaseModel):
-    """What is known of a span: the attributes it was given and, where it has them, `kind`, `input` and `output`.
+    """The attributes of a span and, if set, `kind`, `input` and `output`.
 
-    An attribute that is called as one of these, or `type`, has `attributes.` before its name.
+    Attributes with one of these names, or `type`, get the prefix `attributes.`.
 
     Example:
         >>> SpanAttributes(kind="llm", model="small").model_dump_json()
@@ -108,7 +108,7 @@ class SpanAttributes(BaseModel):
 
 
 class TaskSpanAttributes(BaseModel):
-    """What is known of the span of a task call: what it was called with, what it gave, and its attributes."""
+    """The attributes of a task call's span, with its input and output."""
 
     __pydantic_extra__: dict[str, PydanticSerializable]
     model_config = ConfigDict(extra="allow")
@@ -118,7 +118,7 @@ class TaskSpanAttributes(BaseModel):
 
 
 class ExportedSpan(BaseModel):
-    """A span on its own, with all it holds."""
+    """A complete span."""
 
     context: Context
     name: str | None
@@ -131,11 +131,11 @@ class ExportedSpan(BaseModel):
 
 
 class ExportedSpanList(RootModel[Sequence[ExportedSpan]]):
-    """The spans of a trace or several."""
+    """The spans of one or several traces."""
 
 
 class LogEntry(BaseModel):
-    """Something logged, as it stands among the entries of a span in memory."""
+    """A logged value, as an entry of a span in memory."""
 
     message: str
     value: PydanticSerializable
@@ -146,8 +146,8 @@ class LogEntry(BaseModel):
         return panel(self.message, self.value)
 
 
-def exported(span: Any) -> ExportedSpan:
-    """The form of a closed `evaluand.trace.Span`."""
+def export_span(span: Any) -> ExportedSpan:
+    """Convert a closed `evaluand.trace.Span`."""
     return ExportedSpan(
         context=span.context,
         name=span.name,
@@ -157,22 +157,22 @@ def exported(span: Any) -> ExportedSpan:
         attributes=_attributes(span),
         events=[
             Event(name="log", message=message, body=body, timestamp=at(time))
-            for message, time, body in map(told, span.events)
+            for message, time, body in map(event_parts, span.events)
         ],
         status=span.status_code,
     )
 
 
 def _attributes(span: Any) -> SpanAttributes | TaskSpanAttributes:
-    given = {f"attributes.{key}" if key in _TAKEN else key: value for key, value in span.attributes.items()}
+    attributes = {f"attributes.{key}" if key in _RESERVED else key: value for key, value in span.attributes.items()}
     if span.kind == "task":
-        return TaskSpanAttributes(**given, input=span.input, output=span.output)
+        return TaskSpanAttributes(**attributes, input=span.input, output=span.output)
     own = {"kind": None if span.kind == "span" else span.kind, "input": span.input, "output": span.output}
-    return SpanAttributes(**{key: value for key, value in own.items() if value is not None}, **given)
+    return SpanAttributes(**{key: value for key, value in own.items() if value is not None}, **attributes)
 
 
-def told(event: Any) -> tuple[str, int, Any]:
-    """Message, time and value of an event; those of an exception are its message and an `ErrorValue`."""
+def event_parts(event: Any) -> tuple[str, int, Any]:
+    """Message, time and value of an event; for an exception its message and an `ErrorValue`."""
     name, time_ns, body = event
     if name == "exception" and isinstance(body, Mapping) and body.keys() - {"stack_trace"} == EXCEPTION:
         message = body["message"]
@@ -182,29 +182,29 @@ def told(event: Any) -> tuple[str, int, Any]:
 
 
 def at(time_ns: int) -> datetime:
-    """A time of day from nanoseconds since 1970, rounded down to microseconds."""
+    """The time for nanoseconds since 1970, rounded down to microseconds."""
     return _EPOCH + timedelta(microseconds=time_ns // 1000)
 
 
 def panel(title: str, value: Any) -> Panel:
-    """A value in a frame, for people: nothing in it is taken for markup or a control code."""
+    """A value in a frame, for people; markup and control codes are escaped."""
     text = JSON(json_text(value).decode(), indent=2).text
     text.no_wrap, text.overflow = False, "fold"
     return Panel(text, title=Text(one_line(title)))
 
 
 def one_line(text: str) -> str:
-    """Some text without line breaks and control codes; names come from anywhere."""
+    """Text without line breaks and control codes."""
     return text if text.isprintable() else repr(text)[1:-1]
 
 
-_TAKEN = frozenset(("type", "kind", "input", "output"))
+_RESERVED = frozenset(("type", "kind", "input", "output"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DEEPEST = 200
+_MAX_DEPTH = 200
 
 
-def _plain(value: Any) -> Any:
-    """What stands for a value that orjson does not write."""
+def _to_plain(value: Any) -> Any:
+    """A writable value in place of one that orjson does not write."""
     if isinstance(value, BaseModel):
         return value.model_dump()
     if dataclasses.is_dataclass(type(value)):
@@ -229,12 +229,12 @@ def _plain(value: Any) -> Any:
     return unstorable(type(value).__qualname__)
 
 
-def _spelled(value: Any, depth: int) -> Any:
-    """The same for the writer of the standard library, which takes integers of any size."""
-    if depth > _DEEPEST:
+def _to_json_value(value: Any, depth: int) -> Any:
+    """A value for the JSON writer of the standard library, which takes integers of any size."""
+    if depth > _MAX_DEPTH:
         return unstorable("nested too deeply")
     if isinstance(value, Enum):
-        return _spelled(value.value, depth + 1)
+        return _to_json_value(value.value, depth + 1)
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -244,10 +244,10 @@ def _spelled(value: Any, depth: int) -> Any:
     if isinstance(value, Fragment | date | time | UUID):
         return json.loads(orjson.dumps(value))
     if isinstance(value, Mapping):
-        return {str(key): _spelled(item, depth + 1) for key, item in value.items()}
+        return {str(key): _to_json_value(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | Set):
-        return [_spelled(item, depth + 1) for item in value]
+        return [_to_json_value(item, depth + 1) for item in value]
     try:
-        return _spelled(_plain(value), depth + 1)
+        return _to_json_value(_to_plain(value), depth + 1)
     except Exception:  # a model_dump that fails
         return unstorable(type(value).__qualname__)

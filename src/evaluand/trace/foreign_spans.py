@@ -1,8 +1,8 @@
-"""Spans that other systems have written, read as traces.
+"""Read spans that other systems have written, as traces.
 
-Three forms are known: OTLP as JSON (`resourceSpans`), as collectors and exporters write it; spans as OpenTelemetry's
-Python SDK prints them; and those of OpenInference with nested attributes and `span_kind`, as Phoenix exports them.
-Attributes of GenAI and OpenInference become kinds, inputs, outputs and native attributes (`conventions`).
+Three formats are supported: OTLP as JSON (`resourceSpans`), as collectors and exporters write it; spans as
+OpenTelemetry's Python SDK prints them; and spans of OpenInference with nested attributes and `span_kind`, as Phoenix
+exports them. Attributes of GenAI and OpenInference become kinds, inputs, outputs and native attributes (`conventions`).
 """
 
 from __future__ import annotations
@@ -22,22 +22,25 @@ from uuid import UUID
 import orjson
 
 from evaluand.core.errors import DataError, Fault, warn, with_article
-from evaluand.trace import STATUSES, Span, TaskSpan, Trace, conventions, nanoseconds
+from evaluand.trace import conventions
+from evaluand.trace.spans import STATUSES, Span, TaskSpan
+from evaluand.trace.traces import Trace
+from evaluand.trace.values import nanoseconds
 
-GATHERED = "trace"
-"""The name of the root that is put above spans which have none in common."""
+COMMON_ROOT = "trace"
+"""The name of the root that is added above spans without a common root."""
 
 _HOLDERS = ("resourceSpans",), ("scopeSpans", "instrumentationLibrarySpans"), ("spans",)
 
 
 def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> list[Trace]:
-    """The traces in a file: JSON documents, one after another, with or without line breaks in them.
+    """Read the traces in a file of JSON documents, with or without line breaks in them.
 
-    What is no span, and a trace whose spans do not fit together, is left out with a warning (`EvaluandWarning`).
-    Another one tells how many spans stand at the top of their traces because their parents are not there.
+    Documents that are not spans, and traces whose spans form a cycle, are left out with a warning (`EvaluandWarning`).
+    Another warning counts the spans whose parents are missing; these are placed at the top of their traces.
 
     Raises:
-        DataError: it cannot be read, or holds no spans of a known form; names the place.
+        DataError: the file cannot be read, or holds no spans of a supported format; names the place.
     """
     place = os.fspath(path)
     try:
@@ -48,17 +51,18 @@ def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> l
 
 
 def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: str = "spans") -> list[Trace]:
-    """The traces of parsed documents, in the order in which they begin.
+    """The traces of parsed documents, ordered by their start.
+
+    Documents that are not spans, and traces whose spans form a cycle, are left out with a warning (`EvaluandWarning`).
+    Another warning counts the spans whose parents are missing; these are placed at the top of their traces.
 
     Args:
-        documents: each a document of OTLP, a span, or a list of these.
-        stack_traces: whether stack traces of exceptions are kept.
-        where: what the documents are called in messages.
+        documents: OTLP documents, spans, or lists of these.
+        stack_traces: whether to read stack traces of exceptions.
+        where: the name of the documents in messages.
 
     Raises:
-        DataError: there is nothing but what is left out: what is not a span of a known form, and traces whose spans do
-            not fit together. Where there is more, a warning (`EvaluandWarning`) tells of these. Another one tells how
-            many spans stand at the top of their traces because their parents are not there.
+        DataError: no trace is left.
 
     Example:
         >>> span = {"traceId": "0a" * 16, "spanId": "0b" * 8, "name": "ask", "startTimeUnixNano": "1000",
@@ -66,43 +70,45 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
         >>> print(traces_of([{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}])[0])
         ask (llm) open
     """
-    by_trace: dict[int, dict[int, _Told]] = {}
+    by_trace: dict[int, dict[int, _SpanData]] = {}
     faults: list[Fault] = []
     for document in documents:
         for span in _spans(document):
             try:
-                told = _told(span)
+                data = _read_span(span)
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-                faults.append(Fault(_place(where, span), f"not a span: {_fault(error)}"))
+                faults.append(Fault(_place(where, span), f"not a span: {_fault_message(error)}"))
             else:
-                by_trace.setdefault(told.trace, {})[told.id] = told
+                by_trace.setdefault(data.trace, {})[data.id] = data
     traces: list[Trace] = []
     for trace_id, spans in by_trace.items():
         try:
-            traces.append(_trace(trace_id, list(spans.values()), stack_traces))
-        except _Circle as error:
+            traces.append(_build_trace(trace_id, list(spans.values()), stack_traces))
+        except _SpanCycle as error:
             faults.append(Fault(where, str(error)))
     if faults and not traces:
         raise DataError(faults[0])
     if faults:
         more = f" (and {len(faults) - 1} more such faults)" if len(faults) > 1 else ""
         warn(f"{faults[0]}; left out{more}")
-    _tell_orphans(by_trace.values(), where)
+    _warn_of_orphans(by_trace.values(), where)
     return sorted(traces, key=lambda trace: trace.root.start_ns)
 
 
-def _tell_orphans(traces: Collection[Mapping[int, _Told]], where: str) -> None:
-    orphans = [told for spans in traces for told in spans.values() if told.parent and told.parent not in spans]
+def _warn_of_orphans(traces: Collection[Mapping[int, _SpanData]], where: str) -> None:
+    orphans = [span for spans in traces for span in spans.values() if span.parent and span.parent not in spans]
     if orphans:
-        n, of = len(orphans), sum(map(len, traces))
+        total = sum(map(len, traces))
         names = reprlib.repr([orphan.name for orphan in orphans])
-        told = f"{n:,} of {of:,} spans: the parent is not there, so each stands at the top of its trace: {names}"
-        warn(f"{where}: {told}")
+        warn(
+            f"{where}: {len(orphans):,} of {total:,} spans have no parent in the input and are placed at the top of "
+            f"their traces: {names}"
+        )
 
 
 @dataclass
-class _Told:
-    """A span as it was told, in one form for all."""
+class _SpanData:
+    """A span of any format, before it becomes part of a trace."""
 
     trace: int
     id: int
@@ -117,14 +123,14 @@ class _Told:
 
     def __post_init__(self) -> None:
         if not (0 <= self.trace < 2**128 and 0 < self.id < 2**64 and 0 <= self.parent < 2**64):
-            raise ValueError("an id of a trace has 16 bytes, and one of a span 8, which are not all 0")
+            raise ValueError("a trace id needs 16 bytes and a span id 8, which are not all 0")
         times = self.start, self.end or 0, *(time for _, time, _ in self.events)
         if not all(0 <= time < 2**63 for time in times):
-            raise ValueError("its times are not those from 1970 to 2262")
+            raise ValueError("its times must lie between 1970 and 2262")
 
 
-class _Circle(Exception):
-    """Spans are one another's parents."""
+class _SpanCycle(Exception):
+    """Spans are each other's parents."""
 
 
 def _documents(text: bytes, where: str) -> list[Any]:
@@ -133,11 +139,11 @@ def _documents(text: bytes, where: str) -> list[Any]:
             return [orjson.loads(part) for part in parts if part.strip()]
         except orjson.JSONDecodeError:
             pass
-    return _one_after_another(text.decode("utf-8", "replace").rstrip(), where)
+    return _decode_sequence(text.decode("utf-8", "replace").rstrip(), where)
 
 
-def _one_after_another(text: str, where: str) -> list[Any]:
-    """Documents of several lines, or with NaN, as OpenTelemetry's exporter for the console writes them."""
+def _decode_sequence(text: str, where: str) -> list[Any]:
+    """Decode documents of several lines, or with NaN, as OpenTelemetry's console exporter writes them."""
     decoder, documents, place = json.JSONDecoder(), list[Any](), 0
     while place < len(text):
         if text[place].isspace():
@@ -159,12 +165,12 @@ def _place(where: str, span: Any) -> str:
     return f"{where}, span {name!r}" if name else where
 
 
-def _fault(error: Exception) -> str:
+def _fault_message(error: Exception) -> str:
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _spans(document: Any) -> Iterator[Any]:
-    """The spans of a document, and in their order what stands in a place of spans."""
+    """The spans of a document, and other items in place of spans, in order."""
     waiting = [(document, 0)]
     while waiting:
         each, depth = waiting.pop()
@@ -176,18 +182,18 @@ def _spans(document: Any) -> Iterator[Any]:
             yield each
 
 
-def _told(span: Any) -> _Told:
+def _read_span(span: Any) -> _SpanData:
     if not isinstance(span, Mapping):
         raise ValueError(f"it is {with_article(type(span).__name__)}")
     if "entry_type" in span:
-        raise ValueError("it is a line of a FileTracer; open its file with FileTracer(path).traces()")
-    return _otlp(span) if "spanId" in span else _printed(span)
+        raise ValueError("it is a line of a FileTracer; read its file with FileTracer(path).traces()")
+    return _read_otlp(span) if "spanId" in span else _read_printed(span)
 
 
-def _otlp(span: Mapping[str, Any]) -> _Told:
+def _read_otlp(span: Mapping[str, Any]) -> _SpanData:
     status = span.get("status") or {}
     end = int(span.get("endTimeUnixNano") or 0)
-    return _Told(
+    return _SpanData(
         _id(span["traceId"]),
         _id(span["spanId"]),
         _id(span.get("parentSpanId") or "0"),
@@ -196,21 +202,21 @@ def _otlp(span: Mapping[str, Any]) -> _Told:
         end or None,
         _status(status.get("code", 0)),
         status.get("message", ""),
-        _listed(span.get("attributes")),
+        _attribute_dict(span.get("attributes")),
         [
-            (str(event["name"]), int(event["timeUnixNano"]), _listed(event.get("attributes")))
+            (str(event["name"]), int(event["timeUnixNano"]), _attribute_dict(event.get("attributes")))
             for event in span.get("events") or ()
         ],
     )
 
 
-def _printed(span: Mapping[str, Any]) -> _Told:
-    """A span as the SDK prints it, or as OpenInference exports it."""
+def _read_printed(span: Mapping[str, Any]) -> _SpanData:
+    """Read a span as the SDK prints it, or as OpenInference exports it."""
     status = span.get("status") or {"status_code": span.get("status_code"), "description": span.get("status_message")}
-    attributes = dict(conventions.flat(span.get("attributes") or {}))
+    attributes = dict(conventions.flatten(span.get("attributes") or {}))
     if span.get("span_kind"):
         attributes.setdefault("openinference.span.kind", span["span_kind"])
-    return _Told(
+    return _SpanData(
         _id(span["context"]["trace_id"]),
         _id(span["context"]["span_id"]),
         _id(span.get("parent_id") or "0"),
@@ -233,7 +239,7 @@ def _id(text: str) -> int:
     except ValueError:  # protobuf's own JSON writes bytes in base64
         raw = base64.b64decode(text, validate=True)
         if len(raw) not in (8, 16):
-            raise ValueError(f"{text!r} is no id") from None
+            raise ValueError(f"{text!r} is not an id") from None
         return int.from_bytes(raw, "big")
 
 
@@ -242,73 +248,73 @@ def _time(text: str) -> int:
 
 
 def _status(code: Any) -> int:
-    """An index into `STATUSES`; what was not told to have failed is well."""
+    """An index into `STATUSES`; `ok` unless the span failed."""
     return STATUSES.index("error" if str(code).rpartition("_")[2] in ("2", "ERROR") else "ok")
 
 
-def _listed(attributes: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+def _attribute_dict(attributes: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
     return {str(attribute["key"]): _any_value(attribute.get("value") or {}) for attribute in attributes or ()}
 
 
 def _any_value(value: Mapping[str, Any]) -> Any:
-    for kind, told in value.items():
+    for kind, item in value.items():
         if kind == "intValue":
-            return int(told)
+            return int(item)
         if kind == "arrayValue":
-            return [_any_value(item) for item in told.get("values") or ()]
+            return [_any_value(each) for each in item.get("values") or ()]
         if kind == "kvlistValue":
-            return _listed(told.get("values"))
+            return _attribute_dict(item.get("values"))
         if kind == "bytesValue":
-            return base64.b64decode(told)
-        return told
+            return base64.b64decode(item)
+        return item
     return None
 
 
-def _trace(trace_id: int, spans: list[_Told], stack_traces: bool) -> Trace:
-    known = {told.id for told in spans}
-    below: dict[int, list[_Told]] = {}
-    for told in spans:
-        below.setdefault(told.parent if told.parent in known else 0, []).append(told)
+def _build_trace(trace_id: int, spans: list[_SpanData], stack_traces: bool) -> Trace:
+    known = {span.id for span in spans}
+    below: dict[int, list[_SpanData]] = {}
+    for span in spans:
+        below.setdefault(span.parent if span.parent in known else 0, []).append(span)
     tops = below.get(0, [])
     trace = Trace()
     trace._id = UUID(int=trace_id)
-    made: dict[int, Span] = {}
+    built: dict[int, Span] = {}
     if len(tops) > 1:
-        made[0] = _gathering(trace, spans)
-    waiting = [(told.start, told.id, told) for told in tops]
+        built[0] = _make_common_root(trace, spans)
+    waiting = [(span.start, span.id, span) for span in tops]
     heapq.heapify(waiting)
-    while waiting:  # in order of time, but none before its parent
-        *_, told = heapq.heappop(waiting)
-        above = made.get(told.parent) or made.get(0)
-        made[told.id] = _span(trace, above, told, stack_traces)
-        for child in below.get(told.id, ()):
+    while waiting:  # in order of time, but parents first
+        *_, span = heapq.heappop(waiting)
+        above = built.get(span.parent) or built.get(0)
+        built[span.id] = _build_span(trace, above, span, stack_traces)
+        for child in below.get(span.id, ()):
             heapq.heappush(waiting, (child.start, child.id, child))
-    if len(made) - (0 in made) < len(spans):
-        names = ", ".join(repr(told.name) for told in spans if told.id not in made)
-        raise _Circle(f"the spans {names} are one another's parents")
+    if len(built) - (0 in built) < len(spans):
+        names = ", ".join(repr(span.name) for span in spans if span.id not in built)
+        raise _SpanCycle(f"the spans {names} are each other's parents")
     return trace
 
 
-def _gathering(trace: Trace, spans: Sequence[_Told]) -> Span:
-    root = TaskSpan(trace, None, GATHERED, "task", None, {})
-    ends = [told.end for told in spans]
-    root.start_ns = min(told.start for told in spans)
+def _make_common_root(trace: Trace, spans: Sequence[_SpanData]) -> Span:
+    root = TaskSpan(trace, None, COMMON_ROOT, "task", None, {})
+    ends = [span.end for span in spans]
+    root.start_ns = min(span.start for span in spans)
     root.end_ns = None if None in ends else max(end for end in ends if end is not None)
-    root._status = max(told.status for told in spans)
+    root._status = max(span.status for span in spans)
     return root
 
 
-def _span(trace: Trace, above: Span | None, told: _Told, stack_traces: bool) -> Span:
-    kind, given, gave, attributes = conventions.understood(told.name, told.attributes)
-    if told.message and not any(name == "exception" for name, *_ in told.events):
-        attributes["status_message"] = told.message
-    span = trace.kinds[kind == "task"](trace, above, told.name, kind, given, attributes)
-    span.record_output(gave)
-    for name, time, body in told.events:
-        event = _exception(body, stack_traces) if name == "exception" else _body(body)
-        span._events.append((name, time, span._kept(event, "events", name)))
-    span._id = UUID(int=(trace.id.int >> 64 << 64) | told.id)
-    span.start_ns, span.end_ns, span._status = told.start, told.end, 0 if told.end is None else told.status
+def _build_span(trace: Trace, above: Span | None, data: _SpanData, stack_traces: bool) -> Span:
+    kind, input, output, attributes = conventions.read_attributes(data.name, data.attributes)
+    if data.message and not any(name == "exception" for name, *_ in data.events):
+        attributes["status_message"] = data.message
+    span = trace.kinds[kind == "task"](trace, above, data.name, kind, input, attributes)
+    span.record_output(output)
+    for name, time, body in data.events:
+        event = _exception(body, stack_traces) if name == "exception" else _event_body(body)
+        span._events.append((name, time, span._storable(event, "events", name)))
+    span._id = UUID(int=(trace.id.int >> 64 << 64) | data.id)
+    span.start_ns, span.end_ns, span._status = data.start, data.end, 0 if data.end is None else data.status
     return span
 
 
@@ -318,7 +324,7 @@ def _exception(body: Mapping[str, Any], stack_traces: bool) -> dict[str, Any]:
     return event | {"stack_trace": where} if stack_traces and where else event
 
 
-def _body(body: dict[str, Any]) -> Any:
+def _event_body(body: dict[str, Any]) -> Any:
     """A value as `OpenTelemetryTracer` writes it, or all attributes of the event."""
     if body.keys() == {"value"} and isinstance(body["value"], str):
         try:

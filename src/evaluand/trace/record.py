@@ -1,23 +1,23 @@
-"""Records: one call of an app or a task, with all that happened inside, as JSON-like data that selectors walk.
+"""Records: one call of an app or a task, with everything inside it, as JSON-like data for selectors.
 
-A record is made of the rows of a trace (`Trace.rows`), what the call was given and what it gave. These are what a run
-stores, so a record of a live call and one of the stored row are equal, and so is whatever is selected from them.
+A record is built from the rows of a trace (`Trace.rows`) and the call's input and output. A run stores the same data,
+so the record of a live call equals that of the stored row, and so does whatever is selected from them.
 
     record_id, app_id, ts, tags, meta
     cost          {n_requests, n_successful_requests, n_prompt_tokens, n_completion_tokens, n_tokens, cost, currency}
-    perf          {start_time, end_time, latency}; latency in seconds; None what nobody knows
-    main_input    what the call was given: of several arguments, the first
-    main_output   what it gave; None where it failed
-    main_error    {type, message, …}; None where it did not, as in all records that feedbacks are asked about
-    calls         every call that was traced, in the order in which they ended: the last is the whole
-    app           the same calls where they belong in the app: `app.retriever.search` is a list of calls
+    perf          {start_time, end_time, latency}; latency in seconds; None if unknown
+    main_input    the input of the call: the first of several arguments
+    main_output   its output; None if it failed
+    main_error    {type, message, …}; None if it did not fail, as in all records passed to feedbacks
+    calls         every traced call, in the order in which they ended: the last is the call itself
+    app           the same calls by their place in the app: `app.retriever.search` is a list of calls
 
-A call is {call_id, stack, kind, args, rets, error, perf, attributes, events, pid, tid}. The name of a span says where
-it belongs: `retriever.search` is the method `search` of the component `retriever`, `steps[0].run` that of the first
-step, and a name without a dot is a method of the app itself. So any trace of any task can be selected from. Where a
-component was itself called, as if it were a method, those calls stand under its key `__call__`.
+A call is {call_id, stack, kind, args, rets, error, perf, attributes, events, pid, tid}. The name of a span gives its
+place: `retriever.search` is the method `search` of the component `retriever`, `steps[0].run` that of the first step,
+and a name without a dot is a method of the app itself. So selectors work on any trace of any task. Calls of a component
+itself, as if it were a method, are under its key `__call__`.
 
-Nothing is read of the rows before it is asked for.
+Rows are parsed only when needed.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from evaluand.core.identity import decode, encode
 from evaluand.core.json_like import unstorable
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import printed
-from evaluand.trace import Trace
+from evaluand.trace.traces import Trace
 
 CALL: Final = "evaluand.call"
-"""An attribute that a span of an instrumented call may have: {argument, arguments, rets, pid, tid, also}.
+"""An attribute of spans of instrumented calls: {argument, arguments, rets, pid, tid, also}.
 
-On the root `argument` names what its input is, and `arguments` holds the others; `rets` is what it returned, where its
-output is a part of that. `tid` stands on the root, and on spans of other threads. `also` is another method by which its
-component was called: in `app` the call stands under both.
+On the root, `argument` is the name of its input, and `arguments` holds the others; `rets` is the returned value if the
+output is a part of it. `tid` is set on the root, and on spans of other threads. `also` is another method by which the
+component was called: in `app`, the call is under both.
 """
 
 ITSELF: Final = "__call__"
@@ -52,17 +52,17 @@ class Record(Mapping[str, Any]):
     """One call as data; see the module.
 
     Args:
-        rows: of its spans, as `Trace.rows` gives them, before or after `orjson` wrote and read them, or as that text.
-        input: what the call was given.
-        output: what it gave: a value, or an `orjson.Fragment` of its canonical text.
-        error: what it failed with: `type`, `message` and whatever else is known.
-        name: the name of the whole call, where the rows have none for it.
+        rows: of its spans, as `Trace.rows` returns them, before or after `orjson` wrote and read them, or as text.
+        input: the input of the call.
+        output: its output: a value, or an `orjson.Fragment` of its canonical text.
+        error: its error: `type`, `message` and further keys.
+        name: the name of the call, if the rows have none for it.
         started: when it began, in microseconds since 1970.
         duration: how long it took, in microseconds.
-        record_id: what the record is called.
-        app_id: what the app is called.
+        record_id: the id of the record.
+        app_id: the id of the app.
         tags: words for people.
-        meta: anything known of the call beside.
+        meta: any other data about the call.
 
     Example:
         >>> trace = Trace.start("answer", "Who wrote Emma?")
@@ -77,7 +77,7 @@ class Record(Mapping[str, Any]):
         ['search', 'answer']
     """
 
-    __slots__ = ("_about", "_duration", "_error", "_input", "_made", "_name", "_output", "_rows", "_started")
+    __slots__ = ("_cache", "_duration", "_error", "_input", "_labels", "_name", "_output", "_rows", "_started")
 
     def __init__(
         self,
@@ -96,33 +96,33 @@ class Record(Mapping[str, Any]):
     ) -> None:
         self._rows, self._input, self._output, self._error = rows, input, output, error
         self._name, self._started, self._duration = name, started, duration
-        self._about = (record_id, app_id, tags, meta)
-        self._made: dict[str, Any] | None = None
+        self._labels = (record_id, app_id, tags, meta)
+        self._cache: dict[str, Any] | None = None
 
     @classmethod
     def of_trace(
         cls, trace: Trace, *, record_id: str | None = None, app_id: str = "", tags: str = "", meta: Any = None
     ) -> Self:
-        """The record of a trace whose root is closed, or is not.
+        """The record of a trace; its root may still be open.
 
         Args:
             trace: of a live call, or read from a file.
-            record_id: what to call it; if not given, the id of the trace.
-            app_id: what the app is called.
+            record_id: the id of the record; by default that of the trace.
+            app_id: the id of the app.
             tags: words for people.
-            meta: anything known of the call beside.
+            meta: any other data about the call.
         """
         if record_id is None:
             record_id = str(trace.id)
         return cls(trace.rows(), **facts_of(trace), record_id=record_id, app_id=app_id, tags=tags, meta=meta)
 
     def __getitem__(self, key: str) -> Any:
-        made = self._made
-        if made is None:
-            made = self._made = {}
-        elif key in made:
-            return made[key]
-        value = made[key] = _KEYS[key](self)
+        cache = self._cache
+        if cache is None:
+            cache = self._cache = {}
+        elif key in cache:
+            return cache[key]
+        value = cache[key] = _KEYS[key](self)
         return value
 
     def __iter__(self) -> Iterator[str]:
@@ -135,36 +135,36 @@ class Record(Mapping[str, Any]):
         return key in _KEYS
 
     def __repr__(self) -> str:
-        return f"<Record {self._about[0]} of {self.name!r}>"
+        return f"<Record {self._labels[0]} of {self.name!r}>"
 
     @property
     def name(self) -> str:
-        """What the whole call is called: `query`, or `retriever.search`."""
+        """The name of the call: `query`, or `retriever.search`."""
         name: str = self._spans[0][2]
         return name
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """The complete record as plain data."""
         return dict(self)
 
     @property
     def _spans(self) -> list[list[Any]]:
-        """The rows with their values, the root first; as the root's, input and output are those of the record."""
-        made = self._made
-        if made is None:
-            made = self._made = {}
-        if "_spans" not in made:
+        """The parsed rows, the root first; input and output of the root are those of the record."""
+        cache = self._cache
+        if cache is None:
+            cache = self._cache = {}
+        if "_spans" not in cache:
             text = self._rows if isinstance(self._rows, bytes | str) else orjson.dumps(self._rows)
             rows = decode(text)
             if not rows or rows[0][1] is not None:
                 status = 2 if self._error else 0 if self._duration is None else 1
                 rows.insert(0, [0, None, self._name, "task", 0, self._duration, status, None, None, None, None])
-            made["_spans"] = rows
-        spans: list[list[Any]] = made["_spans"]
+            cache["_spans"] = rows
+        spans: list[list[Any]] = cache["_spans"]
         return spans
 
     def _main_error(self) -> dict[str, Any] | None:
-        return {key: told for key, told in self._error.items() if told is not None} if self._error else None
+        return {key: value for key, value in self._error.items() if value is not None} if self._error else None
 
     def _perf(self) -> dict[str, Any] | None:
         return None if self._started is self._duration is None else _perf(self._started, 0, self._duration)
@@ -176,14 +176,14 @@ class Record(Mapping[str, Any]):
         spans = self._spans
         stacks: dict[int, list[dict[str, str]]] = {}
         pid, tid = (_call_of(spans[0]).get(name) for name in ("pid", "tid"))
-        made = {}
+        calls = {}
         for row in spans:
             number, parent, name, kind, start, duration, status, input, output, attributes, events = row
             path, _, method = place_of(name)
             stacks[number] = [*stacks.get(parent, ()), {"path": path, "method": method}]
             call = _call_of(row)
-            made[number] = {
-                "call_id": f"{self._about[0]}:{number}" if self._about[0] else str(number),
+            calls[number] = {
+                "call_id": f"{self._labels[0]}:{number}" if self._labels[0] else str(number),
                 "stack": stacks[number],
                 "kind": kind,
                 "args": _args(input),
@@ -195,11 +195,11 @@ class Record(Mapping[str, Any]):
                 "pid": pid,
                 "tid": call.get("tid", tid),
             }
-        root = made[spans[0][0]]
+        root = calls[spans[0][0]]
         call = _call_of(spans[0])
         root |= {"args": self._root_args(call), "rets": call["rets"] if "rets" in call else self["main_output"]}
         root |= {"perf": self["perf"], "error": root["error"] or self["main_error"]}
-        return [made[number] for number in _by_end(spans)]
+        return [calls[number] for number in _by_end(spans)]
 
     def _root_args(self, call: Mapping[str, Any]) -> dict[str, Any]:
         if "argument" not in call:
@@ -221,16 +221,15 @@ class Record(Mapping[str, Any]):
     def _cost(self) -> dict[str, Any]:
         spans = self._spans
         models = {row[0]: row for row in spans if row[3] == "llm"}
-        outer = {row[1] for row in models.values()}  # of nested spans, the innermost
-        asked = [row for number, row in models.items() if number not in outer]
-        told = [_usage(row) for row in asked]
-        whole = _usage(spans[0]) if "usage" in (spans[0][9] or {}) else None
-        used = [whole] if whole else told
+        outer = {row[1] for row in models.values()}  # only the innermost of nested spans count
+        requests = [row for number, row in models.items() if number not in outer]
+        total = _usage(spans[0]) if "usage" in (spans[0][9] or {}) else None
+        used = [total] if total else [_usage(row) for row in requests]
         tokens = {name: _sum(used, name) for name in ("input_tokens", "output_tokens")}
         currencies = {each["currency"] for each in used if isinstance(each.get("currency"), str)}
         return {
-            "n_requests": len(asked),
-            "n_successful_requests": sum(row[6] != 2 for row in asked),
+            "n_requests": len(requests),
+            "n_successful_requests": sum(row[6] != 2 for row in requests),
             "n_prompt_tokens": tokens["input_tokens"],
             "n_completion_tokens": tokens["output_tokens"],
             "n_tokens": tokens["input_tokens"] + tokens["output_tokens"],
@@ -240,7 +239,7 @@ class Record(Mapping[str, Any]):
 
 
 def facts_of(trace: Trace) -> dict[str, Any]:
-    """What a record is made of beside the rows of its trace: arguments of `Record`."""
+    """The arguments of `Record` that follow from a trace, except for its rows."""
     root = trace.root
     end, started = root.end_ns, root.start_ns // 1000
     error = _error("error", [(event.name, event.body) for event in root.events]) if root._status == 2 else None
@@ -255,11 +254,11 @@ def facts_of(trace: Trace) -> dict[str, Any]:
 
 
 _KEYS: Final[Mapping[str, Callable[[Record], Any]]] = {
-    "record_id": lambda record: record._about[0],
-    "app_id": lambda record: record._about[1],
+    "record_id": lambda record: record._labels[0],
+    "app_id": lambda record: record._labels[1],
     "ts": Record._ts,
-    "tags": lambda record: record._about[2],
-    "meta": lambda record: _data(record._about[3]),
+    "tags": lambda record: record._labels[2],
+    "meta": lambda record: _data(record._labels[3]),
     "cost": Record._cost,
     "perf": Record._perf,
     "main_input": lambda record: _data(record._input),
@@ -280,12 +279,12 @@ CALL_KEYS: Final = (
 _STATUSES: Final = ("unset", "ok", "error")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ATOMS: Final = frozenset((bool, type(None)))
-_MOST_PLACES: Final = 4096  # of a list in the layout: names come from anywhere
-_DEEPEST: Final = 50
+_MAX_INDEX: Final = 4096  # largest list in the layout, since names are arbitrary
+_MAX_DEPTH: Final = 50
 
 
 def _data(value: Any) -> Any:
-    """A value as it is read back from a store."""
+    """A value as it would be read back from a store."""
     if type(value) in _ATOMS or (type(value) is str and value.isascii()):
         return value
     try:
@@ -316,8 +315,8 @@ def _second(seconds: int) -> str:
 def _error(status: str, events: Sequence[tuple[str, Any]]) -> dict[str, Any] | None:
     if status != "error":
         return None
-    told = [body for name, body in events if name == "exception" and isinstance(body, Mapping)]
-    return dict(told[-1]) if told else {"type": "error", "message": ""}
+    bodies = [body for name, body in events if name == "exception" and isinstance(body, Mapping)]
+    return dict(bodies[-1]) if bodies else {"type": "error", "message": ""}
 
 
 def _call_of(row: Sequence[Any]) -> Mapping[str, Any]:
@@ -326,7 +325,7 @@ def _call_of(row: Sequence[Any]) -> Mapping[str, Any]:
 
 
 def _args(input: Any) -> dict[str, Any]:
-    """What a call was given, by name."""
+    """The arguments of a call by name."""
     if isinstance(input, Mapping):
         return dict(input)
     return {} if input is None else {"input": input}
@@ -338,14 +337,13 @@ def _usage(row: Sequence[Any]) -> Mapping[str, Any]:
     return {**attributes, **usage} if isinstance(usage, Mapping) else attributes
 
 
-def _sum(told: Sequence[Mapping[str, Any]], name: str) -> Any:
-    return sum(each[name] for each in told if type(each.get(name)) in (int, float))
+def _sum(usages: Sequence[Mapping[str, Any]], name: str) -> Any:
+    return sum(each[name] for each in usages if type(each.get(name)) in (int, float))
 
 
 def _by_end(spans: Sequence[Sequence[Any]]) -> list[int]:
-    """Numbers in the order in which the spans ended, children before their parents, the root last.
-
-    Those still open come after all that have ended.
+    """Numbers of spans in the order in which they ended: children before parents, the root last, open spans after
+    ended.
     """
     root = spans[0][0]
     children: dict[int, list[int]] = {}
@@ -356,7 +354,7 @@ def _by_end(spans: Sequence[Sequence[Any]]) -> list[int]:
             children.setdefault(row[1] if row[1] in ends else root, []).append(row[0])
     order = []
     waiting = [root]
-    while waiting:  # parents before their children, later ones first; turned round at the end
+    while waiting:  # parents before children, later ones first; reversed at the end
         order.append(waiting.pop())
         waiting += children.get(order[-1], ())
     order.reverse()
@@ -376,21 +374,21 @@ def place_of(name: str) -> tuple[str, tuple[str | int, ...], str]:
         steps: tuple[Any, ...] = tuple(str(s) if isinstance(s, str) else s for s in Selector(name).steps)
     except EvaluandError:
         steps = ()
-    if not (0 < len(steps) <= _DEEPEST and type(steps[0]) is type(steps[-1]) is str and all(map(_is_place, steps))):
+    if not (0 < len(steps) <= _MAX_DEPTH and type(steps[0]) is type(steps[-1]) is str and all(map(_is_place, steps))):
         return "", (name,), name
     return "".join(map(printed, steps[:-1])).removeprefix("."), steps, steps[-1]
 
 
 def _is_place(step: Any) -> bool:
-    return type(step) is str or (type(step) is int and 0 <= step < _MOST_PLACES)
+    return type(step) is str or (type(step) is int and 0 <= step < _MAX_INDEX)
 
 
 class _Component(dict[str | int, Any]):
-    """A component in the making: its methods and components, by name or place."""
+    """A component while the layout is built: its methods and components, by name or index."""
 
 
 def layout(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Calls where they belong in an app, lists of them by method, given their names.
+    """Arrange named calls by their place in the app: a list of calls for each method.
 
     Example:
         >>> layout([("retriever.search", 1), ("query", 2), ("retriever.search", 3)])
@@ -401,48 +399,49 @@ def layout(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         placed.setdefault(place_of(name)[1], []).append(call)
     app = _Component()
     for (*path, method), calls in sorted(placed.items(), key=lambda item: -len(item[0])):  # components before calls
-        there = app
+        component = app
         for step in path:
-            there = there.setdefault(step, _Component())
-        if isinstance(there.get(method), _Component):
-            there = there[method]
+            component = component.setdefault(step, _Component())
+        if isinstance(component.get(method), _Component):
+            component = component[method]
             method = ITSELF
-        there[method] = there.get(method, []) + calls
-    return {str(key): _plain(value) for key, value in app.items()}
+        component[method] = component.get(method, []) + calls
+    return {str(key): _build_lists(value) for key, value in app.items()}
 
 
-def _plain(value: Any) -> Any:
-    """A component whose members have places is a list, None where there is none."""
+def _build_lists(value: Any) -> Any:
+    """Components with indices become lists, with None for missing ones."""
     if not isinstance(value, _Component):
         return value
     places = [key for key in value if isinstance(key, int)]
     if len(places) == len(value):
-        return [_plain(value.get(place)) for place in range(max(places) + 1)]
-    return {str(key): _plain(item) for key, item in value.items()}
+        return [_build_lists(value.get(place)) for place in range(max(places) + 1)]
+    return {str(key): _build_lists(item) for key, item in value.items()}
 
 
-def values_of(rows: Sequence[Sequence[Any]]) -> bytes:
-    """A text of what a record says of its rows, but for times, processes and threads.
+def comparable_rows(rows: Sequence[Sequence[Any]]) -> bytes:
+    """The content of a record's rows as text, without times, processes and threads; for comparing records.
 
-    The order in which calls ended is part of it, since it is that of `calls`.
+    It includes the order in which calls ended, since that is the order of `calls`.
     """
     if not rows:
         return b""
-    told = []
+    contents = []
     for number, parent, name, kind, _, duration, status, input, output, attributes, events in rows:
-        seen = [[name, body] for name, _, body in _plain_json(events) or ()]
-        told.append([number, parent, name, kind, duration is None, status, input, output, _lasting(attributes), seen])
-    whole = rows if rows[0][1] is None else [[0, None, "", "", 0, None], *rows]
-    return orjson.dumps([told, _by_end(whole)])
+        bodies = [[name, body] for name, _, body in _parse_fragment(events) or ()]
+        lasting = _without_process(attributes)
+        contents.append([number, parent, name, kind, duration is None, status, input, output, lasting, bodies])
+    with_root = rows if rows[0][1] is None else [[0, None, "", "", 0, None], *rows]
+    return orjson.dumps([contents, _by_end(with_root)])
 
 
-def _lasting(attributes: Any) -> Any:
+def _without_process(attributes: Any) -> Any:
     """Attributes without the process and thread of the call."""
-    read = _plain_json(attributes)
+    read = _parse_fragment(attributes)
     if not isinstance(read, dict) or not isinstance(read.get(CALL), dict):
         return attributes
     return {**read, CALL: {key: value for key, value in read[CALL].items() if key not in ("pid", "tid")}}
 
 
-def _plain_json(value: Any) -> Any:
+def _parse_fragment(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value)) if type(value) is Fragment else value

@@ -1,4 +1,4 @@
-"""Spans as compact lists, in which a run keeps them, and spans made of such lists."""
+"""Convert spans to compact rows, as a run stores them, and back."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def rows_of(trace: Trace) -> list[list[Any]]:
 
 
 def restore(trace: Trace, rows: Iterable[Sequence[Any]]) -> None:
-    """Opens the spans of rows in a trace that has its root alone.
+    """Add the spans of rows to a trace that has only its root.
 
     Raises:
-        DataError: a row is not that of a span; names the row.
+        DataError: a row is not a valid span; names the row.
     """
     numbers: dict[int, Span] = {0: trace.root}
     for place, row in enumerate(rows):
         try:
-            _add(trace, row, numbers)
+            _add_span(trace, row, numbers)
         except (TypeError, ValueError) as error:
-            raise DataError(Fault(f"spans[{place}]", f"not the row of a span: {error}")) from None
+            raise DataError(Fault(f"spans[{place}]", f"not a valid row of a span: {error}")) from None
     for span in trace._spans:
-        if span.end_ns is None and span._status:  # it ended, and nobody knows when
+        if span.end_ns is None and span._status:  # it ended at an unknown time
             del span._is_open
     trace._next_number = itertools.count(max(numbers) + 1).__next__
 
@@ -62,73 +62,75 @@ def _row(span: Span, origin: int) -> list[Any]:
         span._status,
         None if root else span._input,
         None if root else span._output,
-        _object(span._attributes) if span._attributes else None,
+        _write_attributes(span._attributes) if span._attributes else None,
         [[name, (time - origin) // 1000, body] for name, time, body in span._events] if span._events else None,
     ]
 
 
-def _object(kept: Mapping[str, Any]) -> Fragment:
-    kept = dict(kept)  # a thread that outlives the call may still be adding
-    if len(kept) == 1:
-        ((key, item),) = kept.items()
-        if key.startswith("$"):  # as evaluand.core.identity does: a single such key would read as a marked value
-            kept = {"$" + key: item}
+def _write_attributes(attributes: Mapping[str, Any]) -> Fragment:
+    attributes = dict(attributes)  # a thread that outlives the call may still add some
+    if len(attributes) == 1:
+        ((key, item),) = attributes.items()
+        if key.startswith("$"):  # as in evaluand.core.identity: a single such key would be read as a marked value
+            attributes = {"$" + key: item}
     try:
-        text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
-    except TypeError:  # keys that came in by ** and cannot be written
-        text = orjson.dumps({text_of(key): item for key, item in kept.items()}, option=orjson.OPT_SORT_KEYS)
+        text = orjson.dumps(attributes, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # keys passed by ** that cannot be written
+        text = orjson.dumps({text_of(key): item for key, item in attributes.items()}, option=orjson.OPT_SORT_KEYS)
     return Fragment(text.decode())
 
 
-def _add(trace: Trace, row: Sequence[Any], numbers: dict[int, Span]) -> None:
+def _add_span(trace: Trace, row: Sequence[Any], numbers: dict[int, Span]) -> None:
     if isinstance(row, str) or len(row) != len(ROW_FIELDS):
         raise ValueError(f"it needs the {len(ROW_FIELDS)} values {', '.join(ROW_FIELDS)}")
     number, parent, name, kind, start, duration, status, input, output, attributes, events = row
     if not (isinstance(name, str) and isinstance(kind, str)):
         raise ValueError("name and kind must be text")
-    whole = [number, start, status] + [n for n in (parent, duration) if n is not None]
-    if any(type(n) is not int for n in whole):
+    integers = [number, start, status] + [n for n in (parent, duration) if n is not None]
+    if any(type(n) is not int for n in integers):
         raise ValueError("number, parent, start, duration and status must be integers")
     if not 0 <= status < len(STATUSES):
         raise ValueError(f"status must be 0 to {len(STATUSES) - 1}, not {status}")
     span: Span = trace.root
     if parent is not None:
         if number <= trace._spans[-1].number or parent not in numbers:
-            raise ValueError(f"its number {number} must be above those before it, and its parent {parent} one of them")
+            raise ValueError(
+                f"its number {number} must be above the previous ones, and its parent {parent} one of them"
+            )
         span = (TaskSpan if kind == "task" else Span)(trace, numbers[parent], name, kind, None, {})
         span.start_ns = trace.root.start_ns + start * 1000
-        span._input, span._output = _stored(input), _stored(output)
+        span._input, span._output = _cell_value(input), _cell_value(output)
     elif number != 0:
         raise ValueError(f"only span 0 has no parent, not span {number}")
     span.number, span.name, span.kind, span._status = number, name, kind, status
     span.end_ns = None if duration is None else span.start_ns + duration * 1000
-    span._attributes = _restored_object(attributes)
-    span._events = [_restored_event(trace, *event) for event in _plain(events) or ()]
+    span._attributes = _read_attributes(attributes)
+    span._events = [_read_event(trace, *event) for event in _parse_cell(events) or ()]
     numbers[number] = span
 
 
-def _restored_event(trace: Trace, name: Any, time: Any, body: Any) -> tuple[str, int, Any]:
+def _read_event(trace: Trace, name: Any, time: Any, body: Any) -> tuple[str, int, Any]:
     if not isinstance(name, str) or type(time) is not int:
         raise ValueError("an event needs a name, a time in whole microseconds and a value")
-    return name, trace.root.start_ns + time * 1000, _stored(body)
+    return name, trace.root.start_ns + time * 1000, _cell_value(body)
 
 
-def _stored(cell: Any) -> Any:
-    """A cell, read back or not, as `Span._kept` keeps it."""
-    plain = _plain(cell)
-    return Fragment(orjson.dumps(plain)) if isinstance(plain, dict | list) else plain
+def _cell_value(cell: Any) -> Any:
+    """A cell, parsed or not, in the form of `Span._storable`."""
+    value = _parse_cell(cell)
+    return Fragment(orjson.dumps(value)) if isinstance(value, dict | list) else value
 
 
-def _restored_object(cell: Any) -> dict[str, Any]:
-    plain = _plain(cell)
-    if plain is None:
+def _read_attributes(cell: Any) -> dict[str, Any]:
+    attributes = _parse_cell(cell)
+    if attributes is None:
         return {}
-    if not isinstance(plain, dict):
+    if not isinstance(attributes, dict):
         raise ValueError("attributes must be an object")
-    if len(plain) == 1 and next(iter(plain)).startswith("$$"):
-        plain = {key[1:]: item for key, item in plain.items()}
-    return {key: _stored(item) for key, item in plain.items()}
+    if len(attributes) == 1 and next(iter(attributes)).startswith("$$"):
+        attributes = {key[1:]: item for key, item in attributes.items()}
+    return {key: _cell_value(item) for key, item in attributes.items()}
 
 
-def _plain(cell: Any) -> Any:
+def _parse_cell(cell: Any) -> Any:
     return orjson.loads(orjson.dumps(cell)) if type(cell) is Fragment else cell

@@ -1,4 +1,4 @@
-"""Spans, and which of them is the current one."""
+"""Spans, and the current span of a context."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATUSES = ("unset", "ok", "error")
 
 
 class Event(NamedTuple):
-    """Something logged on a span.
+    """A value logged on a span.
 
     Attributes:
         name: what it is; `exception` for an error that passed through the span.
@@ -42,16 +42,16 @@ class Event(NamedTuple):
 
 
 class Span(Tracer):
-    """One step of a task call. Open one with `Tracer.span` or `span`, not by hand.
+    """One step of a task call. Open one with `Tracer.span` or `span`, never with the constructor.
 
     Attributes:
         number: its ordinal in the trace: 0 is the root, then 1, 2, … in order of opening.
         parent: the number of the span it was opened from; None for the root.
-        name: what the step is called.
+        name: the name of the step.
         kind: `task`, `span`, `llm`, `retriever`, `tool`, …
         start_ns: when it was opened, in nanoseconds since 1970.
-        end_ns: when it was closed; None while it is open. Closing a span leaves open children open, and no further
-            ones can be opened below it.
+        end_ns: when it was closed; None while it is open. Closing a span leaves its open children open, but no
+            further ones can be opened below it.
 
     Example:
         >>> from evaluand import Trace
@@ -86,7 +86,7 @@ class Span(Tracer):
     )
 
     _by_reference: ClassVar[bool] = True
-    """Whether the root's input and output are kept as they are, since they are stored elsewhere."""
+    """Whether the root holds references to its input and output, which are stored elsewhere."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Span(Tracer):
         self.number: int
         self._trace = trace
         if above is None:
-            trace.root = cast("TaskSpan", self)  # or a mere span: a tracer may be asked for one
+            trace.root = cast("TaskSpan", self)  # or a plain span, if the tracer was asked for one
         self._above = above
         self._id: uuid.UUID | None = None
         self.parent = None if above is None else above.number
@@ -115,19 +115,21 @@ class Span(Tracer):
         self._entered = False
         self._is_open = True
         self._outer: Span | None = None
-        self._input = input if input is None or (above is None and self._by_reference) else self._kept(input, "input")
+        self._input = (
+            input if input is None or (above is None and self._by_reference) else self._storable(input, "input")
+        )
         if attributes:
             self._put(attributes)
         # A number is taken and a span appended in one step each, so threads lose nothing; `Trace.spans` sorts.
         self.number = trace._next_number()
         self.start_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
-        trace._keep(self)
+        trace._store(self)
         for watcher in trace._watchers:
             watcher.opened(self)
 
     @property
     def id(self) -> uuid.UUID:
-        """What the span is called outside its trace; the root's is that of the trace, if nothing else gives ids."""
+        """The id of the span outside its trace; the root has the id of the trace unless a watcher sets ids."""
         if self._id is None:
             if self._above is None:
                 return self._trace.id
@@ -135,29 +137,29 @@ class Span(Tracer):
         return self._id
 
     @property
-    def given_id(self) -> uuid.UUID | None:
-        """Its id where that does not follow from the id of the trace and its number."""
+    def explicit_id(self) -> uuid.UUID | None:
+        """The id, if it does not follow from the id of the trace and the number of the span."""
         return None if self._id is None or self._id == self._id_by_number() else self._id
 
     @property
     def context(self) -> Context:
         """The ids of the trace and of the span."""
-        context: Context = _viewing().Context(trace_id=self._trace.id, span_id=self.id)
+        context: Context = _export_module().Context(trace_id=self._trace.id, span_id=self.id)
         return context
 
     @property
     def parent_id(self) -> uuid.UUID | None:
-        """The id of the span it was opened from; None for the root."""
+        """The id of the parent; None for the root."""
         return None if self._above is None else self._above.id
 
     @property
     def input(self) -> Any:
-        """What the step works on, as it was when the span was opened."""
+        """The input of the step, as it was when the span was opened."""
         return value_of(self._input)
 
     @property
     def output(self) -> Any:
-        """What the step gave, as it was when it was set; None until then."""
+        """The output of the step, as it was when it was set; None until then."""
         return value_of(self._output)
 
     @output.setter
@@ -167,27 +169,27 @@ class Span(Tracer):
     @property
     def attributes(self) -> dict[str, Any]:
         """A copy of the attributes; change them with `set`."""
-        return {key: value_of(kept) for key, kept in self._attributes.copy().items()}
+        return {key: value_of(stored) for key, stored in self._attributes.copy().items()}
 
     @property
     def has_attributes(self) -> bool:
-        """Whether there are any; without copying them."""
+        """Whether there are any attributes, without copying them."""
         return bool(self._attributes)
 
     def attribute(self, name: str) -> Any:
-        """One of them, or None; without copying the others."""
+        """One attribute, or None, without copying the others."""
         return value_of(self._attributes.get(name))
 
     @property
     def events(self) -> list[Event]:
-        """What was logged, in order."""
+        """The logged events, in order."""
         return [Event(name, time, value_of(body)) for name, time, body in self._events]
 
     @property
     def status(self) -> str:
-        """What you set; else `error` if an exception passed through, `ok` if the span was closed without one.
+        """The status that was set; else `error` if an exception passed through, `ok` if closed without one.
 
-        `unset` while open, and on the span of a generator or coroutine that was dropped before its end.
+        `unset` while the span is open, and for a generator or coroutine that was dropped before its end.
         """
         return STATUSES[self._status]
 
@@ -198,8 +200,8 @@ class Span(Tracer):
 
     @property
     def status_code(self) -> SpanStatus:
-        """`status` in two words: `ERROR`, or `OK` for all that did not fail."""
-        code: SpanStatus = _viewing().SpanStatus("ERROR" if self._status == 2 else "OK")
+        """The status as `ERROR`, or `OK` for everything else."""
+        code: SpanStatus = _export_module().SpanStatus("ERROR" if self._status == 2 else "OK")
         return code
 
     @status_code.setter
@@ -221,12 +223,12 @@ class Span(Tracer):
         return self._trace.open(self, name, timestamp, kind, input, attributes)
 
     def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
-        """Adds an event.
+        """Add an event.
 
         Args:
-            message: what it is called.
-            value: what is to be kept of it.
-            timestamp: when it happened, where that is not now.
+            message: the name of the event.
+            value: its value.
+            timestamp: when it happened; now by default.
 
         Raises:
             SpecError: the span is closed.
@@ -236,13 +238,13 @@ class Span(Tracer):
         trace = self._trace
         time = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
         message = message if type(message) is str and message.isascii() else text_of(message)
-        event = message, time, self._kept(value, "events", message)
+        event = message, time, self._storable(value, "events", message)
         self._events.append(event)
         for watcher in trace._watchers:
             watcher.logged(self, event)
 
     def set(self, /, **attributes: Any) -> None:
-        """Sets attributes; the last value of a name counts.
+        """Set attributes; the last value of a name counts.
 
         Raises:
             SpecError: the span is closed.
@@ -253,16 +255,16 @@ class Span(Tracer):
             watcher.changed(self, attributes)
 
     def record_output(self, output: Any) -> None:
-        """Sets `output`.
+        """Set `output`.
 
         Raises:
             SpecError: the span is closed.
         """
         self._require_open("record the output of")
-        self._output = output if self._above is None and self._by_reference else self._kept(output, "output")
+        self._output = output if self._above is None and self._by_reference else self._storable(output, "output")
 
     def end(self, timestamp: datetime | None = None) -> None:
-        """Ends the span now, or as of `timestamp`; for spans opened without `with`. Again, it changes nothing."""
+        """End the span now, or as of `timestamp`; for spans opened without `with`. Further calls have no effect."""
         if self.end_ns is None:
             self._status = self._status or 1
             self._close(timestamp)
@@ -270,7 +272,7 @@ class Span(Tracer):
     close = end
 
     def export_for_viewing(self) -> Sequence[ExportedSpan]:
-        return exported(self._trace, self)
+        return export_spans(self._trace, self)
 
     def __enter__(self) -> Self:
         if self._entered or self.end_ns is not None:
@@ -285,7 +287,7 @@ class Span(Tracer):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        # Not by token: a generator may be left in another context or order than it was entered in.
+        # Not by token: a generator may be left in another context or order than it was entered.
         if _current.get() is self:
             _current.set(self._outer)
         for watcher in self._trace._watchers:
@@ -311,7 +313,7 @@ class Span(Tracer):
 
     def _close(self, timestamp: datetime | None) -> None:
         try:
-            del self._is_open  # in one step: of several threads one closes it
+            del self._is_open  # atomic: only one of several threads closes it
         except AttributeError:
             return
         trace = self._trace
@@ -321,20 +323,20 @@ class Span(Tracer):
 
     def _require_open(self, what: str) -> None:
         if self.end_ns is not None:
-            raise SpecError(f"cannot {what} the span {self.name!r}: it is closed; do so inside its `with` block")
+            raise SpecError(f"cannot {what} the span {self.name!r}: it is closed; do it inside its `with` block")
 
     def _refuse_entry(self) -> None:
-        raise SpecError(f"span {self.name!r} was entered before; open a child with .span(…) and enter that")
+        raise SpecError(f"span {self.name!r} was already entered; open a child with .span(…) and enter that")
 
     def _fail(self, error: BaseException) -> None:
-        if isinstance(error, GeneratorExit):  # that is: dropped by its reader, neither done nor wrong
+        if isinstance(error, GeneratorExit):  # dropped by its reader: neither completed nor failed
             return
         trace = self._trace
         time = perf_counter_ns() + trace._clock_offset
-        told = {"type": type(error).__qualname__, "message": text_of(error)}
+        body = {"type": type(error).__qualname__, "message": text_of(error)}
         if trace._stack_traces:
-            told["stack_trace"] = stack_trace(error)
-        event = "exception", time, self._kept(told, "events", "exception")
+            body["stack_trace"] = stack_trace(error)
+        event = "exception", time, self._storable(body, "events", "exception")
         self._events.append(event)
         self._status = 2
         for watcher in trace._watchers:
@@ -342,15 +344,15 @@ class Span(Tracer):
 
     def _put(self, attributes: Mapping[str, Any]) -> None:
         for key, value in attributes.items():
-            self._attributes[key] = self._kept(value, "attributes", key)
+            self._attributes[key] = self._storable(value, "attributes", key)
 
-    def _kept(self, value: Any, where: str, name: str = "") -> Any:
-        """The value as it will be written: itself if it cannot change and orjson writes it canonically, else its text.
+    def _storable(self, value: Any, where: str, name: str = "") -> Any:
+        """The value as it will be written: itself if it is immutable and orjson writes it canonically, else its text.
 
         Args:
             value: anything.
-            where: what it is to the span, for the attribute that tells why it could not be stored.
-            name: its name there.
+            where: the role of the value, for the attribute that says why it could not be stored.
+            name: its name in that role.
         """
         kind = type(value)
         if kind is str:
@@ -360,23 +362,23 @@ class Span(Tracer):
             return value
         try:
             return Fragment(encode(value).decode())  # a copy: bytes fresh from orjson occupy 4 kB each (orjson 3.13)
-        except Exception as error:  # encoding runs code of the value's own, such as model_dump
+        except Exception as error:  # encoding runs code of the value, such as model_dump
             return self._unstorable(value, f"unstorable.{where}.{name}" if name else f"unstorable.{where}", error)
 
     def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
-        """What is kept in place of a value that is not data; the attribute tells why."""
+        """A placeholder for a value that is not data; the attribute says why."""
         self._attributes[text_of(attribute)] = text_of(error)
         return Fragment(orjson.dumps(unstorable(text_of(type(value).__qualname__))))
 
 
 class TaskSpan(Span):
-    """The span of one task call: its input is the task's, its output the task's answer. A subtask has kind `task`."""
+    """The span of one task call, with the task's input and output. A subtask has the kind `task`."""
 
     __slots__ = ()
 
 
 def current_span() -> Span | None:
-    """The innermost open span of this context, or None where no call is being traced."""
+    """The innermost open span of this context, or None if no call is being traced."""
     current = _current.get()
     while current is not None and current.end_ns is not None:
         current = current._outer
@@ -384,7 +386,7 @@ def current_span() -> Span | None:
 
 
 def switch(span: Span | None) -> Span | None:
-    """Makes a span the current one of this context; for code that is left and entered again, as generators are.
+    """Make a span the current one of this context; for code that is suspended and resumed, such as generators.
 
     Returns:
         The span that was the current one.
@@ -394,31 +396,33 @@ def switch(span: Span | None) -> Span | None:
     return before
 
 
-def exported(trace: Trace, top: Span) -> list[ExportedSpan]:
+def export_spans(trace: Trace, top: Span) -> list[ExportedSpan]:
+    """A span and those below it in export format, children before parents."""
     children: dict[int, list[Span]] = {}
     for each in trace.spans:
         if each.parent is not None:
             children.setdefault(each.parent, []).append(each)
-    forms = _viewing()
-    exported: list[ExportedSpan] = []
+    forms = _export_module()
+    export_spans: list[ExportedSpan] = []
     waiting = [top]
-    while waiting:  # parents before their children, later ones first; turned round at the end
+    while waiting:  # parents before children, later ones first; reversed at the end
         each = waiting.pop()
         if each.end_ns is None:
-            raise OpenSpanError(f"the span {each.name!r} is still open; close it before the trace is exported")
-        exported.append(forms.exported(each))
+            raise OpenSpanError(f"the span {each.name!r} is still open; close it before you export the trace")
+        export_spans.append(forms.export_span(each))
         waiting += children.get(each.number, ())
-    return exported[::-1]
+    return export_spans[::-1]
 
 
 def status_code(status: str) -> int:
+    """The index of a status in `STATUSES`."""
     if status not in STATUSES:
-        raise SpecError(f"a span has no status {status!r}; use one of {', '.join(STATUSES)}")
+        raise SpecError(f"a span cannot have the status {status!r}; use one of {', '.join(STATUSES)}")
     return STATUSES.index(status)
 
 
-def _viewing() -> ModuleType:
-    from evaluand.trace import export as viewing  # pydantic, which only those load who look
+def _export_module() -> ModuleType:
+    from evaluand.trace import export as viewing  # imports pydantic and rich, which tracing itself does not need
 
     return viewing
 
@@ -426,6 +430,4 @@ def _viewing() -> ModuleType:
 _current: ContextVar[Span | None] = ContextVar("evaluand.span", default=None)
 _LARGE = 2**63
 _LOW = 2**64 - 1
-_ODD = (
-    0x9E3779B97F4A7C15  # odd, so that spans of one trace differ in the lower half, which OpenTelemetry takes for an id
-)
+_ODD = 0x9E3779B97F4A7C15  # odd, so that spans of one trace differ in the lower half, OpenTelemetry's id

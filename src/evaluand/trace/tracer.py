@@ -1,4 +1,4 @@
-"""What spans are opened from."""
+"""Tracers, from which spans are opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Tracer(ABC):
-    """What a task is given to open spans from."""
+    """Opens spans; every task gets one."""
 
     __slots__ = ()
 
@@ -31,46 +31,46 @@ class Tracer(ABC):
         input: Any = None,
         **attributes: Any,
     ) -> Span:
-        """Opens a span; a `with` block closes it and makes it the current span meanwhile.
+        """Open a span; a `with` block makes it the current span and closes it at the end.
 
         Args:
-            name: what this step is called in the trace.
-            timestamp: when it began, where that is not now.
-            kind: what sort of step it is: `span`, `task`, `llm`, `retriever`, `tool`, or a word of your own.
-            input: what the step works on.
-            attributes: anything else known beforehand.
+            name: the name of the step in the trace.
+            timestamp: when it began; now by default.
+            kind: the kind of step: `span`, `task`, `llm`, `retriever`, `tool`, or any other word.
+            input: the input of the step.
+            attributes: further data known at the start.
 
         Raises:
-            SpecError: the tracer is a span that is closed.
+            SpecError: the tracer is a closed span.
         """
 
     def task_span(self, task_name: str, input: Any, timestamp: datetime | None = None) -> TaskSpan:
-        """Opens the span of a task call, as `span` does; `Task.run` calls it.
+        """Open the span of a task call, as `span` does; `Task.run` calls it.
 
         Args:
-            task_name: what the task is called.
-            input: what it is called with.
-            timestamp: when it began, where that is not now.
+            task_name: the name of the task.
+            input: the input of the call.
+            timestamp: when it began; now by default.
         """
         return cast("TaskSpan", self.span(task_name, timestamp, kind="task", input=input))
 
     @property
     def context(self) -> Context | None:
-        """The ids of the span it is; None for a tracer that is none."""
+        """The ids of the span; None for a tracer that is not a span."""
         return None
 
     def export_for_viewing(self) -> Sequence[ExportedSpan]:
-        """The spans as viewers and other programs read them: children before their parents.
+        """The spans in the format for viewers and other programs: children before their parents.
 
         Raises:
             OpenSpanError: a span is still open.
-            SpecError: the tracer keeps no spans.
+            SpecError: the tracer stores no spans.
         """
-        raise SpecError(f"{type(self).__name__} keeps no spans; look at them where it sends them")
+        raise SpecError(f"{type(self).__name__} stores no spans; read them where it sends them")
 
 
 class RootTracer(Tracer):
-    """A tracer that is no span: each span opened on it is the root of a new trace."""
+    """A tracer that is not a span: each span opened from it is the root of a new trace."""
 
     @abstractmethod
     def new_trace(self) -> Trace:
@@ -90,4 +90,4 @@ class RootTracer(Tracer):
 
 
 class OpenSpanError(SpecError, RuntimeError):
-    """A span was to be exported before it was closed."""
+    """A span cannot be exported before it is closed."""

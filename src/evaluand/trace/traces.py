@@ -13,7 +13,7 @@ from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
 from evaluand.trace.rows import restore, rows_of
-from evaluand.trace.spans import Span, TaskSpan, exported, status_code
+from evaluand.trace.spans import Span, TaskSpan, export_spans, status_code
 from evaluand.trace.tree import label, tree
 from evaluand.trace.watcher import Watcher
 
@@ -40,14 +40,14 @@ class Trace:
     __slots__ = (
         "_clock_offset",
         "_id",
-        "_keep",
         "_next_number",
         "_spans",
         "_stack_traces",
+        "_store",
         "_watchers",
-        "is_kept",
         "kinds",
         "root",
+        "stores_spans",
     )
 
     root: TaskSpan
@@ -57,24 +57,24 @@ class Trace:
         *,
         kinds: tuple[type[Span], type[TaskSpan]] | None = None,
         watchers: Sequence[Watcher] = (),
-        kept: bool = True,
+        store_spans: bool = True,
         stack_traces: bool = False,
     ) -> None:
         """An empty trace, for tracers; see `start`.
 
         Args:
             kinds: the classes of its spans and task spans.
-            watchers: who is told of each step.
-            kept: whether the trace holds its spans; else its watchers have all there is.
-            stack_traces: whether events of exceptions hold where they came from.
+            watchers: are called at each step.
+            store_spans: whether the trace holds its spans; else only its watchers see them.
+            stack_traces: whether events of exceptions hold stack traces.
         """
         self._id: uuid.UUID | None = None
         self.kinds = kinds or (Span, TaskSpan)
         self._watchers = tuple(watchers)
         self._stack_traces = stack_traces
-        self.is_kept = kept
+        self.stores_spans = store_spans
         self._spans: list[Span] = []
-        self._keep: Callable[[Span], None] = self._spans.append if kept else _forget
+        self._store: Callable[[Span], None] = self._spans.append if store_spans else _discard
         self._next_number: Callable[[], int] = itertools.count().__next__
         self._clock_offset = time_ns() - perf_counter_ns()
 
@@ -84,7 +84,7 @@ class Trace:
 
         Args:
             name: the task's name.
-            input: the example's input; kept by reference and left out of `rows`.
+            input: the example's input; stored by reference and left out of `rows`.
         """
         trace = cls()
         trace.open(None, name, None, "task", input, {})
@@ -102,14 +102,14 @@ class Trace:
         end_ns: int | None = None,
         status: str = "unset",
     ) -> Trace:
-        """The trace that `rows` were made of, before or after `orjson` wrote and read them.
+        """The trace with these `rows`, before or after `orjson` wrote and read them.
 
-        Where only the JSON text of a cell is at hand, as in the table of spans, pass `orjson.Fragment(text)`.
+        For a cell of which only the JSON text is known, as in the table of spans, pass `orjson.Fragment(text)`.
 
         Args:
             rows: see `rows`; in order of their numbers.
-            name: the root's name. This and the other arguments are what `rows` leaves out; where the root has a row,
-                its name, end and status are the row's.
+            name: the root's name. This and the other arguments are what `rows` leaves out; if the root has a row, its
+                name, end and status are those of the row.
             input: the example's input.
             output: the response.
             start_ns: when the trace started; times are relative to this.
@@ -117,7 +117,7 @@ class Trace:
             status: how the call ended.
 
         Raises:
-            DataError: a row is not that of a span; names the row.
+            DataError: a row is not a valid span; names the row.
 
         Example:
             >>> print(Trace.from_rows([[1, 0, "ask", "llm", 250, 1200, 1, None, "Jane", None, None]]).tree())
@@ -139,15 +139,15 @@ class Trace:
         input: Any,
         attributes: dict[str, Any],
     ) -> Span:
-        """Opens a span below another, or the root; for tracers, see `Tracer.span`."""
+        """Open a span below another, or the root; for tracers, see `Tracer.span`."""
         if not name and "name" in attributes:
             name = attributes.pop("name")
         return self.kinds[kind == "task"](self, above, name, kind, input, attributes, timestamp)
 
     @property
     def id(self) -> uuid.UUID:
-        """What the trace is called outside; made when it is first asked for."""
-        return self._id or self._named()
+        """The id of the trace outside this process; created on first use."""
+        return self._id or self._make_id()
 
     @property
     def spans(self) -> list[Span]:
@@ -159,12 +159,12 @@ class Trace:
 
         A row is `[number, parent, name, kind, start, duration, status, input, output, attributes, events]`: `start` in
         microseconds since the trace's start, `duration` in microseconds or None for a span still open (with a status:
-        logged elsewhere, without its times), `status` an index into `STATUSES`. Values are such that `orjson.dumps`
-        writes their canonical text (`evaluand.core.identity`); none is None, and so is no attribute or event. An event
-        is `[name, time, value]`, `time` like `start`.
+        logged elsewhere, without its times), `status` an index into `STATUSES`. `orjson.dumps` writes the canonical
+        text of values (`evaluand.core.identity`); missing values, attributes and events are None. An event is `[name,
+        time, value]`, `time` like `start`.
 
-        The root has a row only if it has attributes or events, and that row has no input and output. Spans opened
-        later, by threads that outlive the call, are not in it.
+        The root has a row only if it has attributes or events, and that row has no input and output. Spans that
+        threads open after the call are not included.
 
         Example:
             >>> trace = Trace.start("answer", "Who wrote Emma?")
@@ -174,14 +174,14 @@ class Trace:
         return rows_of(self)
 
     def export_for_viewing(self) -> Sequence[ExportedSpan]:
-        """The spans as viewers and other programs read them; see `Tracer.export_for_viewing`."""
-        return exported(self, self.root)
+        """The spans in the format for viewers and other programs; see `Tracer.export_for_viewing`."""
+        return export_spans(self, self.root)
 
     def tree(self) -> str:
-        """The spans as an indented text with their durations, for people."""
+        """The spans as indented text with their durations, for people."""
         return tree(self.spans, self.root)
 
-    def _named(self) -> uuid.UUID:
+    def _make_id(self) -> uuid.UUID:
         with _making_ids:
             self._id = self._id or uuid.uuid4()
         return self._id
@@ -199,5 +199,5 @@ class Trace:
 _making_ids = threading.Lock()
 
 
-def _forget(span: Span) -> None:
-    """Keeps nothing."""
+def _discard(span: Span) -> None:
+    """Do not store a span."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def tree(spans: Iterable[Span], root: Span) -> str:
-    """Spans indented below those they were opened from, with their durations."""
+    """Spans indented below their parents, with their durations."""
     children: dict[int | None, list[Span]] = {}
     for each in spans:
         children.setdefault(each.parent, []).append(each)
@@ -28,6 +28,7 @@ def tree(spans: Iterable[Span], root: Span) -> str:
 
 
 def label(span: Span) -> str:
+    """Name, kind, duration and failure of a span in one line."""
     kind = "" if span.kind in ("span", "task") else f" ({span.kind})"
     return _on_one_line(f"{span.name}{kind} {_time(span)}{_failure(span)}")
 
@@ -35,7 +36,7 @@ def label(span: Span) -> str:
 def _time(span: Span) -> str:
     if span.end_ns is None:
         return "open" if hasattr(span, "_is_open") else "time unknown"
-    return _lasted(span.end_ns - span.start_ns)
+    return _format_duration(span.end_ns - span.start_ns)
 
 
 def _failure(span: Span) -> str:
@@ -45,19 +46,21 @@ def _failure(span: Span) -> str:
     if not bodies or not isinstance(bodies[-1], dict):
         return " error"
     kind, message = (bodies[-1].get(name) for name in ("type", "message"))
-    told = "was cancelled" if kind == "CancelledError" else f"{kind}: {message}" if message else kind
-    return f" error: {told}"
+    text = "was cancelled" if kind == "CancelledError" else f"{kind}: {message}" if message else kind
+    return f" error: {text}"
 
 
 def _on_one_line(text: str) -> str:
-    return text if text.isprintable() else repr(text)[1:-1]  # names come from anywhere: no control codes
+    return text if text.isprintable() else repr(text)[1:-1]  # names may hold control codes
 
 
-def _lasted(ns: int) -> str:
-    return _duration(ns) if ns >= 0 else f"ended {_duration(-ns)} before it began"  # times come from anywhere, too
+def _format_duration(ns: int) -> str:
+    return (
+        _format_ns(ns) if ns >= 0 else f"ended {_format_ns(-ns)} before it began"
+    )  # foreign times may be inconsistent
 
 
-def _duration(ns: int) -> str:
+def _format_ns(ns: int) -> str:
     if ns < 999_500:
         return f"{ns / 1e3:.0f} µs"
     if ns < 999_500_000:

@@ -1,4 +1,4 @@
-"""Spans of calls that nobody traces, and spans for code that is not handed a tracer."""
+"""Spans of calls that are not traced, and spans for code without a tracer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class UntracedSpan(TaskSpan):
-    """A span of a call that nobody traces: whoever holds it reads what it was given, and nobody else does.
+    """A span of a call that is not traced; its holder can read its values, but nothing is recorded.
 
     So a task that returns the output of its span returns the same with every tracer.
     """
@@ -41,7 +41,7 @@ class UntracedSpan(TaskSpan):
 
     @property
     def context(self) -> Context:
-        """The ids of what it was opened from; it has none of its own."""
+        """The ids of the tracer that it was opened from."""
         return super().context if self._above is None else self._above.context
 
     def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
@@ -66,17 +66,19 @@ class UntracedSpan(TaskSpan):
     def _close(self, timestamp: datetime | None) -> None:
         self.end_ns = 0
 
-    def _kept(self, value: Any, where: str, name: str = "") -> Any:
+    def _storable(self, value: Any, where: str, name: str = "") -> Any:
         return value
 
 
 class Untraced(UntracedSpan):
-    """What untraced spans are opened from. All share it, so it keeps nothing and is never closed."""
+    """Opens untraced spans. All calls share it, so it stores nothing and is never closed."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(Trace(kinds=(UntracedSpan, UntracedSpan), kept=False), None, "untraced", "task", None, {})
+        super().__init__(
+            Trace(kinds=(UntracedSpan, UntracedSpan), store_spans=False), None, "untraced", "task", None, {}
+        )
 
     def set(self, /, **attributes: Any) -> None:
         pass
@@ -110,9 +112,9 @@ UNTRACED: Final = Untraced()
 
 
 def span(name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
-    """Opens a span below the current one; one that nobody keeps where no call is being traced.
+    """Open a span below the current one; an untraced span if no call is being traced.
 
-    For code that is not handed a tracer. A plain thread has no current span: use the `span` method of one there.
+    For code without a tracer. A plain thread has no current span: use the `span` method of a span there.
 
     Example:
         >>> with span("embed", model="small") as s:

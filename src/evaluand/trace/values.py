@@ -1,4 +1,4 @@
-"""What a trace tells of names, values, times and errors, such that it can always be written."""
+"""Names, values, times and errors of a trace in forms that can always be written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evaluand.core.identity import decode
 
 
 def text_of(value: object) -> str:
-    """Some text for a name or message that can always be written."""
+    """Text for a name or message that can always be encoded."""
     try:
         text = str.__str__(value) if isinstance(value, str) else str(value)
         return text.encode("utf-8", "backslashreplace").decode()
@@ -21,18 +21,18 @@ def text_of(value: object) -> str:
         return type(value).__qualname__
 
 
-def value_of(kept: Any) -> Any:
-    """The value that a span keeps as it is or as canonical text."""
-    return decode(orjson.dumps(kept)) if type(kept) is Fragment else kept
+def value_of(stored: Any) -> Any:
+    """The value that a span stores as it is or as canonical text."""
+    return decode(orjson.dumps(stored)) if type(stored) is Fragment else stored
 
 
 def stack_trace(error: BaseException) -> str:
-    """Where an exception came from, as Python tells it."""
+    """The stack trace of an exception, as Python prints it."""
     return "".join(tracebacks.format_exception(error))
 
 
 def nanoseconds(time: datetime) -> int:
-    """Since 1970; a time without a zone is taken for UTC."""
+    """Nanoseconds since 1970; a time without a zone is UTC."""
     zoned = time if time.tzinfo else time.replace(tzinfo=UTC)
     since = zoned - _EPOCH
     return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000

@@ -1,4 +1,4 @@
-"""Who is told of the steps of a trace."""
+"""Watchers, which are called at each step of a trace."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ if TYPE_CHECKING:
 
 
 class Watcher:
-    """Whoever wants to be told of the steps of a trace as they are taken; see `evaluand.trace.tracers`.
+    """Is called at each step of a trace as it happens; see `evaluand.trace.tracers`.
 
     Attributes:
-        gives_ids: whether spans take their ids from it; then it is to be told before all others.
+        gives_ids: whether it sets the ids of spans; then it is called before all others.
     """
 
     __slots__ = ()
     gives_ids: ClassVar[bool] = False
 
     def opened(self, span: Span) -> None:
-        """A span was opened; its input and first attributes are there."""
+        """A span was opened; its input and first attributes are set."""
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
-        """Something was logged: its name, time in nanoseconds, and value as the span keeps it."""
+        """An event was logged: its name, time in nanoseconds, and value as the span stores it."""
 
     def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
-        """An exception passed through, and the span has an event that tells so; `closed` follows."""
+        """An exception passed through, and the span has an event for it; `closed` follows."""
 
     def changed(self, span: Span, attributes: Mapping[str, Any]) -> None:
         """Attributes were set."""
@@ -38,4 +38,4 @@ class Watcher:
         """A span became the current one of this context."""
 
     def left(self, span: Span) -> None:
-        """A span is the current one of this context no longer."""
+        """A span is no longer the current one of this context."""

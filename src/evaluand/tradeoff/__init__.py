@@ -1,16 +1,39 @@
-"""Trade-offs: what a system costs whom, at every threshold of every model it may use.
+"""Trade-offs between objectives, at every threshold of every model that a system may use.
 
-An operating point is a model and a threshold, with what it is worth by some objectives: its utility, and how far groups
-lie apart. The points that no other beats are the front, which is what a system has to offer; indicators say in a number
-how much that is. Of a system without thresholds (an LLM application and its settings) each variant is a point.
+An operating point is a model and a threshold, with its values by some objectives: utilities, and disparities between
+groups. The points that no other point dominates are the front; indicators measure its quality. In a system without
+thresholds (an LLM application and its settings) each variant is a point.
 
     Confidences ── solve ──▶ Tradeoff ── front ──▶ indicators, interval ── pick ──▶ one point ── at ──▶ other rows
 """
 
-from evaluand.tradeoff.confidences import Confidences
-from evaluand.tradeoff.indicators import RADAR, compared, shared_objectives
-from evaluand.tradeoff.objectives import Objective
-from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.solving import solve
+from typing import TYPE_CHECKING
 
-__all__ = ["RADAR", "Confidences", "Objective", "Tradeoff", "compared", "shared_objectives", "solve"]
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.tradeoff.confidences import Confidences as Confidences
+    from evaluand.tradeoff.evaluations import of_aggregation as of_aggregation
+    from evaluand.tradeoff.evaluations import of_evaluations as of_evaluations
+    from evaluand.tradeoff.indicators import RADAR as RADAR
+    from evaluand.tradeoff.indicators import compare_systems as compare_systems
+    from evaluand.tradeoff.indicators import shared_objectives as shared_objectives
+    from evaluand.tradeoff.objectives import Objective as Objective
+    from evaluand.tradeoff.points import Tradeoff as Tradeoff
+    from evaluand.tradeoff.solving import solve as solve
+    from evaluand.tradeoff.stored_confidences import confidences_of as confidences_of
+    from evaluand.tradeoff.trade import Trade as Trade
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "confidences": ("Confidences",),
+        "evaluations": ("of_aggregation", "of_evaluations"),
+        "indicators": ("RADAR", "compare_systems", "shared_objectives"),
+        "objectives": ("Objective",),
+        "points": ("Tradeoff",),
+        "solving": ("solve",),
+        "stored_confidences": ("confidences_of",),
+        "trade": ("Trade",),
+    },
+)

@@ -1,4 +1,4 @@
-"""Arguments of the kinds that are meant, or one sentence that tells what they are instead."""
+"""Checks of arguments: each returns a value of the expected type, or raises one sentence with the actual one."""
 
 from __future__ import annotations
 
@@ -11,79 +11,79 @@ from evaluand.core.errors import SpecError, kind_of, with_article
 Kind = TypeVar("Kind")
 
 
-def made(what: str, given: Any, kind: type[Kind], how: str) -> Kind:
-    """Something of a kind.
+def check_type(name: str, value: Any, kind: type[Kind], hint: str) -> Kind:
+    """The value, if it is an instance of a class.
 
     Args:
-        what: the argument.
-        given: what came as it.
-        kind: what it must be.
-        how: how one comes by it.
+        name: the argument's name, for the message.
+        value: the argument.
+        kind: the expected class.
+        hint: how to get an instance, for the message.
 
     Raises:
-        SpecError: it is something else.
+        SpecError: the value is of another type.
     """
-    if not isinstance(given, kind):
-        raise SpecError(f"{what} must be {with_article(kind.__name__)} and is {kind_of(given)}; {how}")
-    return given
+    if not isinstance(value, kind):
+        raise SpecError(f"{name} must be {with_article(kind.__name__)} and is {kind_of(value)}; {hint}")
+    return value
 
 
-def named(what: str, given: Any, example: str) -> dict[str, Any]:
-    """What stands under which name: a mapping, or the columns of a frame or Arrow table.
+def read_columns(name: str, value: Any, example: str) -> dict[str, Any]:
+    """Columns by name, from a mapping, a frame or an Arrow table.
 
     Raises:
-        SpecError: it is something else, a name is no text, or two are alike.
+        SpecError: the value is of another type, a name is not text, or two names are equal.
     """
-    if getattr(given, "ndim", None) == 2 and hasattr(given, "items"):
-        pairs = list(given.items())
-    elif hasattr(given, "column_names") and hasattr(given, "columns"):
-        pairs = list(zip(given.column_names, given.columns, strict=True))
-    elif isinstance(given, Mapping):
-        pairs = list(given.items())
+    if getattr(value, "ndim", None) == 2 and hasattr(value, "items"):
+        pairs = list(value.items())
+    elif hasattr(value, "column_names") and hasattr(value, "columns"):
+        pairs = list(zip(value.column_names, value.columns, strict=True))
+    elif isinstance(value, Mapping):
+        pairs = list(value.items())
     else:
-        raise SpecError(f"{what} must be given by name, such as {example}, and is {kind_of(given)}")
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise SpecError(f"{what}: two columns are called {twice!r}; name each differently")
-    for name in found:
-        if not isinstance(name, str):
-            raise SpecError(f"{what}: the name {name!r} is no text; write such as {example}")
-    return found
+        raise SpecError(f"{name} must map names to columns, such as {example}, and is {kind_of(value)}")
+    columns = dict(pairs)
+    if len(columns) < len(pairs):
+        names = [column for column, _ in pairs]
+        twice = next(column for column in names if names.count(column) > 1)
+        raise SpecError(f"{name}: two columns are called {twice!r}; name each differently")
+    for column in columns:
+        if not isinstance(column, str):
+            raise SpecError(f"{name}: the name {column!r} is not text; write such as {example}")
+    return columns
 
 
-def listed(what: str, given: Any, kind: Any, example: str) -> list[Any]:
-    """Several of a kind, a class or a union of them, or one by itself.
-
-    Raises:
-        SpecError: it is something else.
-    """
-    found = [given] if isinstance(given, kind) else _items(given)
-    if found is None:
-        raise SpecError(f"{what} must be a list and is {kind_of(given)}; write such as {example}")
-    for place, each in enumerate(found):
-        if not isinstance(each, kind):
-            raise SpecError(f"{what}[{place}] is {kind_of(each)}; write such as {example}")
-    return found
-
-
-def whole(what: str, given: Any, least: int, example: str) -> int:
-    """A whole number.
+def read_list(name: str, value: Any, kind: Any, example: str) -> list[Any]:
+    """A list of instances of a class (or union of classes), also from a single instance.
 
     Raises:
-        SpecError: it is none, or too small.
+        SpecError: the value, or one of its items, is of another type.
     """
-    if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < least:
-        raise SpecError(f"{what}={given!r} must be {least} or more, and whole, such as {example}")
-    return int(given)
+    items = [value] if isinstance(value, kind) else _read_items(value)
+    if items is None:
+        raise SpecError(f"{name} must be a list and is {kind_of(value)}; write such as {example}")
+    for place, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise SpecError(f"{name}[{place}] is {kind_of(item)}; write such as {example}")
+    return items
 
 
-def _items(given: Any) -> list[Any] | None:
-    """The items of a list, an array or the like; of what has no order or no items, None."""
-    if isinstance(given, str | bytes | Mapping | set | frozenset) or getattr(given, "ndim", 1) != 1:
+def read_integer(name: str, value: Any, minimum: int, example: str) -> int:
+    """An integer that is not below a minimum.
+
+    Raises:
+        SpecError: the value is no integer, or below the minimum.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
+        raise SpecError(f"{name}={value!r} must be an integer of {minimum} or more, such as {example}")
+    return int(value)
+
+
+def _read_items(value: Any) -> list[Any] | None:
+    """The items of a list, an array or the like; None for values without order or without items."""
+    if isinstance(value, str | bytes | Mapping | set | frozenset) or getattr(value, "ndim", 1) != 1:
         return None
     try:
-        return list(given)
+        return list(value)
     except TypeError:
         return None

@@ -1,4 +1,4 @@
-"""Limits: what a value of a point that is picked must not go beyond."""
+"""Constraints on the point that is picked, such as `accuracy >= 0.8`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from evaluand.tradeoff.objectives import Objective
 
 @dataclass(frozen=True)
 class Limit:
-    """What a value must not go beyond; what differs from it by rounding alone keeps it.
+    """A lower or an upper bound on the values of an objective; differences by rounding alone do not count.
 
     Attributes:
-        name: of the objective.
-        above: whether values are to be at least the bound, and not at most.
-        bound: the last value that keeps it.
-        text: as it was written.
+        name: the objective's name.
+        above: whether the bound is a minimum; otherwise it is a maximum.
+        bound: the last value that is allowed.
+        text: the limit as the user wrote it.
     """
 
     name: str
@@ -31,44 +31,44 @@ class Limit:
     text: str
 
     @classmethod
-    def parse(cls, text: str, like: str = "accuracy") -> Limit:
-        """From text such as `accuracy >= 0.8`; the last sign counts, for names may have some.
+    def parse(cls, text: str, example: str = "accuracy") -> Limit:
+        """A limit from text such as `accuracy >= 0.8`; the last sign counts, since names may contain others.
 
         Args:
             text: an objective, a sign and a bound.
-            like: an objective that there is, to say how limits are written.
+            example: a known objective, for the message.
 
         Raises:
-            SpecError: it is written in another way.
+            SpecError: the text is not a limit.
 
         Example:
             >>> Limit.parse("recall difference by a<=b <= 0.05").name
             'recall difference by a<=b'
         """
-        found = _WRITTEN.fullmatch(text)
+        match = _LIMIT.fullmatch(text)
         try:
-            bound = float(found["bound"]) if found else math.nan
+            bound = float(match["bound"]) if match else math.nan
         except ValueError:
             bound = math.nan
-        if found is None or math.isnan(bound):
-            raise SpecError(f"{text!r} is no limit; write it as in '{like} <= 0.05'")
-        return cls(found["name"].strip(), found["sign"] == ">=", bound, text)
+        if match is None or math.isnan(bound):
+            raise SpecError(f"{text!r} is not a limit; write it as in '{example} <= 0.05'")
+        return cls(match["name"].strip(), match["sign"] == ">=", bound, text)
 
-    def kept(self, value: np.ndarray, objective: Objective) -> np.ndarray:
-        """Which values of the objective keep it."""
+    def allows(self, values: np.ndarray, objective: Objective) -> np.ndarray:
+        """Which values of the objective are within the limit."""
         rounding = rounding_of(objective)
-        return value >= self.bound - rounding if self.above else value <= self.bound + rounding
+        return values >= self.bound - rounding if self.above else values <= self.bound + rounding
 
-    def nearest(self, value: np.ndarray, objective: Objective) -> str:
-        """How many of some values keep it, and where they lie, in words."""
-        kept = int(self.kept(value, objective).sum())
-        return f"{self.text!r} is kept by {kept}, and the values lie from {value.min():.4g} to {value.max():.4g}"
+    def describe_misses(self, values: np.ndarray, objective: Objective) -> str:
+        """How many values are within the limit, and the range of all values, in words."""
+        n = int(self.allows(values, objective).sum())
+        return f"{self.text!r} is met by {n}, and the values lie between {values.min():.4g} and {values.max():.4g}"
 
 
 def rounding_of(objective: Objective) -> float:
-    """Values of an objective that lie no farther apart are one."""
+    """The largest distance at which two values of an objective count as equal."""
     low, high = objective.range
     return ROUNDING * (high - low)
 
 
-_WRITTEN: Final = re.compile(r"(?P<name>.*)(?P<sign>[<>]=)(?P<bound>.*)", re.DOTALL)
+_LIMIT: Final = re.compile(r"(?P<name>.*)(?P<sign>[<>]=)(?P<bound>.*)", re.DOTALL)

@@ -1,7 +1,8 @@
-"""Fronts: the points that no other point beats, and indicators of how good a front is.
+"""Fronts (the points that no other point dominates) and indicators of their quality.
 
-Points are losses here: coordinates from 0, the ideal, to 1, the worst. A point dominates another if it is nowhere worse
-and somewhere better; equal points do not dominate each other. What differs by rounding alone is equal: see `settled`.
+Points are losses here: coordinates from 0, the ideal, to 1, the worst. A point dominates another if no coordinate is
+worse and at least one is better; equal points do not dominate each other. Numbers that differ by rounding alone are
+equal: see `settled`.
 """
 
 from __future__ import annotations
@@ -17,20 +18,19 @@ import numpy as np
 from evaluand.core.errors import SpecError
 
 NICHE: Final = 0.01
-"""Points nearer than this share a niche."""
+"""Points nearer to each other than this share a niche."""
 
 EQUAL: Final = 1e-6
-"""Points that differ by no more than about this in each coordinate are one."""
-
+"""Points that differ by no more than about this in each coordinate are equal."""
 
 ROUNDING: Final = 1e-12
-"""Numbers that lie no farther apart, from one to the next, are one: 0.1 + 0.2 is 0.3."""
+"""Sorted numbers with no larger gap between neighbours are equal: 0.1 + 0.2 is 0.3."""
 
 
 def settled(values: np.ndarray) -> np.ndarray:
-    """Columns of numbers in which those that differ by rounding alone are the same one.
+    """The columns with all numbers that differ by rounding alone replaced by the smallest of them.
 
-    Rounding would part two that lie on either side of a border, however near they are.
+    Rounding to a grid instead would separate two numbers on either side of a border, however close they are.
 
     Example:
         >>> settled(np.array([[0.1 + 0.2], [0.3], [0.4]])).ravel().tolist()
@@ -42,13 +42,13 @@ def settled(values: np.ndarray) -> np.ndarray:
         alike = np.diff(ranked, axis=0) <= ROUNDING
     new = np.concatenate([np.ones_like(ranked[:1], bool), ~alike])
     first = np.maximum.accumulate(np.where(new, np.arange(len(ranked))[:, None], 0), axis=0)
-    found = np.empty_like(ranked)
-    np.put_along_axis(found, order, np.take_along_axis(ranked, first, 0), 0)
-    return found
+    result = np.empty_like(ranked)
+    np.put_along_axis(result, order, np.take_along_axis(ranked, first, 0), 0)
+    return result
 
 
 def non_dominated(loss: np.ndarray) -> np.ndarray:
-    """Which points no other dominates; points with an undefined coordinate are none of these.
+    """Which points no other dominates; never points with an undefined coordinate.
 
     Args:
         loss: points × objectives.
@@ -59,29 +59,29 @@ def non_dominated(loss: np.ndarray) -> np.ndarray:
     """
     known = ~np.isnan(loss).any(axis=1)
     points, place = np.unique(settled(loss[known]), axis=0, return_inverse=True)
-    kept = {2: _kept_of_two, 3: _kept_of_three}.get(loss.shape[1], _kept)(points)
-    found = np.zeros(len(loss), bool)
-    found[known] = kept[place.ravel()]
-    return found
+    on_front = {2: _front_of_two, 3: _front_of_three}.get(loss.shape[1], _front_of_many)(points)
+    result = np.zeros(len(loss), bool)
+    result[known] = on_front[place.ravel()]
+    return result
 
 
-def distinct(values: np.ndarray, apart: float = EQUAL) -> np.ndarray:
-    """The first of each points that are equal, in their order.
+def distinct(values: np.ndarray, tolerance: float = EQUAL) -> np.ndarray:
+    """The places of the first of all equal points, in order.
 
     Args:
         values: points × coordinates; undefined coordinates are equal.
-        apart: how little points differ that are one; rounding alone never parts points.
+        tolerance: the distance in each coordinate up to which points are equal; at least that of rounding.
 
     Raises:
-        SpecError: `apart` is no number of 0 or more.
+        SpecError: the tolerance is not a number of 0 or more.
 
     Example:
         >>> distinct(np.array([[0.5, 0.1], [0.3, 0.2], [0.5, 0.1 + 1e-12]])).tolist()
         [0, 1]
     """
-    if not isinstance(apart, Real) or not apart >= 0:
-        raise SpecError(f"points lie apart by a number of 0 or more, such as {EQUAL}, and not by {apart!r}")
-    borders = np.floor(values / apart + _OFF_THE_BORDER) if apart > ROUNDING else settled(values)
+    if not isinstance(tolerance, Real) or not tolerance >= 0:
+        raise SpecError(f"tolerance={tolerance!r} must be a number of 0 or more, such as {EQUAL}")
+    borders = np.floor(values / tolerance + _OFF_THE_BORDER) if tolerance > ROUNDING else settled(values)
     _, first = np.unique(np.nan_to_num(borders, nan=np.inf), axis=0, return_index=True)
     return np.sort(first)
 
@@ -101,26 +101,25 @@ def hypervolume(loss: np.ndarray) -> float:
 
 
 def hypervolumes(loss: np.ndarray) -> np.ndarray:
-    """The hypervolume of each of many sets of points; NaN of a set without any.
+    """The hypervolume of each of many sets of points; NaN of an empty set.
 
     Args:
-        loss: sets × points × objectives; NaN for points that are not there.
+        loss: sets × points × objectives; NaN for missing points.
     """
-    there = ~np.isnan(loss).any(axis=-1)
+    known = ~np.isnan(loss).any(axis=-1)
     if loss.shape[-1] == 2:
-        found = hypervolumes_of_two(loss)
+        volumes = hypervolumes_of_two(loss)
     else:
-        found = np.array(
-            [hypervolume(each[kept][non_dominated(each[kept])]) for each, kept in zip(loss, there, strict=True)]
-        )
-    return np.where(there.any(axis=-1), found, np.nan)
+        sets = (points[some] for points, some in zip(loss, known, strict=True))
+        volumes = np.array([hypervolume(points[non_dominated(points)]) for points in sets])
+    return np.where(known.any(axis=-1), volumes, np.nan)
 
 
 def fronts(loss: np.ndarray) -> np.ndarray:
-    """Which points of each of many sets no other of the set dominates; of equal ones it may be one.
+    """Which points are on the front of each of many sets; of equal points possibly only one.
 
     Args:
-        loss: sets × points × objectives; NaN for points that are not there.
+        loss: sets × points × objectives; NaN for missing points.
     """
     if loss.shape[-1] != 2:
         return np.stack([non_dominated(each) for each in loss])
@@ -128,16 +127,16 @@ def fronts(loss: np.ndarray) -> np.ndarray:
     order = np.lexsort((y, x), axis=-1)
     y = np.take_along_axis(y, order, -1)
     least = np.minimum.accumulate(np.insert(y, 0, np.inf, axis=-1), axis=-1)
-    found = np.empty(y.shape, bool)
-    np.put_along_axis(found, order, y < least[:, :-1] - ROUNDING, -1)
-    return found
+    result = np.empty(y.shape, bool)
+    np.put_along_axis(result, order, y < least[:, :-1] - ROUNDING, -1)
+    return result
 
 
 def hypervolumes_of_two(loss: np.ndarray) -> np.ndarray:
     """The hypervolume of each of many sets of points with two objectives.
 
     Args:
-        loss: sets × points × 2; NaN for points that are not there.
+        loss: sets × points × 2; NaN for missing points.
     """
     known = np.where(np.isnan(loss).any(axis=-1, keepdims=True), 1.0, np.clip(loss, 0.0, 1.0))
     order = np.argsort(known[..., 0], axis=-1, kind="stable")
@@ -148,32 +147,32 @@ def hypervolumes_of_two(loss: np.ndarray) -> np.ndarray:
 
 
 def uniformity(points: np.ndarray, niche: float = NICHE) -> float:
-    """How evenly points are spread: 1 where each has as many others in its niche, less the more they crowd.
+    """How evenly points are spread: 1 if all have equally many neighbours in their niches, less if points crowd.
 
     Source: K. Tan, T. Lee & E. Khor, "Evolutionary algorithms for multi-objective optimization: performance assessments
     and comparisons" (Artificial Intelligence Review 17, 2002).
 
     Args:
         points: points × objectives.
-        niche: how near another has to be.
+        niche: the radius of a niche.
     """
     n = len(points)
     if n < 2:
         return 1.0
-    near = _within(points, niche)
+    near = _neighbours(points, niche)
     return 1 / (1 + float(np.sqrt(np.square(near - near.mean()).sum() / (n - 1))))
 
 
 def spreads(loss: np.ndarray) -> tuple[float, float]:
-    """Of how much of the range of each objective the points reach over: the product (overall), and the mean."""
+    """The shares of the objectives' ranges that the points cover: their product (overall), and their mean."""
     if not len(loss):
         return 0.0, 0.0
     reach = np.ptp(loss, axis=0)
     return float(reach.prod()), float(reach.mean())
 
 
-def radar_area(values: Sequence[float], most: float = 1.0) -> float:
-    """The area that values on the axes of a radar chart enclose, as a share of that of the greatest ones.
+def radar_area(values: Sequence[float], highest: float = 1.0) -> float:
+    """The area that values enclose on the axes of a radar chart, as a share of the largest possible area.
 
     Example:
         >>> radar_area([0.5, 0.5, 0.5])
@@ -182,11 +181,13 @@ def radar_area(values: Sequence[float], most: float = 1.0) -> float:
     if len(values) < 3:
         raise ValueError("a radar chart needs three axes or more")
     v = np.asarray(values, np.float64)
-    return float((v * np.roll(v, -1)).sum() / (len(v) * most**2))
+    return float((v * np.roll(v, -1)).sum() / (len(v) * highest**2))
 
 
 def additive_epsilon(loss: np.ndarray, reference: np.ndarray) -> float:
-    """By how much every loss has to fall so that the points nowhere lose to the reference's; 0 or less: they do not.
+    """The amount by which all losses must fall so that the points are nowhere worse than the reference.
+
+    It is 0 or less if they already are.
 
     Source: E. Zitzler et al., "Performance assessment of multiobjective optimizers" (IEEE Trans. Evolutionary
     Computation 7, 2003).
@@ -195,7 +196,7 @@ def additive_epsilon(loss: np.ndarray, reference: np.ndarray) -> float:
 
 
 def igd_plus(loss: np.ndarray, reference: np.ndarray) -> float:
-    """How far, in the mean over the reference's points, the points fall short of them; 0 where they nowhere do.
+    """The mean distance by which the points fall short of those of the reference; 0 if they fall short of none.
 
     Source: H. Ishibuchi et al., "Modified distance calculation in generational distance and inverted generational
     distance" (EMO 2015).
@@ -205,7 +206,7 @@ def igd_plus(loss: np.ndarray, reference: np.ndarray) -> float:
 
 
 def _nearest(loss: np.ndarray, reference: np.ndarray, distance: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """How far the nearest point lies from each of the reference's; a single NaN where there are none."""
+    """The distance of each reference point to the nearest point; a single NaN where there are none."""
     if not len(loss) or not len(reference):
         return np.array([math.nan])
     step = max(1, _AT_ONCE // (len(loss) * loss.shape[1]))
@@ -213,69 +214,69 @@ def _nearest(loss: np.ndarray, reference: np.ndarray, distance: Callable[[np.nda
     return np.concatenate([distance(loss - reference[i : i + step, None]).min(axis=1) for i in starts])
 
 
-def _within(points: np.ndarray, niche: float) -> np.ndarray:
-    """How many points lie nearer to each than a niche, itself among them.
+def _neighbours(points: np.ndarray, niche: float) -> np.ndarray:
+    """The number of points within a niche of each point, including itself.
 
-    Only those are looked at that are near by the coordinate that tells points apart best.
+    Only points that are near by the coordinate with the widest range are compared.
     """
     points = points[np.argsort(points[:, np.argmax(np.ptp(points, axis=0))])]
     x = points[:, np.argmax(np.ptp(points, axis=0))]
     reach = niche * (1 + 1e-9)
     first, last = np.searchsorted(x, x - reach), np.searchsorted(x, x + reach, side="right")
     step = max(1, _AT_ONCE // int((last - first).max()))
-    found = [np.zeros(0, np.int64)]
+    counts = [np.zeros(0, np.int64)]
     for start in range(0, len(points), step):
-        mine = np.arange(start, min(start + step, len(points)))
-        many = (last - first)[mine]
+        some = np.arange(start, min(start + step, len(points)))
+        many = (last - first)[some]
         begins = np.cumsum(many) - many
-        others = np.arange(many.sum()) + np.repeat(first[mine] - begins, many)
-        apart = points[np.repeat(mine, many)] - points[others]
-        found.append(np.add.reduceat(np.square(apart).sum(axis=-1) < niche**2, begins, dtype=np.int64))
-    return np.concatenate(found)
+        others = np.arange(many.sum()) + np.repeat(first[some] - begins, many)
+        difference = points[np.repeat(some, many)] - points[others]
+        counts.append(np.add.reduceat(np.square(difference).sum(axis=-1) < niche**2, begins, dtype=np.int64))
+    return np.concatenate(counts)
 
 
-def _kept_of_two(points: np.ndarray) -> np.ndarray:
-    """Of different points in order."""
+def _front_of_two(points: np.ndarray) -> np.ndarray:
+    """Which of distinct sorted points are on the front."""
     least = np.minimum.accumulate(points[:, 1])
     return np.append(np.ones(min(len(points), 1), bool), points[1:, 1] < least[:-1])
 
 
-def _kept_of_three(points: np.ndarray) -> np.ndarray:
-    """Of different points in order, by the staircase of the other two coordinates of those so far.
+def _front_of_three(points: np.ndarray) -> np.ndarray:
+    """The same in three dimensions, by a staircase in the last two coordinates of the points so far.
 
     Source: H. Kung, F. Luccio & F. Preparata, "On finding the maxima of a set of vectors" (J. ACM 22, 1975).
     """
-    kept = np.zeros(len(points), bool)
+    on_front = np.zeros(len(points), bool)
     ys, zs = [-math.inf], [math.inf]
     for place, (y, z) in enumerate(points[:, 1:].tolist()):
         end = bisect_right(ys, y)
         if zs[end - 1] <= z:
             continue
-        kept[place] = True
+        on_front[place] = True
         start = end - (ys[end - 1] == y)
         while end < len(zs) and zs[end] >= z:
             end += 1
         ys[start:end], zs[start:end] = [y], [z]
-    return kept
+    return on_front
 
 
-def _kept(points: np.ndarray) -> np.ndarray:
-    """Of different points in order: none is dominated by a later one."""
-    kept = np.zeros(len(points), bool)
+def _front_of_many(points: np.ndarray) -> np.ndarray:
+    """The same in any dimension, block by block: no sorted point is dominated by a later one."""
+    on_front = np.zeros(len(points), bool)
     front = points[:0]
     for start in range(0, len(points), _BLOCK):
         block = points[start : start + _BLOCK]
         free = np.flatnonzero(~_dominated(block, front))
         rest = block[free]
-        mine = free[~_dominated(rest, rest)]
-        kept[start + mine] = True
-        front = np.concatenate([front, block[mine]])
-    return kept
+        best = free[~_dominated(rest, rest)]
+        on_front[start + best] = True
+        front = np.concatenate([front, block[best]])
+    return on_front
 
 
 def _dominated(points: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """Which points some others, from which they differ or which they are, dominate."""
-    found = np.zeros(len(points), bool)
+    """Which points any of the others dominates; a point never dominates an equal one."""
+    result = np.zeros(len(points), bool)
     step = max(1, _AT_ONCE // max(len(points), 1))
     for start in range(0, len(by), step):
         others = by[start : start + step]
@@ -284,12 +285,12 @@ def _dominated(points: np.ndarray, by: np.ndarray) -> np.ndarray:
         for i in range(points.shape[1]):
             below &= others[:, i] <= points[:, i, None]
             same &= others[:, i] == points[:, i, None]
-        found |= (below & ~same).any(axis=1)
-    return found
+        result |= (below & ~same).any(axis=1)
+    return result
 
 
 def _volume(points: np.ndarray) -> float:
-    """The volume between different points and the worst point, 1 in each coordinate."""
+    """The volume between distinct points and the worst point, 1 in each coordinate."""
     d = points.shape[1]
     if d == 1:
         return float(1 - points.min())
@@ -301,7 +302,7 @@ def _volume(points: np.ndarray) -> float:
 
 
 def _volume_of_three(points: np.ndarray) -> float:
-    """Slices along the last coordinate, over a staircase of those so far."""
+    """Volume by slices along the last coordinate, over the staircase of the points so far."""
     xs, ys, area, total, at = [-math.inf, 1.0], [1.0, -math.inf], 0.0, 0.0, 0.0
     for x, y, z in points[np.argsort(points[:, 2])].tolist():
         total += area * (z - at)
@@ -320,11 +321,11 @@ def _volume_of_three(points: np.ndarray) -> float:
 
 
 def _volume_of_many(points: np.ndarray) -> float:
-    """Slices along the last coordinate, of which each is what is left of a cube: boxes that end at local upper bounds.
+    """Volume by slices along the last coordinate; the undominated part of a slice is split into boxes.
 
-    Such a bound has in each coordinate the value of one point that defines it, and there is a box for each: it begins
-    where the points that define it by the coordinates before do. Coordinates are looked at as ranks, in which no two
-    points are alike; boxes between points that are have no volume.
+    Each box ends at a local upper bound. Each coordinate of a bound is that of one defining point, and the box begins
+    where the points that define the coordinates before it end. Coordinates are compared as ranks, so that no two points
+    are equal; boxes between points with equal coordinates have no volume.
     Source: R. Lacour, K. Klamroth & C. Fonseca, "A box decomposition algorithm to compute the hypervolume indicator"
     (Computers & Operations Research 79, 2017).
     """
@@ -340,10 +341,8 @@ def _volume_of_many(points: np.ndarray) -> float:
     def volume(bounds: np.ndarray, by: np.ndarray) -> float:
         return float((values[bounds, axes] - values[(by * before).max(axis=1), axes]).prod(axis=1).sum())
 
-    bounds, by = (
-        np.full((1, d), n + 1),
-        np.zeros((1, d, d), np.int64),
-    )  # by: bounds × points × coordinates, but for its own
+    # by: bounds × defining points × coordinates; 0 for the coordinate that the point defines
+    bounds, by = np.full((1, d), n + 1), np.zeros((1, d, d), np.int64)
     left, total, at = 1.0, 0.0, 0.0
     for rank, z in zip(ranks, points[:, -1].tolist(), strict=True):
         total, at = total + (1 - left) * (z - at), z
@@ -361,6 +360,6 @@ def _volume_of_many(points: np.ndarray) -> float:
     return total + (1 - left) * (1 - at)
 
 
-_OFF_THE_BORDER: Final = 0.3819660112501051  # numbers people meet lie in the middle of something, not on this
+_OFF_THE_BORDER: Final = 0.3819660112501051  # round numbers do not lie on a border shifted by this
 _BLOCK: Final = 512
 _AT_ONCE: Final = 1 << 22

@@ -1,8 +1,8 @@
-"""Objectives: what a trade-off is between: a metric, or how far its values by group lie apart.
+"""Objectives of a trade-off: a metric, or the disparity of a metric between groups.
 
-An objective is a metric that exists already, at a threshold: the counts of decisions are the weights of four rows, one
-for each truth and decision, and a metric of weighted rows says what they are worth, for all thresholds at once. Leaving
-out one row of each cell gives the jackknife's interval in closed form.
+An objective evaluates an existing metric at a threshold. The counts of decisions are the weights of four rows, one for
+each truth and decision, and a metric of weighted rows is computed from them for all thresholds at once. Leaving out one
+row of each cell gives the jackknife's interval in closed form.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
-from evaluand.aggregation.disparity import Compared
+from evaluand.aggregation.disparity import GroupComparison
 from evaluand.aggregation.fairness import CRITERIA, Criterion
 from evaluand.core import registry
 from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.metrics.base.class_scores import CONFIDENCE, OfScores
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts, Confusion, OfCounts, class_counts
@@ -31,10 +32,10 @@ from evaluand.metrics.base.metric import (
     Direction,
     Metric,
     Values,
-    confidence_of,
+    check_confidence,
 )
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
-from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, spread
+from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, point_disparity
 from evaluand.metrics.stats.intervals import (
     Spread,
     clustered_wilson,
@@ -43,38 +44,37 @@ from evaluand.metrics.stats.intervals import (
     mean_of_shares,
     wilson,
 )
-from evaluand.store.tables import INDEX
-from evaluand.tradeoff.arguments import listed
+from evaluand.tradeoff.arguments import read_list
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
-from evaluand.tradeoff.short_names import meant
+from evaluand.tradeoff.short_names import full_name
 
 Undefined = Literal["nan", "zero"]
-"""What a rate without rows is: undefined, and its group left out of a disparity; or 0. A ratio of zeros is then 0 too,
-and else undefined; but of equalized odds the recall alone decides where no group has a false positive, and if nothing
-counts as 0 the false positive rate alone where no group has a true one. What rests on a rate without rows that is 0 has
-no interval."""
+"""The value of a rate without rows. `nan`: undefined, and the group is left out of a disparity. `zero`: 0, without an
+interval for any value that rests on it. A ratio of zeros is 0 too under `zero`, and otherwise undefined; of equalized
+odds the recall alone decides where no group has a false positive, and under `nan` the false positive rate alone where
+no group has a true positive."""
 
 COLUMNS: Final = ("system", "model", "threshold", "trivial")
-"""What is told of a point besides its values."""
+"""Columns of a point that are not values of objectives."""
 
 DISPARITIES: Final = tuple(kind for kind in get_args(Kind) if not kind.endswith("overall"))
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What is to be high, or low.
+    """A metric, or a disparity of a metric between groups, that is to be high or low.
 
     Args:
         metric: a metric of decisions or of confidences, such as `accuracy`, `f_beta`, `roc_auc`; or a criterion of
-            fairness, such as `equalized_odds`, which is that of its worse rate.
-        disparity: what is made of the values by group: `difference`, `ratio`, `min` or `max`.
+            fairness, such as `equalized_odds`, whose value is that of its worse rate.
+        disparity: how the values of the groups are compared: `difference`, `ratio`, `min` or `max`.
         by: the attributes whose groups are compared, crossed.
-        scorer: whose scores the metric is of, where these are stored.
-        name: what it is called; its text if not given.
-        parts: the metrics it is made of, of which a criterion may have two; those of decisions if not given.
+        scorer: the scorer whose stored scores the metric reads.
+        name: a name for it; its text by default.
+        parts: the metrics it is computed from, two for some criteria; by default those of decisions.
 
     Raises:
-        SpecError: there is no such metric, or nothing can be traded for it.
+        SpecError: there is no such metric, or the metric has no direction or no finite range.
 
     Example:
         >>> Objective.parse("equalized_odds difference by sex").by
@@ -91,19 +91,19 @@ class Objective:
     parts: tuple[Metric, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        for what, given in (("metric", self.metric), ("name", self.name)):
-            if not isinstance(given, str):
-                raise SpecError(f"the {what} of an objective must be text and is {kind_of(given)}")
-        object.__setattr__(self, "by", tuple(listed(f"{self.metric}: by", self.by, str, "('sex',)")))
+        for what, value in (("metric", self.metric), ("name", self.name)):
+            if not isinstance(value, str):
+                raise SpecError(f"the {what} of an objective must be text and is {kind_of(value)}")
+        object.__setattr__(self, "by", tuple(read_list(f"{self.metric}: by", self.by, str, "('sex',)")))
         if (self.disparity is None) != (not self.by):
-            raise SpecError(f"{self.metric}: a disparity is one by attributes: give both or neither")
+            raise SpecError(f"{self.metric}: a disparity needs attributes to group by: give both or neither")
         if self.disparity not in (None, *DISPARITIES):
             hint = nearest(str(self.disparity), DISPARITIES)
             raise SpecError(
                 f"{self.metric}: no disparity is called {self.disparity!r}{hint}; there are {', '.join(DISPARITIES)}"
             )
         if self.disparity is None and self.metric in CRITERIA:
-            raise SpecError(f"{self.metric} is about groups; write {self.metric} difference by ATTRIBUTE")
+            raise SpecError(f"{self.metric} compares groups; write {self.metric} difference by ATTRIBUTE")
         if not self.name:
             object.__setattr__(self, "name", self.text)
         if not self.parts:
@@ -120,28 +120,28 @@ class Objective:
                 f"{self.metric} is neither better high nor low by itself; use its difference by an attribute"
             )
         if not np.isfinite(self.range).all():
-            raise SpecError(f"{self.metric} has no best or no worst value, so nothing can be traded for it")
+            raise SpecError(f"{self.metric} has no best or no worst value, so it cannot be an objective")
 
     @classmethod
     def parse(cls, text: str) -> Objective:
         """From text: `METRIC`, or `METRIC difference|ratio|min|max by ATTRIBUTE[, ATTRIBUTE…]`.
 
-        Where there are stored scores of several scorers, the metric is `METRIC(SCORER)`.
+        Where several scorers have stored scores, the metric is `METRIC(SCORER)`.
 
         Raises:
-            SpecError: it is written in another way.
+            SpecError: the text is not an objective.
         """
-        return cls(**written(text))
+        return cls(**parse_text(text))
 
     @property
     def text(self) -> str:
-        """What `parse` reads."""
+        """The text that `parse` reads."""
         metric = f"{self.metric}({self.scorer})" if self.scorer else self.metric
         return f"{metric} {self.disparity} by {', '.join(self.by)}" if self.disparity else metric
 
     @property
     def of_confidences(self) -> bool:
-        """Whether it is the same at all thresholds of a model."""
+        """Whether it is computed from confidences, and so is the same at all thresholds of a model."""
         return isinstance(self.parts[0], OfScores)
 
     @property
@@ -152,18 +152,18 @@ class Objective:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The values it can take."""
+        """The lowest and the highest possible value."""
         low, high = self.parts[0].range
         return {"difference": (0.0, high - low), "ratio": (0.0, 1.0)}.get(self.disparity or "", (low, high))
 
-    def share(self, value: np.ndarray) -> np.ndarray:
-        """Values as shares of the range."""
+    def normalise(self, value: np.ndarray) -> np.ndarray:
+        """Values scaled to the range: 0 for its lower end, 1 for its upper end."""
         low, high = self.range
         return np.asarray((value - low) / (high - low))
 
     def loss(self, value: np.ndarray) -> np.ndarray:
-        """Values from 0, the ideal, to 1, the worst there can be."""
-        return 1 - self.share(value) if self.direction == "higher" else self.share(value)
+        """Values scaled from 0, the ideal, to 1, the worst possible."""
+        return 1 - self.normalise(value) if self.direction == "higher" else self.normalise(value)
 
     def of_counts(self, counts: np.ndarray, undefined: Undefined = "nan") -> np.ndarray:
         """The values of decisions.
@@ -172,167 +172,170 @@ class Objective:
             counts: any axes × groups × `CELLS`; the groups are those of `by`, or all rows as one.
             undefined: see `Undefined`.
         """
-        return self._reduced([_of_cells(part, counts, undefined) for part in self.parts], undefined)
+        return self._combine([_cell_values(part, counts, undefined) for part in self.parts], undefined)
 
-    def of_model(self, given: Confidences, model: str, undefined: Undefined = "nan") -> float:
-        """The value of a model at all thresholds.
+    def of_model(self, confidences: Confidences, model: str, undefined: Undefined = "nan") -> float:
+        """The value of a model, the same at all thresholds.
 
         Args:
-            given: with the attributes of `by`.
+            confidences: with the attributes of `by`.
+            model: one of its models.
+            undefined: see `Undefined`.
         """
-        values = _of_rows(self.parts[0], given, model, given.groups(self.by), None, undefined)
-        return float(self._reduced([values.value], undefined))
+        groups = confidences.groups(self.by)
+        values = _confidence_values(self.parts[0], confidences, model, groups, None, undefined)
+        return float(self._combine([values.value], undefined))
 
     def with_interval(
         self,
         counts: np.ndarray,
         confidence: float,
         undefined: Undefined = "nan",
-        crossed: np.ndarray | None = None,
+        products: np.ndarray | None = None,
     ) -> IntervalEnds:
-        """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`.
+        """The values of decisions, each with a pointwise interval.
 
         Args:
-            counts: of decisions.
-            confidence: of the intervals.
+            counts: as for `of_counts`.
+            confidence: the confidence level of the intervals.
             undefined: see `Undefined`.
-            crossed: the products of counts that `crossed_at` gives, of rows with weights or clusters.
+            products: the products of counts from `products_at`, for rows with weights or clusters.
         """
-        found = [_with_ends(part, counts, confidence, crossed) for part in self.parts]
-        return self._apart(found, self.of_counts(counts, undefined), confidence, undefined)
+        parts = [_cell_intervals(part, counts, confidence, products) for part in self.parts]
+        return self._add_intervals(parts, self.of_counts(counts, undefined), confidence, undefined)
 
     def of_model_with_interval(
-        self, given: Confidences, model: str, confidence: float, undefined: Undefined = "nan"
+        self, confidences: Confidences, model: str, confidence: float, undefined: Undefined = "nan"
     ) -> IntervalEnds:
-        """The value of a model at all thresholds with its interval."""
-        found = _of_rows(self.parts[0], given, model, given.groups(self.by), confidence, "nan")
-        value = np.array(self.of_model(given, model, undefined))
-        return self._apart([found], value, confidence, undefined)
+        """The value of a model, the same at all thresholds, with its interval."""
+        part = _confidence_values(self.parts[0], confidences, model, confidences.groups(self.by), confidence, "nan")
+        value = np.array(self.of_model(confidences, model, undefined))
+        return self._add_intervals([part], value, confidence, undefined)
 
-    def compared(
+    def compare_groups(
         self,
-        given: Confidences,
+        confidences: Confidences,
         model: str,
         counts: np.ndarray,
         confidence: float,
         undefined: Undefined,
-        crossed: np.ndarray | None = None,
-    ) -> Compared:
-        """The groups of a disparity at each threshold; of confidences, one entry for all of them.
+        products: np.ndarray | None = None,
+    ) -> GroupComparison:
+        """The groups of a disparity at each threshold; one entry for all thresholds if computed from confidences.
 
         Args:
-            given: with the attributes of `by`.
+            confidences: with the attributes of `by`.
             model: one of its models.
             counts: thresholds × groups × `CELLS`.
-            confidence: of the intervals.
+            confidence: the confidence level of the intervals.
             undefined: see `Undefined`.
-            crossed: see `with_interval`.
+            products: see `with_interval`.
         """
-        groups, parts = given.groups(self.by), self.parts
+        groups, parts = confidences.groups(self.by), self.parts
         if self.of_confidences:
-            found = _judged(parts[0], given, model, groups, confidence)
-            values = [IntervalEnds(found.value[None], found.low[None], found.high[None])]
-            rests_on = [np.array([[told.get("rests_on", told["n"]) for told in found.data]])]
+            computed = _compute_by_group(parts[0], confidences, model, groups, confidence)
+            values = [IntervalEnds(computed.value[None], computed.low[None], computed.high[None])]
+            basis = [np.array([[data.get("rests_on", data["n"]) for data in computed.data]])]
         else:
-            values = [_with_ends(part, counts, confidence, crossed) for part in parts]
-            rests_on = [_rests_on(part, counts) for part in parts]
-        return Compared(parts, groups.names, values, rests_on, None, confidence, undefined == "zero")
+            values = [_cell_intervals(part, counts, confidence, products) for part in parts]
+            basis = [_basis(part, counts) for part in parts]
+        return GroupComparison(parts, groups.names, values, basis, None, confidence, undefined == "zero")
 
-    def why_undefined(self, given: Confidences | None) -> str:
-        """Why a value is undefined, of rows that are known or not."""
-        if given is None:
+    def why_undefined(self, confidences: Confidences | None) -> str:
+        """The reason why a value is undefined; general where the rows are unknown."""
+        if confidences is None:
             return "it is undefined where the points come from"
         if self.disparity is None:
-            return "there are no rows that it is about"
+            return "there are no rows to compute it from"
         if self.disparity in ("min", "max"):
             return "no group has a value"
         return f"fewer than two groups have a value{', or all have 0' if self.disparity == 'ratio' else ''}"
 
-    def _reduced(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
-        """One value of those of the groups, of the worse rate where there are two."""
+    def _combine(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
+        """One value from those of the groups; of the worse rate where there are two rates."""
         if not self.disparity:
             return values[0][..., 0]
         kind, fewest = self.disparity, 2 if undefined == "nan" else 1
         if kind in ("min", "max"):
-            return spread(values[0], kind, fewest)
-        found = np.stack([spread(one, kind, fewest) for one in values])
+            return point_disparity(values[0], kind, fewest)
+        disparities = np.stack([point_disparity(one, kind, fewest) for one in values])
         if undefined == "zero" and not self.of_confidences:
-            found[0] = np.nan_to_num(found[0])
-            found = np.where(np.isnan(found), found[0], found)
+            disparities[0] = np.nan_to_num(disparities[0])
+            disparities = np.where(np.isnan(disparities), disparities[0], disparities)
         elif kind == "ratio":  # where all groups have 0 by one rate, the other decides
-            zeros = np.stack([spread(one, "max", fewest) == 0 for one in values])
-            found = np.where(zeros & ~zeros.all(axis=0), np.inf, found)
-        return np.asarray(found.max(axis=0) if self.disparity == "difference" else found.min(axis=0))
+            zeros = np.stack([point_disparity(one, "max", fewest) == 0 for one in values])
+            disparities = np.where(zeros & ~zeros.all(axis=0), np.inf, disparities)
+        return np.asarray(disparities.max(axis=0) if self.disparity == "difference" else disparities.min(axis=0))
 
-    def _apart(
-        self, found: Sequence[IntervalEnds], value: np.ndarray, confidence: float, undefined: Undefined
+    def _add_intervals(
+        self, parts: Sequence[IntervalEnds], value: np.ndarray, confidence: float, undefined: Undefined
     ) -> IntervalEnds:
-        """The interval that holds for whichever groups are the worst; none where a rate without rows counts as 0."""
+        """The value with an interval that holds for whichever groups differ most; none for rates without rows."""
         if self.disparity:
-            _, low, high = disparity(found, self.disparity, confidence, self.parts[0].range).ends
+            _, low, high = disparity(parts, self.disparity, confidence, self.parts[0].range).ends
         else:
-            low, high = (end[..., 0] for end in found[0][1:])
-        lacks = np.any([np.isnan(one.value).any(axis=-1) for one in found], axis=0) & (undefined == "zero")
-        return IntervalEnds(value, *(np.where(lacks, np.nan, end) for end in (low, high)))
+            low, high = (end[..., 0] for end in parts[0][1:])
+        without_rows = np.any([np.isnan(one.value).any(axis=-1) for one in parts], axis=0) & (undefined == "zero")
+        return IntervalEnds(value, *(np.where(without_rows, np.nan, end) for end in (low, high)))
 
 
-def written(text: Any) -> dict[str, Any]:
-    """What the text of an objective says: `metric`, `disparity`, `by` and `scorer`.
+def parse_text(text: Any) -> dict[str, Any]:
+    """The parts of an objective's text: `metric`, `disparity`, `by` and `scorer`.
 
     Raises:
-        SpecError: it is written in another way.
+        SpecError: the text is not an objective.
     """
-    found = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
-    if not found:
-        hint = _of_files(text) if isinstance(text, str) else ""
-        raise SpecError(f"{text!r} is no objective{hint}; write it as in 'accuracy' or 'recall difference by sex'")
-    by = tuple(part.strip() for part in (found["by"] or "").split(",") if part.strip())
-    return {**found.groupdict(), "by": by}
+    match = _OBJECTIVE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if not match:
+        hint = _hint_full_name(text) if isinstance(text, str) else ""
+        raise SpecError(f"{text!r} is not an objective{hint}; write it as in 'accuracy' or 'recall difference by sex'")
+    by = tuple(part.strip() for part in (match["by"] or "").split(",") if part.strip())
+    return {**match.groupdict(), "by": by}
 
 
-def _of_files(text: str) -> str:
-    """What a name of score files is called here."""
-    full = meant(text)
+def _hint_full_name(text: str) -> str:
+    """A hint for a short name of score files."""
+    full = full_name(text)
     return f" (did you mean {full!r}?)" if full else ""
 
 
-def objectives_of(given: str | Objective | Sequence[str | Objective]) -> tuple[Objective, ...]:
-    """Objectives of what was asked for.
+def parse_objectives(objectives: str | Objective | Sequence[str | Objective]) -> tuple[Objective, ...]:
+    """Objectives from texts.
 
     Raises:
-        SpecError: there is none, or one twice.
+        SpecError: there is none, or an objective occurs twice.
     """
-    each = listed("objectives", given, str | Objective, _EXAMPLE)
-    found = tuple(one if isinstance(one, Objective) else Objective.parse(one) for one in each)
-    if not found:
-        raise SpecError(f"no objective is given; write such as {_EXAMPLE}")
-    names = [one.name for one in found]
+    each = read_list("objectives", objectives, str | Objective, _EXAMPLE)
+    parsed = tuple(one if isinstance(one, Objective) else Objective.parse(one) for one in each)
+    if not parsed:
+        raise SpecError(f"there are no objectives; write such as {_EXAMPLE}")
+    names = [one.name for one in parsed]
     for name in names:
         if names.count(name) > 1:
-            raise SpecError(f"the objective {name!r} is given twice")
-    return found
+            raise SpecError(f"the objective {name!r} occurs twice; leave one out")
+    return parsed
 
 
 def group_rates(
-    objective: Objective, counts: np.ndarray, part: int, confidence: float, crossed: np.ndarray | None = None
+    objective: Objective, counts: np.ndarray, part: int, confidence: float, products: np.ndarray | None = None
 ) -> IntervalEnds:
-    """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
-    return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence), crossed)
+    """One of the metrics of an objective in each group, with intervals; counts are groups × `CELLS`."""
+    return _cell_intervals(objective.parts[part], counts, check_confidence("rates", confidence), products)
 
 
 def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """How many rows each rate counts, and of how many it is; for a metric that is no rate None, and all rows."""
+    """The numerator and the denominator of each rate, in rows; for a metric that is not a rate None, and all rows."""
     rate = _rate(objective.parts[part])
     return (counts @ rate[0], counts @ rate[1]) if rate else (None, counts.sum(axis=-1))
 
 
 def _metric(name: str) -> Metric:
-    """A metric of two classes, of which the positive one is looked at."""
-    if name not in registry.names("metrics") and (hint := _of_files(name) or nearest(name, CRITERIA)):
+    """A metric of two classes, with the positive one as its label."""
+    if name not in registry.names("metrics") and (hint := _hint_full_name(name) or nearest(name, CRITERIA)):
         raise SpecError(f"no metric is called {name!r}{hint}")
     kind = registry.find("metrics", name)
     if any(one.init and one.default is one.default_factory is MISSING for one in fields(kind)):
-        raise SpecError(f"{name} is no metric of decisions between two classes, as it needs to be told more")
+        raise SpecError(f"{name} is not a metric of decisions between two classes, as it has required parameters")
     settings: dict[str, Any] = {"label": True, "scored_by": "positive"}
     known = {key: value for key, value in settings.items() if key in kind.__dataclass_fields__}
     metric: Metric = kind(**known)
@@ -344,31 +347,31 @@ def _metric(name: str) -> Metric:
         or (isinstance(metric, OfScores) and isinstance(metric, WeightedRowsMetric))
     ):
         raise SpecError(
-            f"{name} is no metric of decisions between two classes; use such as accuracy, f_beta or roc_auc"
+            f"{name} is not a metric of decisions between two classes; use such as accuracy, f_beta or roc_auc"
         )
     return metric
 
 
-def _of_cells(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.ndarray:
+def _cell_values(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.ndarray:
     """The value of each group: counts … × groups × `CELLS` → … × groups."""
     rate = _rate(metric)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (counts @ rate[0]) / (counts @ rate[1]) if rate else _of_weights(metric, counts)
+        found = (counts @ rate[0]) / (counts @ rate[1]) if rate else _weighted_values(metric, counts)
     return np.nan_to_num(found) if undefined == "zero" else np.asarray(found)
 
 
 @cache
 def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
-    """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
+    """The cells in the numerator and in the denominator of a rate; None for metrics that are not rates."""
     if isinstance(metric, OfCounts):
-        found = metric.share_of(_of_classes(metric, np.eye(len(CELLS))))
+        found = metric.share_of(_class_counts(metric, np.eye(len(CELLS))))
         return None if found is None else (found[0].astype(np.int64), found[1].astype(np.int64))
     if isinstance(metric, Confusion):
         return None
     return metric.prepare(_ROWS)[VALUE].astype(np.int64), np.ones(len(CELLS), np.int64)
 
 
-def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
+def _weighted_values(metric: Metric, counts: np.ndarray) -> np.ndarray:
     weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         if isinstance(metric, Confusion):
@@ -378,122 +381,124 @@ def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
     return np.asarray(found).reshape(counts.shape[:-1])
 
 
-def _with_ends(
-    metric: Metric, counts: np.ndarray, confidence: float, crossed: np.ndarray | None = None
+def _cell_intervals(
+    metric: Metric, counts: np.ndarray, confidence: float, products: np.ndarray | None = None
 ) -> IntervalEnds:
-    """The value of each group with its interval: of rates and means of them by Wilson's, of others what leaving out
-    single rows gives.
+    """The value of each group with its interval: Wilson's of rates and means of rates, the jackknife's of others.
 
-    The rows that a rate is about are taken as given; so it has no spread but that of the rate.
+    The denominator of a rate is taken as fixed.
     """
-    if crossed is not None:
-        return _between_clusters(metric, counts, crossed, confidence)
+    if products is not None:
+        return _clustered_intervals(metric, counts, products, confidence)
     unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
-    value = _of_cells(metric, unique, "nan")
+    value = _cell_values(metric, unique, "nan")
     rate = _rate(metric)
     ends = wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else None
     if ends is None and isinstance(metric, OfCounts):
-        ends = metric.bounds_of(_of_classes(metric, unique), confidence)
-    low, high = ends or _left_out(metric, unique, confidence)
+        ends = metric.bounds_of(_class_counts(metric, unique), confidence)
+    low, high = ends or _jackknife_interval(metric, unique, confidence)
     return IntervalEnds(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
 
 
-def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, confidence: float) -> IntervalEnds:
-    """The value of each group with the interval that the spread between clusters gives, as metrics of rows have it.
+def _clustered_intervals(metric: Metric, counts: np.ndarray, products: np.ndarray, confidence: float) -> IntervalEnds:
+    """The value of each group with the interval from the spread between clusters.
 
-    A value is linearised about its counts, and so its variance is a sum of products of the counts of clusters: a rate
-    is a ratio of two sums over clusters (see `intervals.cluster_variance`), and of others the slopes are differences.
-    Metrics of rows leave out blocks of clusters for most, so that their ends are near these and not the same.
+    A value is linearised about its counts, so its variance is a sum of products of the counts of clusters: a rate is a
+    ratio of two sums over clusters (see `intervals.cluster_variance`); other slopes are finite differences. Most
+    metrics of rows leave out blocks of clusters instead, so their intervals are close to these, but not equal.
     """
-    value, rate, sides = _of_cells(metric, counts, "nan"), _rate(metric), np.eye(len(CELLS))
-    shares = None if rate or not isinstance(metric, OfCounts) else metric.shares_of(_of_classes(metric, sides))
+    value, rate, cells = _cell_values(metric, counts, "nan"), _rate(metric), np.eye(len(CELLS))
+    shares = None if rate or not isinstance(metric, OfCounts) else metric.shares_of(_class_counts(metric, cells))
     if rate:
-        slope, share = _slope(*rate, counts), 1.0
-        of = rate[1].astype(np.float64)
+        slope, share = _rate_slope(*rate, counts), 1.0
+        denominator = rate[1].astype(np.float64)
     elif shares is not None:
-        return IntervalEnds(value, *_of_shares(shares[0].T, shares[1].T, counts, crossed, confidence))
+        return IntervalEnds(value, *_mean_rate_interval(shares[0].T, shares[1].T, counts, products, confidence))
     else:
-        of, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
+        denominator, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            more = [_of_cells(metric, counts + step[..., None] * side, "nan") for side in sides]
-            slope = np.stack([(each - value) / step for each in more], axis=-1)
-            share = _rests_on(metric, counts) / counts.sum(axis=-1)
-    variance = np.einsum("...i,...ij,...j->...", slope, crossed, slope)
-    spread = _spread(variance, of, counts, crossed, share)
+            shifted = [_cell_values(metric, counts + step[..., None] * cell, "nan") for cell in cells]
+            slope = np.stack([(each - value) / step for each in shifted], axis=-1)
+            share = _basis(metric, counts) / counts.sum(axis=-1)
+    variance = np.einsum("...i,...ij,...j->...", slope, products, slope)
+    spread = _spread_of(variance, denominator, counts, products, share)
     return IntervalEnds(value, *interval_within(value, spread, metric.range, confidence))
 
 
-def _of_shares(
-    right: np.ndarray, of: np.ndarray, counts: np.ndarray, crossed: np.ndarray, confidence: float
+def _mean_rate_interval(
+    right: np.ndarray, of: np.ndarray, counts: np.ndarray, products: np.ndarray, confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The interval of a mean of rates that are the more alike, the more clusters reach across them.
+    """The interval of a mean of rates, whose correlation comes from clusters that count for several rates.
 
     Args:
-        right: which cells each rate counts, rates × `CELLS`.
-        of: and of which.
+        right: the cells in the numerator of each rate, rates × `CELLS`.
+        of: the cells in the denominator.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         value = (counts @ right.T) / (counts @ of.T)
-    slope = np.stack([_slope(*each, counts) for each in zip(right, of, strict=True)], axis=-2)
-    covariance = np.einsum("...ai,...ij,...bj->...ab", slope, crossed, slope)
+    slope = np.stack([_rate_slope(*each, counts) for each in zip(right, of, strict=True)], axis=-2)
+    covariance = np.einsum("...ai,...ij,...bj->...ab", slope, products, slope)
     ends = []
-    for place, mine in enumerate(of):
-        spread = _spread(covariance[..., place, place], mine, counts, crossed)
-        spread = spread._replace(  # of a single cluster nothing is known but that it is one
+    for place, cells in enumerate(of):
+        spread = _spread_of(covariance[..., place, place], cells, counts, products)
+        spread = spread._replace(  # a single cluster has no variance
             variance=np.nan_to_num(spread.variance), clusters=np.full(spread.clusters.shape, 2.0)
         )
         ends.append(clustered_wilson(value[..., place], spread, confidence))
     low, high = (np.stack(each, axis=-1) for each in zip(*ends, strict=True))
     low, high = mean_of_shares(value, low, high, correlation_of(covariance))
-    whole = _spread(np.zeros(value.shape[:-1]), np.ones(len(CELLS)), counts, crossed)
-    return tuple(np.where(np.isnan(whole.variance), np.nan, end) for end in (low, high))  # type: ignore[return-value]
+    overall = _spread_of(np.zeros(value.shape[:-1]), np.ones(len(CELLS)), counts, products)
+    return tuple(np.where(np.isnan(overall.variance), np.nan, end) for end in (low, high))  # type: ignore[return-value]
 
 
-def _slope(right: np.ndarray, of: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """By how much a rate changes with each cell: … × `CELLS`."""
+def _rate_slope(right: np.ndarray, of: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The derivatives of a rate by the counts: … × `CELLS`."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        whole = (counts @ of)[..., None]
-        return np.asarray((right - (counts @ right)[..., None] / whole * of) / whole)
+        total = (counts @ of)[..., None]
+        return np.asarray((right - (counts @ right)[..., None] / total * of) / total)
 
 
-def _spread(
-    variance: np.ndarray, of: np.ndarray, counts: np.ndarray, crossed: np.ndarray, share: np.ndarray | float = 1.0
+def _spread_of(
+    variance: np.ndarray, of: np.ndarray, counts: np.ndarray, products: np.ndarray, share: np.ndarray | float = 1.0
 ) -> Spread:
-    """How far a value may be off, whose slopes have this variance.
+    """The spread of a value from the variance of its linearisation.
 
     Args:
-        of: which cells it is about.
-        share: of these, the one that it rests on.
+        variance: of the linearised value.
+        of: the cells in the value's denominator.
+        counts: … × `CELLS`.
+        products: the products of counts, see `products_at`.
+        share: the share of the denominator that decides the value.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = np.square(counts @ of) / np.einsum("i,...ij,j->...", of, crossed, of)
+        effective = np.square(counts @ of) / np.einsum("i,...ij,j->...", of, products, of)
         variance = variance * effective / (effective - 1)
     several = effective > 1 + _STEP
     variance = np.where(several, np.where(variance > _ALIKE, variance, 0.0), np.nan)
     return Spread(variance, np.where(several, effective, 1.0), np.minimum(effective, effective * share))
 
 
-def _of_classes(metric: OfCounts, counts: np.ndarray) -> ClassCounts:
-    """What the two classes come to: counts replicates × `CELLS`."""
+def _class_counts(metric: OfCounts, counts: np.ndarray) -> ClassCounts:
+    """The counts of the two classes, from replicates × `CELLS`."""
     return class_counts(metric.arranged(metric.prepare(_ROWS)), counts.astype(np.float64))
 
 
-def _left_out(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    value = _of_cells(metric, unique, "nan")
+def _jackknife_interval(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    value = _cell_values(metric, unique, "nan")
     without = np.stack(
-        [_of_cells(metric, np.maximum(unique - one, 0), "nan") for one in np.eye(len(CELLS), dtype=np.int64)]
+        [_cell_values(metric, np.maximum(unique - one, 0), "nan") for one in np.eye(len(CELLS), dtype=np.int64)]
     )
     n, often = unique.sum(axis=1).astype(np.float64), unique.T
     known = np.where(often > 0, without, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (often * known).sum(axis=0) / n
         variance = (n - 1) / n * (often * np.square(np.where(often > 0, known - mean, 0.0))).sum(axis=0)
-    basis = _rests_on(metric, unique)
+    basis = _basis(metric, unique)
     return interval_within(value, Spread(variance, n, basis), metric.range, confidence)
 
 
-def _rests_on(metric: Metric, counts: np.ndarray) -> np.ndarray:
-    """How many rows the value of each group is about: counts … × `CELLS` → …."""
+def _basis(metric: Metric, counts: np.ndarray) -> np.ndarray:
+    """The number of rows that decide the value of each group: counts … × `CELLS` → …."""
     rate, n = _rate(metric), counts.sum(axis=-1)
     if rate:
         return np.asarray(counts @ rate[1])
@@ -505,31 +510,34 @@ def _rests_on(metric: Metric, counts: np.ndarray) -> np.ndarray:
     return np.asarray(n * np.array(basis)[place.ravel()].reshape(n.shape))
 
 
-def _of_rows(
-    metric: Metric, given: Confidences, model: str, groups: Groups, confidence: float | None, undefined: Undefined
+def _confidence_values(
+    metric: Metric, confidences: Confidences, model: str, groups: Groups, confidence: float | None, undefined: Undefined
 ) -> IntervalEnds:
-    """The value of each group of a metric of confidences."""
-    found = _judged(metric, given, model, groups, confidence)
-    value = np.nan_to_num(found.value) if undefined == "zero" and metric.kind == _A_RATE else found.value
-    return IntervalEnds(value, found.low, found.high)
+    """The value of each group of a metric of confidences, with its interval."""
+    computed = _compute_by_group(metric, confidences, model, groups, confidence)
+    value = np.nan_to_num(computed.value) if undefined == "zero" and metric.kind == _MEAN_OF_RATES else computed.value
+    return IntervalEnds(value, computed.low, computed.high)
 
 
-def _judged(metric: Metric, given: Confidences, model: str, groups: Groups, confidence: float | None) -> Values:
-    there = groups.code >= 0
+def _compute_by_group(
+    metric: Metric, confidences: Confidences, model: str, groups: Groups, confidence: float | None
+) -> Values:
+    """What a metric of confidences computes for each group."""
+    known = groups.code >= 0
     columns = {
-        TRUTH: given.truth[there].astype(np.int64),
-        CONFIDENCE: given.models[model][there],
+        TRUTH: confidences.truth[known].astype(np.int64),
+        CONFIDENCE: confidences.models[model][known],
         LABELS: np.array([False, True], np.object_),
-        INDEX: np.flatnonzero(there),
+        INDEX: np.flatnonzero(known),
     }
     weighted = groups.weight is not None
-    chosen = type(metric)(label=True, scored_by="positive", confidence=confidence, weighted=weighted)  # type: ignore[call-arg]
-    together = columns[INDEX] if groups.cluster is None else groups.cluster[there]
-    prepared = {**chosen.prepare(columns), CLUSTER: together.astype(np.uint64)}
+    configured = type(metric)(label=True, scored_by="positive", confidence=confidence, weighted=weighted)  # type: ignore[call-arg]
+    cluster = columns[INDEX] if groups.cluster is None else groups.cluster[known]
+    prepared = {**configured.prepare(columns), CLUSTER: cluster.astype(np.uint64)}
     if groups.weight is not None:
-        prepared[WEIGHT] = groups.weight[there]
-    state = chosen.state(prepared, groups.code[there], len(groups.names))
-    return chosen.compute(state)
+        prepared[WEIGHT] = groups.weight[known]
+    state = configured.state(prepared, groups.code[known], len(groups.names))
+    return configured.compute(state)
 
 
 _ROWS: Final[Columns] = {
@@ -543,12 +551,14 @@ _ROWS: Final[Columns] = {
 _EXAMPLE: Final = "['accuracy', 'equalized_odds difference by sex']"
 
 _STEP: Final = 1e-6
-"""By which share of all rows a cell is made larger, for the slope of a value."""
+"""The step of finite differences, as a share of all rows."""
 
 _ALIKE: Final = 1e-20
-"""A variance that is one of rounding."""
+"""A variance that comes from rounding alone."""
 
-_A_RATE: Final = "average_precision"
-"""A mean of rates, which are 0 without rows; the area under the ROC curve is none, and stays undefined."""
+_MEAN_OF_RATES: Final = "average_precision"
+"""A mean of rates, which are 0 without rows under `zero`; the area under the ROC curve stays undefined."""
 
-_WRITTEN: Final = re.compile(r"(?P<metric>\w+)(?:\((?P<scorer>[^()]+)\))?(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?")
+_OBJECTIVE: Final = re.compile(
+    r"(?P<metric>\w+)(?:\((?P<scorer>[^()]+)\))?(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?"
+)

@@ -1,4 +1,4 @@
-"""Short names of objectives, as files of fairical have them: `acc`, `eod+race`, `minmaxd+f1+race`."""
+"""Short names of objectives, as used in score and solution files: `acc`, `eod+race`, `minmaxd+f1+race`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UTILITIES: Final = {
     "acc": "accuracy",
     "bal_acc": "balanced_accuracy",
 }
-"""Utility → the kind of metric."""
+"""Utility → kind of metric."""
 
 FAIRNESS: Final[dict[str, tuple[str, Kind]]] = {
     "dpd": ("demographic_parity", "difference"),
@@ -27,17 +27,17 @@ FAIRNESS: Final[dict[str, tuple[str, Kind]]] = {
     "eod": ("equalized_odds", "difference"),
     "eor": ("equalized_odds", "ratio"),
 }
-"""Fairness, which is followed by + and an attribute → what lies apart, and how."""
+"""Fairness, followed by + and an attribute → metric or criterion, and disparity."""
 
 WITHIN: Final[dict[str, Kind]] = {"minmaxd": "difference", "minmaxr": "ratio"}
-"""What is followed by + and a utility, and by + and an attribute."""
+"""Disparity of a utility, followed by + and the utility, and by + and an attribute."""
 
 
-def meant(short: str) -> str | None:
-    """What a short name is in full; None for what is none.
+def full_name(short: str) -> str | None:
+    """The objective of a short name; None if it is not a short name.
 
     Example:
-        >>> meant("acc"), meant("eod+sex"), meant("minmaxr+f1+sex")
+        >>> full_name("acc"), full_name("eod+sex"), full_name("minmaxr+f1+sex")
         ('accuracy', 'equalized_odds difference by sex', 'f_beta ratio by sex')
     """
     head, *rest = short.split("+")

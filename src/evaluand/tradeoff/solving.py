@@ -1,78 +1,93 @@
-"""From confidences to points: every model at every threshold that is tried."""
+"""From confidences to points: every model at every threshold."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.tradeoff.arguments import listed, made
-from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combined
-from evaluand.tradeoff.objectives import Objective, Undefined, objectives_of
+from evaluand.tradeoff.arguments import check_type, read_list
+from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combine_thresholds
+from evaluand.tradeoff.objectives import Objective, Undefined, parse_objectives
 from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.values import policy_of, valued
+from evaluand.tradeoff.values import check_policy, evaluate_points
 
 
 def solve(
-    given: Confidences,
+    confidences: Confidences,
     objectives: str | Objective | Sequence[str | Objective],
     thresholds: Thresholds | int | Sequence[float] = "every",
     undefined: Undefined = "nan",
     *,
-    apart_by: str | Sequence[str] = (),
+    thresholds_by: str | Sequence[str] = (),
 ) -> Tradeoff:
     """The operating points of all models of a system.
 
     Args:
-        given: the models' confidences, with the truth and the attributes.
+        confidences: the models' confidences, with the truth and the attributes.
         objectives: such as `accuracy` and `equalized_odds difference by sex`: see `Objective.parse`.
-        thresholds: which of each model are tried: see `Confidences.thresholds`.
-        undefined: what a rate without rows is; see `Undefined`.
-        apart_by: attributes whose groups, crossed, have thresholds of their own: every combination of those of each
-            group is a point, 100,000 at most. `every` and `roc` are then those of the group's own rows.
+        thresholds: the thresholds of each model: see `Confidences.thresholds`.
+        undefined: the value of a rate without rows; see `Undefined`.
+        thresholds_by: attributes whose groups, crossed, get separate thresholds: every combination of the groups'
+            thresholds is a point, 100,000 at most. `every` and `roc` then read the rows of each group only.
 
     Raises:
-        SpecError: there is no such objective, attribute, threshold or way to take what is undefined, the
-            combinations are too many, or a row belongs to no group that has a threshold.
+        SpecError: an objective, attribute, threshold or policy is unknown, there are too many combinations, or a row
+            belongs to no group that has a threshold.
 
     Example:
-        >>> given = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.4, 0.6, 0.9]}, {"sex": list("ffmm")})
-        >>> [solve(given, "accuracy", apart_by=by)["accuracy"].max().item() for by in ((), "sex")]
+        >>> confidences = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.4, 0.6, 0.9]}, {"sex": list("ffmm")})
+        >>> [solve(confidences, "accuracy", thresholds_by=by)["accuracy"].max().item() for by in ((), "sex")]
         [0.75, 1.0]
     """
-    given = made("given", given, Confidences, READ)
-    wanted, policy = objectives_of(objectives), policy_of(undefined)
-    apart_by = listed("apart_by", apart_by, str, "'sex'")
-    apart = given.apart(apart_by) if apart_by else ()
-    each = {name: _tried(given, name, thresholds, apart) for name in given.models}
-    parts = [(tried, *valued(given, name, tried, wanted, policy, apart)) for name, tried in each.items()]
+    confidences = check_type("confidences", confidences, Confidences, READ)
+    parsed, policy = parse_objectives(objectives), check_policy(undefined)
+    thresholds_by = read_list("thresholds_by", thresholds_by, str, "'sex'")
+    groups = confidences.threshold_groups(thresholds_by) if thresholds_by else ()
+    by_model = {name: _thresholds_of(confidences, name, thresholds, groups) for name in confidences.models}
+    parts = [
+        (each, *evaluate_points(confidences, name, each, parsed, policy, groups)) for name, each in by_model.items()
+    ]
     threshold, value, trivial, as_zero = (np.concatenate(each) for each in zip(*parts, strict=True))
-    model = np.repeat(np.arange(len(parts)), [len(tried) for tried, *_ in parts])
-    points = Tradeoff(wanted, tuple(given.models), model, threshold, value, trivial, given.system, given, apart=apart)
-    return replace(points, undefined=policy, as_zero=as_zero)
+    model = np.repeat(np.arange(len(parts)), [len(each) for each, *_ in parts])
+    return Tradeoff(
+        parsed,
+        tuple(confidences.models),
+        model,
+        threshold,
+        value,
+        trivial,
+        confidences.system,
+        confidences,
+        threshold_groups=groups,
+        undefined=policy,
+        as_zero=as_zero,
+    )
 
 
-def _tried(
-    given: Confidences,
+def _thresholds_of(
+    confidences: Confidences,
     model: str,
     thresholds: Thresholds | int | Sequence[float],
-    apart: Sequence[Mapping[str, str]],
+    groups: Sequence[Mapping[str, str]],
 ) -> np.ndarray:
-    """The thresholds of the points of a model."""
-    if not apart:
-        return given.thresholds(model, thresholds)
-    code = given.groups([*apart[0]]).code
-    tried = [given.thresholds(model, thresholds, code == number) for number in range(len(apart))]
-    size = math.prod(map(len, tried))
-    if size * len(given.models) > _MOST_POINTS:
-        told = f"{' × '.join(f'{len(one):,}' for one in tried)} thresholds of {len(apart)} groups"
-        models = f" of each of {len(given.models)} models" if len(given.models) > 1 else ""
-        raise SpecError(f"{told} are {size:,} points{models}, and {_MOST_POINTS:,} are the most; try fewer thresholds")
-    return combined(tried)
+    """The thresholds of a model's points; points × groups where groups have separate ones."""
+    if not groups:
+        return confidences.thresholds(model, thresholds)
+    code = confidences.groups([*groups[0]]).code
+    by_group = [confidences.thresholds(model, thresholds, code == number) for number in range(len(groups))]
+    size = math.prod(map(len, by_group))
+    if size * len(confidences.models) > _MOST_POINTS:
+        factors = " × ".join(f"{len(one):,}" for one in by_group)
+        models = f" for each of {len(confidences.models)} models" if len(confidences.models) > 1 else ""
+        raise SpecError(
+            f"{factors} thresholds of {len(groups)} groups are {size:,} points{models}, and {_MOST_POINTS:,} are the "
+            "most; use fewer thresholds"
+        )
+    return combine_thresholds(by_group)
 
 
 _MOST_POINTS: Final = 100_000

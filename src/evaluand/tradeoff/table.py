@@ -1,4 +1,4 @@
-"""Points in the form of the table of metrics: a row for each point and objective, `at` what it is a point of."""
+"""Points in the form of the table of metrics: one row per point and objective; `at` names the point."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ POINTS: Final = pa.schema(
         pa.field("trivial", pa.bool_(), nullable=False),
     ]
 )
-"""Columns that the tables of an aggregation have too mean the same there. `n` are the rows of the groups that are
-compared, or all; null where they are not known."""
+"""Columns that also occur in the tables of an aggregation have the same meaning there. `n` is the number of rows in the
+groups that are compared, or of all rows; null where it is unknown."""
 
 
-def table_of(points: Tradeoff) -> pa.Table:
+def points_table(points: Tradeoff) -> pa.Table:
     """The rows of the points, point by point; see `Tradeoff.table`."""
     n, k = points.value.shape
-    at = [_at(points, point) for point in range(n)]
+    at = [_point_key(points, point) for point in range(n)]
     ends = {name: np.full((n, k), np.nan) if points.ends is None else getattr(points.ends, name) for name in _ENDS}
-    each = [_of(objective, points) for objective in points.objectives]
+    each = [_objective_columns(objective, points) for objective in points.objectives]
     repeated: dict[str, Sequence[Any]] = {name: [one[name] for one in each] * n for name in each[0]}
     unknown = points.unknown
     columns = {
@@ -55,19 +55,19 @@ def table_of(points: Tradeoff) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=POINTS)
 
 
-def _at(points: Tradeoff, point: int) -> list[tuple[str, str]]:
-    """The model and the threshold, or those of the groups."""
-    names = [f"threshold {group_text(name)}" for name in points.apart] or ["threshold"]
+def _point_key(points: Tradeoff, point: int) -> list[tuple[str, str]]:
+    """The model and its threshold, or the thresholds of the groups."""
+    names = [f"threshold {group_text(name)}" for name in points.threshold_groups] or ["threshold"]
     thresholds = np.atleast_1d(points.threshold[point]).tolist()
     known = [(name, repr(each)) for name, each in zip(names, thresholds, strict=True) if each == each]
     return [("model", points.models[points.model[point]]), *known]
 
 
-def _of(objective: Objective, points: Tradeoff) -> Mapping[str, Any]:
-    """What all points have alike by an objective."""
-    given = points.given
+def _objective_columns(objective: Objective, points: Tradeoff) -> Mapping[str, Any]:
+    """The columns that are the same for all points of an objective."""
+    confidences = points.confidences
     signatures = [part.signature for part in objective.parts]
-    if given is not None:  # intervals of points are no metric's own
+    if confidences is not None:  # intervals of points are not those of the metric
         signatures = [signature.partition(" interval=")[0] for signature in signatures]
     return {
         "scorer": objective.scorer,
@@ -76,7 +76,7 @@ def _of(objective: Objective, points: Tradeoff) -> Mapping[str, Any]:
         "by": [],
         "disparity": objective.disparity,
         "over": list(objective.by),
-        "n": None if given is None else int((given.groups(objective.by).code >= 0).sum()),
+        "n": None if confidences is None else int((confidences.groups(objective.by).code >= 0).sum()),
     }
 
 

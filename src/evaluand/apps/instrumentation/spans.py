@@ -21,7 +21,7 @@ class CallSpan(Span):
     __slots__ = ()
     _by_reference = False
 
-    def _kept(self, value: Any, where: str, name: str = "") -> Any:
+    def _storable(self, value: Any, where: str, name: str = "") -> Any:
         kind = type(value)
         if (
             kind is Fragment

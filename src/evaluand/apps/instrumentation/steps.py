@@ -176,9 +176,9 @@ class Step:
         if span.parent is None:
             call = decode(orjson.dumps(span._attributes[CALL]))
             span.set(**{CALL: {**call, "arguments": args}})
-            span._input = span._kept(given, "input")
+            span._input = span._storable(given, "input")
         else:
-            span._input = span._kept(to_span_input(span, args), "input")
+            span._input = span._storable(to_span_input(span, args), "input")
         for active in self._started:
             if active.call_text is not None:
                 active.call_text = text_of([given, {**decode(active.call_text)[1], "arguments": args}])

@@ -32,7 +32,7 @@ from evaluand.apps.session import RecordingSession
 from evaluand.comparison.verdict import printable
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import confidence_of
+from evaluand.metrics.base.metric import check_confidence
 from evaluand.run.runner import Run
 from evaluand.store.store import Store
 
@@ -175,7 +175,7 @@ def leaderboard(
         >>> board.table().select(["app", "version", "mean", "n_scored", "n"]).to_pylist()[0]
         {'app': 'echo', 'version': '1', 'mean': 0.6666666666666666, 'n_scored': 3, 'n': 3}
     """
-    confidence = confidence_of("leaderboard", confidence)
+    confidence = check_confidence("leaderboard", confidence)
     sources = collect_sources(evaluations) if hasattr(evaluations, "manifest") else list(evaluations)  # type: ignore[arg-type]
     versions = group_versions(read_sources(sources))
     if not versions:

@@ -24,12 +24,13 @@ from evaluand.comparison.find import declared_measures
 from evaluand.comparison.pairing import digest_halves
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import VALUE
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Store, journalled
-from evaluand.store.tables import INDEX, RESPONSE_INDEX, RESPONSE_STATUSES, SCORE_STATUSES
+from evaluand.store.tables import RESPONSE_STATUSES, SCORE_STATUSES
 
 WAITING: Final = "waiting"
 """The status of a record that a feedback has not judged yet."""

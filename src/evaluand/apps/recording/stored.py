@@ -19,6 +19,7 @@ import orjson
 from evaluand.core import identity as ids
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.fingerprint import Identity
+from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
 from evaluand.engine.engine import Engine, LocalEngine, Policy
@@ -30,7 +31,6 @@ from evaluand.run.responses import response_of, seal
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store, begin, drafted, journalled, now, resolve
-from evaluand.store.tables import INDEX
 from evaluand.trace.record import Record
 
 KIND: Final = "recordings"

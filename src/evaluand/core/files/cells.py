@@ -1,6 +1,6 @@
-"""Cells of text as values of a declared type, by whole columns; what is no such value is told by its row.
+"""Converts columns of text to a declared type, and reports cells that do not fit by row.
 
-A file that declares its types is read as text first: guessing them would take `007` for a number or `1.50` for 1.5.
+A file that declares its types is read as text first: guessing types would take `007` for a number or `1.50` for 1.5.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _NUMBER: Final = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _VECTOR: Final = rf"^\s*{_NUMBER}(\s*,\s*{_NUMBER})*\s*$"
 
 _WRONG: Final = {
-    "integer": "is no whole number",
-    "real": "is no number",
+    "integer": "is not a whole number",
+    "real": "is not a number",
     "boolean": "is neither true nor false",
-    "vector": "is no list of numbers such as 10,11,100,100",
+    "vector": "is not a list of numbers such as 10,11,100,100",
 }
-_TOO_LARGE: Final = "is beyond 64 bits; a column of such numbers has to be declared as text"
+_TOO_LARGE: Final = "does not fit in 64 bits; declare the column as text"
 
 
 def typed(texts: pa.Array, type: str, wrong: Callable[[int, str], None]) -> pa.Array:
-    """The values that texts stand for; an empty text is no value.
+    """The values of texts; an empty text is null.
 
-    A whole number may be written as `1.0`. Times that are not all written in ISO's form stay text, since what they mean
-    is not known.
+    An integer may be written as `1.0`. If some times are not in ISO format, all stay text, since their format is
+    unknown.
 
     Args:
         texts: a string array.
         type: one of `TYPES`.
-        wrong: is told each row that has no such value, with what it is; its value is null.
+        wrong: called with the row and a message for each cell that does not fit; its value is null.
 
     Example:
         >>> texts = pa.array(["1", "2.0", "", "x"])
         >>> typed(texts, "integer", lambda row, message: print(row, message)).to_pylist()
-        3 'x' is no whole number
+        3 'x' is not a whole number
         [1, 2, None, None]
     """
     if type == "text":
@@ -58,19 +58,19 @@ def typed(texts: pa.Array, type: str, wrong: Callable[[int, str], None]) -> pa.A
         return _times(texts)
     if type == "boolean":
         true, false = pc.match_substring_regex(texts, _TRUE), pc.match_substring_regex(texts, _FALSE)
-        _tell(texts, pc.or_(true, false), _WRONG[type], wrong)
+        _report(texts, pc.or_(true, false), _WRONG[type], wrong)
         return pc.if_else(pc.or_(true, false), true, pa.scalar(None, pa.bool_()))
     good = pc.match_substring_regex(texts, {"integer": _WHOLE, "real": _REAL, "vector": _VECTOR}[type])
-    _tell(texts, good, _WRONG[type], wrong)
-    kept = pc.utf8_trim_whitespace(pc.if_else(good, texts, pa.scalar(None, pa.string())))
-    kept = pc.utf8_ltrim(kept, "+")
+    _report(texts, good, _WRONG[type], wrong)
+    valid = pc.utf8_trim_whitespace(pc.if_else(good, texts, pa.scalar(None, pa.string())))
+    valid = pc.utf8_ltrim(valid, "+")
     if type == "integer":
-        return _integers(pc.replace_substring_regex(kept, r"\.0*$", ""), wrong)
-    return kept.cast(pa.float64()) if type == "real" else _vectors(kept)
+        return _integers(pc.replace_substring_regex(valid, r"\.0*$", ""), wrong)
+    return valid.cast(pa.float64()) if type == "real" else _vectors(valid)
 
 
 def written_as_real(texts: pa.Array) -> int:
-    """How many whole numbers are written with a point, such as `1.0`."""
+    """How many integers are written with a point, such as `1.0`."""
     whole, plain = pc.match_substring_regex(texts, _WHOLE), pc.match_substring_regex(texts, _PLAIN)
     return int(pc.sum(pc.and_not(whole, plain)).as_py() or 0)
 
@@ -81,11 +81,11 @@ def _integers(texts: pa.Array, wrong: Callable[[int, str], None]) -> pa.Array:
     length = pc.utf8_length(digits)
     most = pc.if_else(pc.starts_with(texts, "-"), str(2**63), str(2**63 - 1))
     fits = pc.or_(pc.less(length, 19), pc.and_(pc.equal(length, 19), pc.less_equal(digits, most)))
-    _tell(texts, fits, _TOO_LARGE, wrong)
+    _report(texts, fits, _TOO_LARGE, wrong)
     return pc.if_else(fits, texts, pa.scalar(None, pa.string())).cast(pa.int64())
 
 
-def _tell(texts: pa.Array, good: pa.Array, message: str, wrong: Callable[[int, str], None]) -> None:
+def _report(texts: pa.Array, good: pa.Array, message: str, wrong: Callable[[int, str], None]) -> None:
     rows = np.flatnonzero(pc.invert(pc.fill_null(good, True)).to_numpy(zero_copy_only=False))
     for row in rows.tolist():
         wrong(row, f"{texts[row].as_py()[:60]!r} {message}")

@@ -1,6 +1,6 @@
-"""CSV text as bytes: its records with the lines they begin in, its quotes and its header.
+"""CSV files: their records with the lines in which these begin, their quotes and header; and writing them.
 
-Arrow reads the cells; where a record begins, and whether a quote swallows what follows it, only the text tells.
+Arrow reads the cells; where a record begins, and whether a quote swallows what follows it, is read from the text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ def _compiled(pattern: bytes, delimiter: str) -> re.Pattern[bytes]:
 
 
 def check_quotes(text: mmap.mmap | bytes, path: Path, delimiter: str) -> None:
-    """Stops at a quoted cell that swallows what follows it, since its end is missing or hidden."""
+    """Refuses a quoted cell whose closing quote is missing or not followed by the end of the cell.
+
+    Raises:
+        DataError: names the line in which the cell begins.
+    """
     good = _compiled(_WELL_QUOTED, delimiter).match(text)
     opens = good.end() if good else 0
     if opens == len(text):
@@ -66,7 +70,7 @@ def _line_of(text: mmap.mmap | bytes, place: int) -> int:
 
 
 def records_in(text: mmap.mmap | bytes, delimiter: str) -> Iterator[tuple[int, int, int]]:
-    """The line of each record that is not blank, the header first, and where its bytes begin and end."""
+    """(line, start, end) of each record that is not blank, the header first; start and end are positions of bytes."""
     line = first = 1
     start = len(codecs.BOM_UTF8) if text[:3] == codecs.BOM_UTF8 else 0
     for token in _compiled(_TOKENS, delimiter).finditer(text, start):
@@ -86,7 +90,7 @@ def header_of(text: str, where: str, delimiter: str, *, declared: bool, fixed: b
 
     Args:
         declared: whether the delimiter was given, so that a single column is one even if it looks like several.
-        fixed: nobody can give another.
+        fixed: whether the delimiter cannot be chosen.
     """
     try:
         header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
@@ -95,14 +99,13 @@ def header_of(text: str, where: str, delimiter: str, *, declared: bool, fixed: b
     other = next((other for other in ",;\t|" if other != delimiter and other in header[0]), None) if header else None
     if len(header) == 1 and other and not declared:
         one, other = json.dumps(delimiter), json.dumps(other)
-        told = f"set delimiter: {other} (or {one}, if it names one column)"
-        told = f"the header has no {one} but {other}; {f'save the file with {one}' if fixed else told}"
-        raise DataError(Fault(where, told, code="missing_column"))
+        remedy = f"save the file with {one}" if fixed else f"set delimiter: {other} (or {one}, if it is one column)"
+        raise DataError(Fault(where, f"the header has no {one} but {other}; {remedy}", code="missing_column"))
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice or "" in header:
         what = f"the columns {', '.join(map(repr, twice))} occur twice" if twice else "a column has no name"
         code = "twice_column" if twice else "unexpected_column"
-        raise DataError(Fault(where, f"{what}; give each column a name of its own", code=code))
+        raise DataError(Fault(where, f"{what}; give each column a different name", code=code))
     return header
 
 

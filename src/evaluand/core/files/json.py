@@ -85,8 +85,8 @@ def read_json(source: Source, *, extended: bool = False) -> Any:
         if not path.is_file():
             raise DataError(no_file(path))
         if not extended and path.stat().st_size > _MOST_BYTES:
-            told = f"is larger than {_MOST_BYTES >> 20} MB, the most that a JSON document may have"
-            raise DataError(Fault(where, told, code="not_json"))
+            message = f"is larger than {_MOST_BYTES >> 20} MB, the most that a JSON document may have"
+            raise DataError(Fault(where, message, code="not_json"))
         content: Any = path.read_bytes()
     elif not hasattr(source, "read"):
         raise SpecError(f"give the path of a file or an open file, not {kind_of(source)}")
@@ -318,7 +318,7 @@ class Node:
         integral = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if value is not None and (isinstance(value, bool) or not integral):
             actual = str(value) if isinstance(value, float) else kind_of(value)
-            self.fault(key, "wrong_type", f"must be an integer, not {actual}")
+            self.fault(key, "wrong_type", f"must be a whole number, not {actual}")
             return None
         if value is not None and not -(2**63) <= value < 2**63:
             self.fault(key, "out_of_range", "does not fit in 64 bits")

@@ -1,4 +1,4 @@
-"""YAML files whose faults are told by line, all at once, in sentences of our own."""
+"""YAML files whose faults are reported by line, all at once and in plain sentences."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DEEPEST = 50
 
 
 class Document:
-    """A YAML file with the line of every key and entry, and what is wrong with it.
+    """A YAML file with the line of every key and entry, and its faults.
 
     Args:
         path: the file.
 
     Raises:
-        SpecError: the file cannot be read, or is no YAML.
+        SpecError: the file cannot be read, or is not YAML.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,20 +53,20 @@ class Document:
         try:
             self.value = self._value(node, ())
         except (yaml.YAMLError, ValueError, TypeError) as error:
-            raise SpecError(f"{path}: not YAML that says what it means: {error}") from None
+            raise SpecError(f"{path}: not readable as YAML: {error}") from None
 
     def text(self, *place: Any) -> str:
-        """A plain value as it is written there: `1.10`, which as a number is 1.1."""
+        """A scalar as it is written: `1.10`, which as a number is 1.1."""
         return self._texts[place]
 
     def add(self, place: Place, message: str) -> None:
-        """Notes what the file's writer did wrong, at a place or at the nearest above it that has a line."""
+        """Adds a fault of the file, at a place or at the nearest place above it that has a line."""
         self._error = SpecError
         self._add(place, message)
 
     @contextmanager
     def at(self, *place: Any) -> Iterator[None]:
-        """Notes what is raised meanwhile at a place; faults in data that have a place of their own keep it."""
+        """Adds what is raised in the block as faults at a place; faults of data that have their own place keep it."""
         try:
             yield
         except ValidationError as error:
@@ -87,37 +87,39 @@ class Document:
     def add_all(
         self, error: ValidationError, place: Place = (), known: Callable[[Place], Sequence[str]] = lambda place: ()
     ) -> None:
-        """Notes every fault of a validation.
+        """Adds every fault of a validation.
 
         Args:
             error: what was raised.
-            place: where the value that was validated stands.
-            known: the keys there are at a place.
+            place: where the validated value is.
+            known: the valid keys at a place.
         """
-        wanted: dict[Place, tuple[Any, list[str]]] = {}
+        mismatches: dict[Place, tuple[Any, list[str]]] = {}
         for fault in error.errors():
             at = (*place, *self._steps(place, fault))
             if fault["type"] == "missing":
                 self.add(at, "is missing")
             elif fault["type"] == "extra_forbidden":
                 names = known(at[:-1])
-                self.add(at, f"is no key here{nearest(str(at[-1]), names)}; there are {', '.join(names)}")
+                self.add(at, f"unknown key{nearest(str(at[-1]), names)}; known keys: {', '.join(names)}")
             elif fault["type"] == "unexpected_keyword_argument":
-                self.add(at, "is no key here")
-            elif fault["type"] not in _WANTED:
+                self.add(at, "unknown key")
+            elif fault["type"] not in _EXPECTED:
                 self.add(at, fault["msg"])
             else:
-                wanted.setdefault(at, (fault["input"], []))[1].append(_wanted(fault))
-        for at, (found, ways) in wanted.items():
-            if not any(other != at and other[: len(at)] == at for other in wanted):  # one of several ways, further in
-                self.add(at, f"is {_shown(found)}; give {' or '.join(dict.fromkeys(ways))}")
+                mismatches.setdefault(at, (fault["input"], []))[1].append(_expected(fault))
+        for at, (value, alternatives) in mismatches.items():
+            if not any(
+                other != at and other[: len(at)] == at for other in mismatches
+            ):  # else a fault further in says it
+                self.add(at, f"is {_describe(value)}; give {' or '.join(dict.fromkeys(alternatives))}")
 
     def check(self) -> None:
         """Raises all faults in the order of their lines: a DataError where all are of data, else a SpecError."""
         if self._faults:
             faults = [fault for _, fault in sorted(self._faults, key=lambda found: found[0])]
-            told = DataError(dict.fromkeys(faults))
-            raise told if self._error is DataError else SpecError(str(told))
+            error = DataError(dict.fromkeys(faults))
+            raise error if self._error is DataError else SpecError(str(error))
 
     def _add(self, place: Place, message: str) -> None:
         line, what = self._line(place), ".".join(str(step) for step in place)
@@ -129,7 +131,7 @@ class Document:
         return self._lines.get(place, 1)
 
     def _steps(self, place: Place, fault: Any) -> Iterator[Any]:
-        """The way to a fault without the steps that name one of several types."""
+        """The path to a fault without the steps that name one of several types."""
         value = self.value
         for step in place:
             value = value[step] if isinstance(value, Mapping | list) else None
@@ -159,7 +161,7 @@ class Document:
         for key_node, _ in node.value:
             self._lines[*place, key_node.value] = key_node.start_mark.line + 1
             if key_node.value in seen:
-                self.add((*place, key_node.value), "stands here a second time; give each entry a name of its own")
+                self.add((*place, key_node.value), "occurs twice; give each entry a different name")
             seen.add(key_node.value)
         yaml.constructor.SafeConstructor().flatten_mapping(node)  # `<<: *anchor`
         result: dict[str, Any] = {}
@@ -170,7 +172,7 @@ class Document:
 
 
 def _scalar(node: yaml.Node) -> Any:
-    """A plain value; words such as `no`, `on` and dates stay text, as their writer most likely meant."""
+    """A scalar; words such as `no`, `on` and dates stay text, as their writer most likely meant."""
     kind = node.tag.removeprefix("tag:yaml.org,2002:")
     if kind == "timestamp" or (kind == "bool" and node.value.lower() not in ("true", "false")):
         return node.value
@@ -178,7 +180,7 @@ def _scalar(node: yaml.Node) -> Any:
 
 
 _MAPPING = "a mapping (name: value)"
-_WANTED = {
+_EXPECTED = {
     "string_type": "text",
     "string_too_short": "some text",
     "string_pattern_mismatch": "file.py:name or module:name",
@@ -203,18 +205,18 @@ _WANTED = {
     "literal_error": "{expected}",
     "union_tag_not_found": "either kind: … (a registered kind) or function: file.py:name",
 }
-"""What is wanted instead, by pydantic's name for the kind of fault."""
+"""What to give instead, by pydantic's name for the kind of fault."""
 
 
-def _wanted(fault: Any) -> str:
-    words = _WANTED[fault["type"]].format(**fault.get("ctx", {}))
+def _expected(fault: Any) -> str:
+    words = _EXPECTED[fault["type"]].format(**fault.get("ctx", {}))
     if fault["type"] == "string_type" and isinstance(fault["input"], bool | int | float):
-        words += f' in quotes ("{_shown(fault["input"])}")'
+        words += f' in quotes ("{_describe(fault["input"])}")'
     return words
 
 
-def _shown(value: Any) -> str:
-    """What stands there, as its writer sees it."""
+def _describe(value: Any) -> str:
+    """A value as its writer sees it."""
     if value is None or value in ({}, []):
         return "empty"
     if isinstance(value, bool):
@@ -223,8 +225,8 @@ def _shown(value: Any) -> str:
         return f"a mapping of {', '.join(map(str, value))}"
     if isinstance(value, list):
         return "a list"
-    shown = repr(value)
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 _LONGEST = 60

@@ -1,10 +1,10 @@
-"""Which language a text is in, offline.
+"""Identifies the language of a text, offline.
 
-The work is done by py3langid (a naive Bayes model over byte n-grams; M. Lui & T. Baldwin, "langid.py: An off-the-shelf
-language identification tool", ACL 2012), which carries its model: the extra `language`.
+The model is py3langid (a naive Bayes model over byte n-grams; M. Lui & T. Baldwin, "langid.py: An off-the-shelf
+language identification tool", ACL 2012), which includes its weights; it is the extra `language`.
 
-The longer a text, the flatter its probabilities come out of that model. So of long texts several pieces are looked at,
-spread evenly over the whole, and their probabilities averaged: a text of two languages has a half of each.
+The model's probabilities get flatter the longer a text is. So several pieces of a long text, evenly spread, are
+classified and their probabilities averaged: a text of two languages has half of each.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple
 from evaluand.core.errors import SpecError
 
 _PIECE: Final = 1000  # characters of a piece
-_PIECES: Final = 4  # of which a text has at most so many
+_PIECES: Final = 4  # the most pieces of a text
 
 NO_LANGUAGE: Final = "zxx"
-"""What ISO 639 calls linguistic content that there is none of."""
+"""ISO 639 for text without linguistic content."""
 
 
 class Language(NamedTuple):
@@ -27,7 +27,7 @@ class Language(NamedTuple):
 
     Attributes:
         code: of ISO 639, such as `en`.
-        probability: by the model; of a few letters it is low for every language.
+        probability: by the model; for a few letters it is low for every language.
     """
 
     code: str
@@ -44,15 +44,15 @@ def language_of(text: str) -> Language | None:
         >>> language_of("Das ist ein deutscher Satz über das Wetter.").code, language_of("1, 2, 3")
         ('de', None)
     """
-    told = languages_of(text)
-    if told is None:
+    ranked = languages_of(text)
+    if ranked is None:
         return None
-    code, probability = next(iter(told.items()))
+    code, probability = next(iter(ranked.items()))
     return None if code == NO_LANGUAGE else Language(code, probability)
 
 
 def languages_of(text: str) -> dict[str, float] | None:
-    """The probability of each language that can be told, the most probable first; None where a text has no letters.
+    """The probability of each known language, the most probable first; None where a text has no letters.
 
     Raises:
         SpecError: the extra `language` is not installed.
@@ -65,7 +65,7 @@ def languages_of(text: str) -> dict[str, float] | None:
 
 
 def known_languages() -> frozenset[str]:
-    """The codes of all languages that can be told.
+    """The codes of all known languages.
 
     Raises:
         SpecError: the extra `language` is not installed.
@@ -74,13 +74,16 @@ def known_languages() -> frozenset[str]:
 
 
 def require_language(what: str) -> None:
-    """Stops at what needs languages where none can be told.
+    """Checks that languages can be identified.
+
+    Args:
+        what: what needs it, for the message.
 
     Raises:
-        SpecError: with the line that installs what is missing.
+        SpecError: the extra is not installed; the message has the command that installs it.
     """
     if find_spec("py3langid") is None:
-        raise SpecError(f"{what}: telling languages needs py3langid: pip install evaluand[language]")
+        raise SpecError(f"{what} needs py3langid: pip install evaluand[language]")
 
 
 def _pieces(text: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""Retrievers: which passages of some documents belong to a question.
+"""Retrievers, which find the passages that fit a query.
 
-A retriever is anything with `search(query, limit)`. Two are here, both in memory: `WordIndex`, which counts words and
-needs nothing but numpy, and `EmbeddingIndex`, which compares meanings and needs the extra `embeddings`. Both look at
-every passage of every search, and a million of them are too many.
+A retriever is any object with `search(query, limit)`. Two are here, both in memory: `WordIndex` counts words and needs
+only numpy; `EmbeddingIndex` compares meanings and needs the extra `embeddings`. Both score every passage on every
+search, so they are too slow for a million passages.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _loading = Lock()
 
 
 class Passage(NamedTuple):
-    """Something found.
+    """A passage that was found.
 
     Attributes:
         text: the passage.
         score: how well it fits the query, higher is better; scores of different indices cannot be compared.
-        id: what the passage is called.
+        id: of the passage.
     """
 
     text: str
@@ -45,28 +45,28 @@ class Passage(NamedTuple):
 
 @runtime_checkable
 class Retriever(Protocol):
-    """What finds passages for a query."""
+    """An object that finds passages for a query."""
 
     def search(self, query: str, limit: int = 4) -> Sequence[Passage]:
         """The passages that fit a query best, best first; none where nothing fits.
 
         Args:
-            query: what is looked for.
-            limit: how many passages there are to be, at most.
+            query: the query.
+            limit: the most passages to return.
         """
 
 
 class _Index(ABC):
-    """Passages and how well each fits a query."""
+    """Passages with a score for each query."""
 
     def __init__(self, passages: Mapping[str, str] | Sequence[str]) -> None:
         if isinstance(passages, str):
-            raise SpecError("passages are a list of texts, or a mapping of their ids; this is one text")
-        named = passages if isinstance(passages, Mapping) else {str(at): text for at, text in enumerate(passages)}
-        self.ids, self.texts = tuple(named), tuple(named.values())
+            raise SpecError("passages must be a list of texts, or a mapping id → text, not one text")
+        by_id = passages if isinstance(passages, Mapping) else {str(at): text for at, text in enumerate(passages)}
+        self.ids, self.texts = tuple(by_id), tuple(by_id.values())
 
     def search(self, query: str, limit: int = 4) -> list[Passage]:
-        """As a `Retriever` does; of passages that fit equally well, those that were given first.
+        """The passages that fit a query best, best first; of equal scores the earlier passage first.
 
         Raises:
             SpecError: the limit is below 1.
@@ -82,7 +82,7 @@ class _Index(ABC):
 
     @abstractmethod
     def _scores(self, query: str) -> npt.NDArray[np.float64]:
-        """How well each passage fits; nothing above 0 where it does not."""
+        """How well each passage fits; 0 or less where it does not."""
 
     @property
     def _content(self) -> str:
@@ -90,16 +90,16 @@ class _Index(ABC):
 
 
 class WordIndex(_Index):
-    """Passages by the words they share with a query, rare ones first: BM25.
+    """Passages by the words that they share with a query, rare words weighing more: BM25.
 
     S. Robertson & H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with the inverse
     document frequency ln(1 + (N - n + 0.5) / (n + 0.5)), which is never below 0. A word is a run of letters and digits
     in any case; it is not reduced to its stem, so `rains` does not find `rain`.
 
     Args:
-        passages: by their ids, or a list whose places are the ids.
-        k1: how soon further occurrences of a word count for nothing.
-        b: how far long passages are held back, from 0 to 1.
+        passages: id → text, or a list, whose positions are the ids.
+        k1: how slowly further occurrences of a word stop counting.
+        b: how much long passages are penalised, from 0 to 1.
 
     Example:
         >>> index = WordIndex({"a": "Emma was written by Jane Austen.", "b": "Ulysses was written by James Joyce."})
@@ -114,19 +114,19 @@ class WordIndex(_Index):
         lengths = np.array([counts.total() for counts in counted], float)
         mean = lengths.mean() if lengths.any() else 1.0
         saturation = k1 * (1 - b + b * lengths / mean)
-        found: dict[str, list[tuple[int, int]]] = {}
+        occurrences: dict[str, list[tuple[int, int]]] = {}
         for at, counts in enumerate(counted):
             for word, count in counts.items():
-                found.setdefault(word, []).append((at, count))
-        self._weights = {word: self._weighted(places, saturation) for word, places in found.items()}
+                occurrences.setdefault(word, []).append((at, count))
+        self._weights = {word: self._word_weights(places, saturation) for word, places in occurrences.items()}
 
     def __fingerprint__(self) -> Any:
         return ["words", 1, self.k1, self.b, self._content]
 
-    def _weighted(
+    def _word_weights(
         self, places: list[tuple[int, int]], saturation: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-        """Where a word stands, and what it is worth there."""
+        """The passages that a word occurs in, and its weight in each."""
         at, counts = np.array(places, np.intp).T
         rarity = np.log1p((len(saturation) - len(at) + 0.5) / (len(at) + 0.5))
         return at, rarity * counts * (self.k1 + 1) / (counts + saturation[at])
@@ -141,19 +141,19 @@ class WordIndex(_Index):
 
 
 Embed = Callable[[Sequence[str]], Any]
-"""What gives a vector for each text: an array of as many rows."""
+"""A function that gives an array with one row for each text."""
 
 
 class EmbeddingIndex(_Index):
-    """Passages by the cosine between their embeddings and that of a query; only those above 0 are found.
+    """Passages by the cosine between their embeddings and that of a query; only positive ones are found.
 
     Args:
-        passages: by their ids, or a list whose places are the ids.
-        embed: what gives the vectors; a small model of words (wordllama) that is installed with the extra
-            `embeddings` and works offline, if not given. It understands English best.
+        passages: id → text, or a list, whose positions are the ids.
+        embed: gives the vectors; if not given, a small offline model of words (wordllama) of the extra `embeddings`,
+            which understands English best.
 
     Raises:
-        SpecError: nothing is given to embed with, and the extra is not installed.
+        SpecError: `embed` is not given, and the extra is not installed.
 
     Example:
         >>> by_length = lambda texts: [[len(text), 1.0] for text in texts]
@@ -164,7 +164,7 @@ class EmbeddingIndex(_Index):
     def __init__(self, passages: Mapping[str, str] | Sequence[str], embed: Embed | None = None) -> None:
         super().__init__(passages)
         self._own = embed
-        self._embed: Embed = embed or _words_embedded
+        self._embed: Embed = embed or _embed_words
         if embed is None:
             require_embeddings("EmbeddingIndex")
         parts = [self.texts[at : at + _EMBEDDED_AT_ONCE] for at in range(0, len(self), _EMBEDDED_AT_ONCE)]
@@ -183,18 +183,18 @@ class EmbeddingIndex(_Index):
 
 
 def directions(texts: Sequence[str], embed: Embed | None = None) -> npt.NDArray[np.float64]:
-    """A vector of length 1 for each text, or of length 0 for one that has no direction: a text without words.
+    """A vector of length 1 for each text, so that products are cosines; of length 0 for a text without words.
 
     Args:
-        texts: whose products are then the cosines between them.
-        embed: what gives the vectors; the small model of `EmbeddingIndex`, if not given.
+        texts: the texts.
+        embed: gives the vectors; the small model of `EmbeddingIndex` if not given.
 
     Raises:
-        SpecError: `embed` gives something else, or none is given and the extra `embeddings` is not installed.
+        SpecError: `embed` gives another number of vectors, or it is not given and the extra is not installed.
     """
     if embed is None:
         require_embeddings("directions")
-    vectors = np.asarray((embed or _words_embedded)(texts), float)
+    vectors = np.asarray((embed or _embed_words)(texts), float)
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise SpecError(f"embed gave {vectors.shape} for {len(texts)} texts; it must give one vector for each")
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -202,17 +202,20 @@ def directions(texts: Sequence[str], embed: Embed | None = None) -> npt.NDArray[
 
 
 def require_embeddings(what: str) -> None:
-    """Stops at what needs embeddings where there are none.
+    """Checks that embeddings are installed.
+
+    Args:
+        what: what needs them, for the message.
 
     Raises:
-        SpecError: with the line that installs what is missing.
+        SpecError: the extra is not installed; the message has the command that installs it.
     """
     if find_spec("wordllama") is None:
-        raise SpecError(f"{what}: embeddings need wordllama: pip install evaluand[embeddings]")
+        raise SpecError(f"{what} needs wordllama: pip install evaluand[embeddings]")
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens a text has for the tokenizer of Llama 2, which comes with the extra `embeddings`.
+    """The number of tokens of a text by the tokenizer of Llama 2, of the extra `embeddings`.
 
     Raises:
         SpecError: the extra is not installed.
@@ -221,19 +224,19 @@ def count_tokens(text: str) -> int:
     return len(_tokenizer().encode(text, add_special_tokens=False).ids)
 
 
-def _words_embedded(texts: Sequence[str]) -> Any:
+def _embed_words(texts: Sequence[str]) -> Any:
     return _model().embed(list(texts))
 
 
 @cache
 def _tokenizer() -> Any:
-    """A tokenizer of its own, since the model's pads texts and cuts them off."""
+    """A second tokenizer, since the model's own pads and truncates texts."""
     from tokenizers import Tokenizer
 
-    made = Tokenizer.from_str(_model().tokenizer.to_str())
-    made.no_padding()
-    made.no_truncation()
-    return made
+    tokenizer = Tokenizer.from_str(_model().tokenizer.to_str())
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def _model() -> Any:

@@ -1,9 +1,9 @@
-"""Where the sentences of a text are.
+"""Splits a text into sentences.
 
 A sentence ends with its mark (`.`, `!`, `?`, `…`, and those of other scripts) before white space, unless what follows
-goes on in lower case, or the mark belongs to an abbreviation, an initial or a number of a list. A single letter is no
-initial before a word that usually begins sentences. Paragraphs and the entries of lists end sentences too. Texts
-without marks are cut at white space, so that no sentence is endless.
+continues in lower case, or the mark belongs to an abbreviation, an initial or a number of a list. A single letter is
+not an initial before a word that often begins sentences. Paragraphs and entries of lists end sentences too. Texts
+without marks are cut at white space, so that sentences have at most `LONGEST` characters.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ LONGEST: Final = 1000  # characters of a sentence
 
 
 class Sentence(NamedTuple):
-    """A sentence and its place.
+    """A sentence and its position.
 
     Attributes:
-        text: without the white space around it, and that within as it is.
-        start: where it begins in the text, and `end` where it ends.
+        text: without the white space around it.
+        start: where it begins in the text.
+        end: where it ends.
     """
 
     text: str
@@ -35,8 +36,8 @@ def sentences(text: str) -> list[Sentence]:
         >>> [found.text for found in sentences("Dr. Smith paid 3.50 euros. He left!")]
         ['Dr. Smith paid 3.50 euros.', 'He left!']
     """
-    found = (piece for start, end in _paragraphs(text) for piece in _in_paragraph(text, start, end))
-    return [one for piece in found for one in _shortened(text, *piece) if any(map(str.isalnum, one.text))]
+    pieces = (piece for start, end in _paragraphs(text) for piece in _split_paragraph(text, start, end))
+    return [one for piece in pieces for one in _cut(text, *piece) if any(map(str.isalnum, one.text))]
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
@@ -47,16 +48,16 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _in_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _split_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     for mark in _MARK.finditer(text, start, end):
-        if mark.start() > start and not _goes_on(text, start, mark, end):
+        if mark.start() > start and not _continues(text, start, mark, end):
             yield start, mark.end()
             start = mark.end()
     yield start, end
 
 
-def _goes_on(text: str, start: int, mark: re.Match[str], end: int) -> bool:
-    """Whether a mark ends no sentence."""
+def _continues(text: str, start: int, mark: re.Match[str], end: int) -> bool:
+    """Whether the sentence continues after a mark."""
     if mark[0][0] in _ALONE:
         return False
     after = mark.end()
@@ -81,18 +82,18 @@ def _goes_on(text: str, start: int, mark: re.Match[str], end: int) -> bool:
     return numbers or word.casefold() in _ABBREVIATIONS
 
 
-def _shortened(text: str, start: int, end: int) -> Iterator[Sentence]:
+def _cut(text: str, start: int, end: int) -> Iterator[Sentence]:
     while start < end:
-        cut = end
+        stop = end
         if end - start > LONGEST:
             space = max(text.rfind(white, start + LONGEST // 2, start + LONGEST) for white in " \t\n")
-            cut = start + LONGEST if space < 0 else space
-        piece = text[start:cut]
+            stop = start + LONGEST if space < 0 else space
+        piece = text[start:stop]
         bare = piece.strip()
         if bare:
             begin = start + len(piece) - len(piece.lstrip())
             yield Sentence(bare, begin, begin + len(bare))
-        start = cut
+        start = stop
 
 
 _PAUSE: Final = re.compile(r"\n[^\S\n]*(?:\n\s*|(?=(?:[-*•·]|\d{1,3}[.)])[^\S\n]))")
@@ -109,7 +110,7 @@ _ABBREVIATIONS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 _BEFORE_NUMBERS: Final = frozenset(("art", "ch", "no", "nos", "p", "par", "sec"))
-BEGINNINGS: Final = frozenset(  # of sentences, and so with a capital though they are no names
+BEGINNINGS: Final = frozenset(  # of sentences: capitalised words that are not names
     """
     A After All Also An And As At Before Both But By Each For From He Her Here His How However I If In Is It Its Most
     My Next No Not Now On One Or Our She So Some That The Their Then There These They This Those To We What When Where

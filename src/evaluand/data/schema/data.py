@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evaluand.core import registry
 from evaluand.core.errors import SpecError, with_article
+from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.data.schema import keys, kinds
 from evaluand.data.schema.arrow import (
     arrow_type,
@@ -26,7 +27,6 @@ from evaluand.data.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.data.schema.kinds import StructType
 from evaluand.data.schema.models import Model, read_annotation, read_model, write_model
 from evaluand.data.schema.rows import check_rows
-from evaluand.store.tables import RESPONSE_INDEX
 
 GROUP = "schemas"
 

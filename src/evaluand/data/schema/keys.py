@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.data.schema.kinds import RANGES, Array, Field, Scalar, StructType
-from evaluand.store.tables import RESPONSE_INDEX
 
 INDEX: Final = "_index_"
 REPLICATION: Final = "_replication_"

@@ -1,8 +1,8 @@
-"""Truth beside prediction, with their types: what metrics such as F1, AUC, R² and every measure of fairness read.
+"""Truth and prediction with their types: what metrics such as F1, AUC, R² and every measure of fairness read.
 
-This scorer judges little and refuses much. A prediction of the wrong type costs its row the status `failed`, with the
-value named, and so stays in the denominator; it is never turned into another type on the way: the text `"1"` and the
-integer `1` would be two classes or one, depending on who converted them.
+A prediction of the wrong type gives its row the status `failed` with the value in the reason, so it stays in the
+denominator. It is never converted: the text `"1"` and the integer `1` would be two classes or one, depending on who
+converted them. `evaluation/prediction_table.py` builds the same table from whole columns.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from evaluand.store.tables import SCORED
 class Prediction(Scorer):
     """Columns `truth`, `prediction`, `confidence`, `confidence_of`, `scores`, `weight`; the value is 1 if they agree.
 
-    For numbers the value is left empty, since being the same says nothing there. Abstains where the dataset has no
-    truth, and where the prediction is null. Called once for each target, with the output and the truth of that target.
+    Numbers have no value, since they are hardly ever equal. Abstains where the dataset has no truth, and where the
+    prediction is null. Called once for each target, with the output and the truth of that target.
 
-    An output that is an object holds the prediction, and perhaps a confidence, under the keys given here. Any other
-    output is the prediction itself. Probabilities, an object label → number, are the `scores` of the classes, and so is
-    a confidence that is such an object; if no number is given as confidence, it is the prediction's own.
+    An output that is an object has the prediction, and optionally a confidence, under the keys below. Any other output
+    is the prediction itself. Probabilities, an object label → number, are the `scores` of the classes, and so is a
+    confidence that is such an object; without a number as confidence, the confidence is the prediction's own score.
 
-    `confidence_of` is the class whose probability the confidence is: what the output says, else the prediction where it
-    is the prediction's own of those scores, else nothing, for then it is not known.
+    `confidence_of` is the class whose probability the confidence is: the one that the output names, else the prediction
+    if the confidence is its own score, else null, since it is unknown.
 
     Attributes:
         type: what truth and prediction are: `text`, `integer` (64 bits), `number` (finite), `boolean`, or `json` for
             anything else, compared by its canonical text (where `1` and `1.0` differ). `labels` are lists of different
             texts, compared as sets: their order does not matter, and `[]` is an answer like another.
         prediction_key: None where an object is itself the prediction.
-        confidence_key: None where there is no confidence to look for. An object without this key has none.
-        confidence_of_key: where the class stands that the confidence is of, if not always the prediction.
-        probabilities_key: where the scores of all classes stand; only an object there is looked at, and only where
-            labels are text, integers, booleans or `json`.
+        confidence_key: None to ignore confidences. An object without this key has none.
+        confidence_of_key: the key of the class that the confidence is of, if not always the prediction.
+        probabilities_key: the key of the scores of all classes; only an object is read, and only where labels are
+            text, integers, booleans or `json`.
 
     Raises:
         SpecError: there is no such type.
@@ -84,8 +84,8 @@ class Prediction(Scorer):
     @property
     def columns(self) -> Mapping[str, str]:
         column = _TYPES[self.type][0]
-        sure = {"confidence": "double", "confidence_of": column, "scores": "scores"}
-        return {"truth": column, "prediction": column, **sure, "weight": "double"}
+        confidences = {"confidence": "double", "confidence_of": column, "scores": "scores"}
+        return {"truth": column, "prediction": column, **confidences, "weight": "double"}
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -96,36 +96,36 @@ class Prediction(Scorer):
         return ("output", "expected", "weight")
 
     def score(self, output: Any, expected: Any, weight: float | None = None) -> Score:
-        """Puts truth and prediction side by side.
+        """The truth and the prediction of one row, with their agreement.
 
         Raises:
             DataError: the output has no key for a prediction, or a value is not of its type; names the value.
         """
         if expected is None:
             return NOTHING_EXPECTED
-        predicted, beside = self._parts(output)
+        predicted, fields = self._split(output)
         if predicted is None:
             return NO_ANSWER._replace(columns=self.unanswered(expected))
-        truth, prediction = self._typed("truth", expected), self._typed("prediction", predicted)
+        truth, prediction = self._check_type("truth", expected), self._check_type("prediction", predicted)
         columns = {
             "truth": truth,
             "prediction": prediction,
-            **self._sure(prediction, beside),
+            **self._confidences(prediction, fields),
             "weight": None if weight is None else _weight(weight),
         }
         return Score(self._agreement(truth, prediction), columns=columns)
 
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        return None if expected is None else {"truth": self._typed("truth", expected)}
+        return None if expected is None else {"truth": self._check_type("truth", expected)}
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._typed("truth", expected)
+        self._check_type("truth", expected)
         for output in outputs:
             if self.score(output, expected).status != SCORED:
                 raise DataError("no prediction: the task gave null")
 
-    def _parts(self, output: Any) -> tuple[Any, Mapping[str, Any]]:
-        """The prediction, and the object that holds what else there is to it."""
+    def _split(self, output: Any) -> tuple[Any, Mapping[str, Any]]:
+        """The prediction, and the object with its confidence."""
         if self.prediction_key is None or not isinstance(output, Mapping):
             return output, {}
         if self.prediction_key not in output:
@@ -136,52 +136,52 @@ class Prediction(Scorer):
             )
         return output[self.prediction_key], output
 
-    def _sure(self, prediction: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
-        """The confidence, the class it is of and the scores of all classes, each as far as there is one."""
+    def _confidences(self, prediction: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The confidence, the class that it is of and the scores of all classes; None for those that are missing."""
         names = (self.confidence_key, self.confidence_of_key, self.probabilities_key)
-        given, of, probable = (None if name is None else beside.get(name) for name in names)
+        stated, of, probabilities = (None if name is None else fields.get(name) for name in names)
         of_classes = self.type not in ("number", "labels")
         scores: dict[str, float] | None = None
-        if isinstance(given, Mapping):
-            scores, given = self._scores(given), None
-        elif of_classes and isinstance(probable, Mapping):
-            scores = self._scores(probable)
-        own = None if scores is None else scores.get(self._label(prediction))
-        confidence = own if given is None else _number("confidence", given)
+        if isinstance(stated, Mapping):
+            scores, stated = self._scores(stated), None
+        elif of_classes and isinstance(probabilities, Mapping):
+            scores = self._scores(probabilities)
+        own = None if scores is None else scores.get(self._label_text(prediction))
+        confidence = own if stated is None else _number("confidence", stated)
         if confidence is None or not of_classes:
             of = None
-        elif given is None or (of is None and confidence == own):
+        elif stated is None or (of is None and confidence == own):
             of = prediction
         elif of is not None:
-            of = self._typed("class of the confidence", of)
+            of = self._check_type("class of the confidence", of)
         return {"confidence": confidence, "confidence_of": of, "scores": scores}
 
-    def _scores(self, given: Mapping[str, Any]) -> dict[str, float]:
+    def _scores(self, by_label: Mapping[str, Any]) -> dict[str, float]:
         """The score of each class, by its label's text."""
         if self.type == "number":
             raise DataError("the confidence is an object, but numbers are no classes; give a number")
-        return {self._label_of(text): _number(f"score of {text!r}", score) for text, score in given.items()}
+        return {self._read_label(text): _number(f"score of {text!r}", score) for text, score in by_label.items()}
 
-    def _label_of(self, text: str) -> str:
-        """The text of a label from the key of an object, which is always text."""
+    def _read_label(self, text: str) -> str:
+        """The text of a label from the key of a JSON object."""
         if self.type == "integer" and not _INTEGER.fullmatch(text):
             raise DataError(f"the scores have the label {text!r}, which is no integer; set the scorer's type to text")
         if self.type == "boolean" and text not in ("true", "false"):
             raise DataError(f"the scores have the label {text!r}, which is neither 'true' nor 'false'")
-        return _encoded("label", text).decode() if self.type == "json" else text
+        return _encode("label", text).decode() if self.type == "json" else text
 
-    def _label(self, value: Any) -> str:
+    def _label_text(self, value: Any) -> str:
         """The text of a label."""
-        return value if self.type == "text" else _encoded("prediction", value).decode()
+        return value if self.type == "text" else _encode("prediction", value).decode()
 
     def _agreement(self, truth: Any, prediction: Any) -> float | None:
         if self.type == "number":
             return None
         if self.type == "json":
-            return float(_encoded("truth", truth) == _encoded("prediction", prediction))
+            return float(_encode("truth", truth) == _encode("prediction", prediction))
         return float(truth == prediction)
 
-    def _typed(self, name: str, value: Any) -> Any:
+    def _check_type(self, name: str, value: Any) -> Any:
         return _TYPES[self.type][1](name, value)
 
 
@@ -232,7 +232,7 @@ def _anything(name: str, value: Any) -> Any:
     return value
 
 
-def _encoded(name: str, value: Any) -> bytes:
+def _encode(name: str, value: Any) -> bytes:
     try:
         return identity.encode(value)
     except DataError as error:
@@ -246,13 +246,13 @@ def _weight(value: Any) -> float:
     return weight
 
 
-def _wrong_type(name: str, value: Any, wanted: str) -> DataError:
+def _wrong_type(name: str, value: Any, expected_type: str) -> DataError:
     remedy = (
         ""
         if name in ("confidence", "weight") or name.startswith("score of")
         else "; set the scorer's type to what the data are, or convert them"
     )
-    return DataError(f"the {name} is {described(value)}, not {wanted}{remedy}")
+    return DataError(f"the {name} is {described(value)}, not {expected_type}{remedy}")
 
 
 _INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")

@@ -198,9 +198,9 @@ def read_dataset(document: str | os.PathLike[str]) -> DatasetDocument:
     Raises:
         DataError: it breaks its schema: every fault with its JSON path and a code.
     """
-    made, findings = examine_dataset(document)
+    content, findings = examine_dataset(document)
     findings.check()
-    return made
+    return content
 
 
 def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, Findings]:
@@ -446,38 +446,38 @@ def _check_header(header: Sequence[str], resource: Resource, findings: Findings,
 def examples(resource: Resource, table: pa.Table, targets: TargetDataset, name: str | None, **roles: Any) -> Dataset:
     """The rows of the learning table as examples.
 
-    The index is their id, targets are what is expected, and what is neither they nor a key, a weight or privileged is
-    input. A column `suggestedGroupingKey` is the cluster. Where rows are gathered, the targets and the first column of
-    the index are lists, and so are the other columns, unless the index is a multiIndex, which repeats them.
+    The index is their id, the targets are the expected values, and other columns are input, except keys, weights and
+    privileged columns. A column `suggestedGroupingKey` is the cluster. Where several rows are one example, the targets
+    and the first column of the index are lists, and so are the other columns, unless a multiIndex repeats them.
 
     Args:
-        roles: other roles, such as `attributes=["sex"]`; what is given replaces what would be so.
+        roles: other roles, such as `attributes=["sex"]`, which replace these.
     """
     known = [target.name for target in targets.targets]
-    wanted = {name: name for name in known if name in table.column_names}
+    expected = {name: name for name in known if name in table.column_names}
     gathers = resource.gathers
     if gathers is not None:
         repeats = "multiIndex" in gathers.roles
-        kept = [c for c in table.column_names if c != gathers.name]
-        listed = [c for c in kept if not repeats or c in known]
-        table = _gathered(table, gathers.name, listed, [c for c in kept if c not in listed])
-    given: dict[str, Any] = {"id": _id_of(resource, table), "expected": _expected(wanted)}
+        others = [c for c in table.column_names if c != gathers.name]
+        listed = [c for c in others if not repeats or c in known]
+        table = _gather_rows(table, gathers.name, listed, [c for c in others if c not in listed])
+    by_default: dict[str, Any] = {"id": _id_of(resource, table), "expected": _expected_role(expected)}
     taken = {*known, *(column.name for column in resource.index), *(place.name for place in targets.privileged)}
     for column in resource.columns:
         if column.name not in table.column_names or column.name in taken:
             continue
         if "instanceWeight" in column.roles:
-            given["weight"] = column.name
+            by_default["weight"] = column.name
             taken.add(column.name)
         elif "key" in column.roles and "attribute" not in column.roles:
             taken.add(column.name)
         elif "suggestedGroupingKey" in column.roles and gathers is None:
-            given.setdefault("cluster", column.name)
+            by_default.setdefault("cluster", column.name)
     inputs = [name for name in table.column_names if name not in taken]
-    given["input"] = inputs or [given["id"] or table.column_names[0]]
-    used = {*inputs, *known, given["id"], given.get("weight")}
-    given["metadata"] = [name for name in table.column_names if name not in used]
-    return Dataset.from_arrow(table, name=name, **{**given, **roles})
+    by_default["input"] = inputs or [by_default["id"] or table.column_names[0]]
+    used = {*inputs, *known, by_default["id"], by_default.get("weight")}
+    by_default["metadata"] = [name for name in table.column_names if name not in used]
+    return Dataset.from_arrow(table, name=name, **{**by_default, **roles})
 
 
 def _id_of(resource: Resource, table: pa.Table) -> str | None:
@@ -485,12 +485,19 @@ def _id_of(resource: Resource, table: pa.Table) -> str | None:
     return column.name if column is not None and column.name in table.column_names else None
 
 
-def _expected(wanted: Mapping[str, str]) -> str | Mapping[str, str] | None:
-    return next(iter(wanted)) if len(wanted) == 1 else wanted or None
+def _expected_role(targets: Mapping[str, str]) -> str | Mapping[str, str] | None:
+    return next(iter(targets)) if len(targets) == 1 else targets or None
 
 
-def _gathered(table: pa.Table, by: str, listed: Sequence[str], kept: Sequence[str]) -> pa.Table:
-    """One row for each value of a column, in the order in which the values are seen first."""
+def _gather_rows(table: pa.Table, by: str, listed: Sequence[str], repeated: Sequence[str]) -> pa.Table:
+    """One row for each value of a column, in the order in which the values first occur.
+
+    Args:
+        table: the rows.
+        by: the column.
+        listed: the columns that become lists.
+        repeated: the columns of which the first value is taken.
+    """
     positions = gathered_positions(table.column(by))
     order = pc.sort_indices(positions)  # stable
     sorted_ = table.take(order)
@@ -499,7 +506,7 @@ def _gathered(table: pa.Table, by: str, listed: Sequence[str], kept: Sequence[st
     first = pc.take(pa.array(range(table.num_rows), pa.int64()), pa.array(ends[:-1], pa.int64()))
     columns: dict[str, Any] = {by: sorted_.column(by).take(first)}
     for name in table.column_names:
-        if name in kept:
+        if name in repeated:
             columns[name] = sorted_.column(name).take(first)
         elif name in listed:
             values = sorted_.column(name).combine_chunks()
@@ -509,7 +516,7 @@ def _gathered(table: pa.Table, by: str, listed: Sequence[str], kept: Sequence[st
 
 
 def gathered_positions(values: pa.ChunkedArray) -> pa.Array:
-    """The number of the example that each row belongs to, numbered as they are first seen."""
+    """The number of the example that each row belongs to, in the order in which examples first occur."""
     coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
     coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
     return coded.indices.cast(pa.int64())
@@ -527,7 +534,7 @@ def _ends(places: pa.Array) -> list[int]:
 
 
 def dataset_document(document: DatasetDocument, version: str = "4.1.1") -> dict[str, Any]:
-    """A dataset document as what stands in datasetDoc.json."""
+    """A dataset document as the object of a datasetDoc.json."""
     old = version.startswith("3.")
     about = {
         "datasetID": document.id,
@@ -538,7 +545,7 @@ def dataset_document(document: DatasetDocument, version: str = "4.1.1") -> dict[
         "datasetSchemaVersion": version,
         "redacted": document.redacted,
     }
-    return {"about": about, "dataResources": [_written_resource(r, old) for r in document.resources]}
+    return {"about": about, "dataResources": [_resource_to_write(r, old) for r in document.resources]}
 
 
 def write_dataset(document: DatasetDocument, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
@@ -546,7 +553,7 @@ def write_dataset(document: DatasetDocument, path: str | os.PathLike[str], versi
     write_json(dataset_document(document, version), path, parents=True)
 
 
-def _written_resource(resource: Resource, old: bool) -> dict[str, Any]:
+def _resource_to_write(resource: Resource, old: bool) -> dict[str, Any]:
     endings = {format: [format.rpartition("/")[2]] for format in resource.formats}
     made: dict[str, Any] = {
         "resID": resource.id,
@@ -556,11 +563,11 @@ def _written_resource(resource: Resource, old: bool) -> dict[str, Any]:
         "isCollection": resource.collection,
     }
     if resource.columns:
-        made["columns"] = [*map(_written_column, resource.columns)]
+        made["columns"] = [*map(_column_to_write, resource.columns)]
     return made
 
 
-def _written_column(column: Column) -> dict[str, Any]:
+def _column_to_write(column: Column) -> dict[str, Any]:
     made: dict[str, Any] = {"colIndex": column.index, "colName": column.name}
     if column.description is not None:
         made["colDescription"] = column.description

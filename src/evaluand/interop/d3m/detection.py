@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evaluand.metrics.detection import AveragePrecision, Points, average_precision
+from evaluand.metrics.detection import BoxPrecisionCurve, Points, average_precision
 
 
 def objectDetectionAP(  # noqa: N802 - its published name
     dets: Sequence[Any], gts: Sequence[Any], ovthresh: float = 0.5, use_07_metric: bool = False
-) -> AveragePrecision:
+) -> BoxPrecisionCurve:
     """Recall, precision and average precision as the code published with the schema gives them.
 
     Rows of one confidence, or without any, count in the order of the file. What that code stopped at has a value here:
@@ -38,6 +38,6 @@ def object_detection_ap(
     iou: float = 0.5,
     dialect: str | None = None,
     points: Points | None = None,
-) -> AveragePrecision:
+) -> BoxPrecisionCurve:
     """The same under a dialect: `3.1.1`, `core-2022`, `coco`, or the well-defined one where none is named."""
     return average_precision(detections, truths, iou=iou, definition=dialect or "standard", points=points)

@@ -163,11 +163,11 @@ def open_folder(path: str | os.PathLike[str], part: str | None = None) -> Proble
 
 def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tuple[ProblemFolder | None, Findings]:
     """Opens the problem in a folder as far as it can be read, with its faults and notes."""
-    given = Path(path)
-    if given.name in ("", "..") or (len(given.parts) == 1 and given.is_file()):
-        given = Path(os.path.abspath(given))  # whose parents have names
-    document = document_at(given, part)
-    root = root_of(given, document)
+    start = Path(path)
+    if start.name in ("", "..") or (len(start.parts) == 1 and start.is_file()):
+        start = Path(os.path.abspath(start))  # whose parents have names
+    document = document_at(start, part)
+    root = root_of(start, document)
     findings = Findings()
     problem = take_findings(findings, relative_name(document, root), *examine_problem(document))
     if problem is None:
@@ -188,7 +188,7 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
     if findings.faults:
         return None, findings
     known = tuple(dataset for dataset in found if dataset is not None)
-    made = ProblemFolder(
+    folder = ProblemFolder(
         root=root,
         document=document,
         problem=problem,
@@ -197,7 +197,7 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
         _tables=tables,
         _folds=folds,
     )
-    return made, findings
+    return folder, findings
 
 
 def take_findings(findings: Findings, name: str, content: _Content, inner: Findings) -> _Content:
@@ -213,15 +213,15 @@ _Content = TypeVar("_Content")
 def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) -> list[DatasetDocument | None]:
     """The document of each dataset: the one with its id that is nearest to the problem."""
     read = {path: _examined(path) for path in below(root, DATASET)}
-    known = {path: made for path, (made, _) in read.items() if made is not None and made.id}
+    known = {path: content for path, (content, _) in read.items() if content is not None and content.id}
     found: list[DatasetDocument | None] = []
     for i, expected in enumerate(problem.datasets):
         where = f"{relative_name(document, root)}: inputs.data[{i}].datasetID"
-        fits = [path for path, made in known.items() if made.id in {expected.id + part for part in ("", *PARTS)}]
+        fits = [path for path, content in known.items() if content.id in {expected.id + part for part in ("", *PARTS)}]
         best = max(fits, key=lambda path: (_nearness(path, document), known[path].id == expected.id), default=None)
         if best is None:
             if known or not read:  # else the faults of the documents are reported below
-                _report_missing(expected.id, where, [made.id for made in known.values()], root, findings)
+                _report_missing(expected.id, where, [content.id for content in known.values()], root, findings)
             found.append(None)
             continue
         if known[best].id != expected.id:
@@ -259,11 +259,11 @@ def _nearness(path: Path, other: Path) -> int:
 def _with_truth(table: pa.Table, resource: Resource, targets: TargetDataset, path: Path) -> pa.Table:
     """The learning table with the target values of targets.csv, joined by its first index."""
     index = resource.index[0]
-    wanted = [c for c in resource.columns if c.name in {t.name for t in targets.targets}]
+    target_columns = [c for c in resource.columns if c.name in {t.name for t in targets.targets}]
     described = replace(
         resource,
         path=path.name,
-        columns=tuple(replace(c, index=i, roles=()) for i, c in enumerate([index, *wanted])),
+        columns=tuple(replace(c, index=i, roles=()) for i, c in enumerate([index, *target_columns])),
     )
     findings = Findings()
     header = open_texts(path).schema.names
@@ -276,7 +276,7 @@ def _with_truth(table: pa.Table, resource: Resource, targets: TargetDataset, pat
     rows = pc.index_in(table.column(index.name), value_set=truth.column(index.name).combine_chunks())
     if rows.null_count:
         raise DataError(Fault(str(path), f"{rows.null_count:,} test rows have no target value", code="missing_row"))
-    for column in wanted:
+    for column in target_columns:
         if column.name in truth.column_names and column.name in table.column_names:
             place = table.column_names.index(column.name)
             table = table.set_column(place, column.name, truth.column(column.name).take(rows))

@@ -106,13 +106,13 @@ def _jointly(applicability: str) -> bool:
     return applicability == "allTargets"
 
 
-def _parameters(metric: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = [name for name in given if name not in _PARAMETERS]
+def _parameters(metric: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = [name for name in params if name not in _PARAMETERS]
     if unknown:
         raise SpecError(
             f"{metric} has no parameter {unknown[0]!r}{nearest(unknown[0], ('K', 'posLabel'))}: K, posLabel"
         )
-    found = {_PARAMETERS[name]: value for name, value in given.items() if value is not None}
+    found = {_PARAMETERS[name]: value for name, value in params.items() if value is not None}
     k = found.get("k", 1)
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise DataError(Fault(metric, f"K is {k!r}; give an integer of at least 1", code="cannot_be_scored"))
@@ -122,23 +122,25 @@ def _parameters(metric: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _table(name: str, given: Any) -> pa.Table:
+def _table(name: str, data: Any) -> pa.Table:
     """Columns as an Arrow table."""
-    if isinstance(given, pa.RecordBatch):
-        return pa.Table.from_batches([given])
-    if isinstance(given, pa.Table):
-        return given
-    if hasattr(given, "to_dict") and hasattr(given, "columns"):
-        held = [(str(column), given.iloc[:, place]) for place, column in enumerate(given.columns)]
-    elif isinstance(given, Mapping):
-        held = list(given.items())
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        return data
+    if hasattr(data, "to_dict") and hasattr(data, "columns"):
+        columns_by_name = [(str(column), data.iloc[:, place]) for place, column in enumerate(data.columns)]
+    elif isinstance(data, Mapping):
+        columns_by_name = list(data.items())
     else:
-        raise SpecError(f"{name} is {type(given).__name__}; give columns: a mapping, a pandas frame or an Arrow table")
-    columns = [_column(f"{name}, column {column}", values) for column, values in held]
+        raise SpecError(f"{name} is {type(data).__name__}; give columns: a mapping, a pandas frame or an Arrow table")
+    columns = [_column(f"{name}, column {column}", values) for column, values in columns_by_name]
     if len({len(column) for column in columns}) > 1:
-        sizes = ", ".join(f"{column!r} has {len(values)}" for (column, _), values in zip(held, columns, strict=True))
+        sizes = ", ".join(
+            f"{column!r} has {len(values)}" for (column, _), values in zip(columns_by_name, columns, strict=True)
+        )
         raise DataError(Fault(name, f"columns of different lengths: {sizes}", code="ragged_row"))
-    return pa.table(columns, names=[column for column, _ in held])
+    return pa.table(columns, names=[column for column, _ in columns_by_name])
 
 
 def _column(where: str, values: Any) -> pa.ChunkedArray | pa.Array:

@@ -44,7 +44,7 @@ from evaluand.problem.problem import (
     TargetDataset,
     TaskType,
     has_clusters,
-    inapplicable,
+    misfit_message,
 )
 
 SPLITS_FILE: Final = "dataSplits.csv"
@@ -154,7 +154,7 @@ def _keywords(about: Node, version: Version) -> dict[str, Any]:
 
 def _check_applies(about: Node, key: str, sub_type: SubType, types: tuple[TaskType, ...]) -> None:
     if not sub_type.task_types.intersection(types):
-        about.fault(key, "not_applicable", inapplicable(sub_type, types))
+        about.fault(key, "not_applicable", misfit_message(sub_type, types))
 
 
 def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict[str, Any]:
@@ -305,43 +305,42 @@ def _outputs(node: Node) -> Outputs:
 
 
 def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]:
-    """A problem as what stands in problemDoc.json.
+    """A problem as the object of a problemDoc.json.
 
-    Schema 3.1.1 has no keywords beside the type and sub-type, and 4.x has no metrics that judge several targets
-    jointly: such things are left out with an `EvaluandWarning`, since they only describe. What would make it another
-    problem is refused.
+    What only describes, such as keywords in schema 3.1.1, is left out with an `EvaluandWarning`. What would make it
+    another problem, such as a metric that judges several targets jointly in 4.x, is refused.
 
     Args:
         version: one of `WRITTEN`.
 
     Raises:
-        SpecError: there is no such version to be written.
-        DataError: the version cannot say what the problem says: every fault, by its place in the problem.
+        SpecError: that version cannot be written.
+        DataError: the version cannot express the problem: every fault with its path in the problem.
     """
     if version not in WRITTEN:
         raise SpecError(f"problems are written as {', '.join(WRITTEN)}, not as {version!r}")
     number = parse_version(version)
     faults: list[Fault] = []
-    doubts: list[Fault] = []
-    for fault in _unsayable(problem, number):
-        (doubts if fault.code == "left_out" else faults).append(fault)
+    left_out: list[Fault] = []
+    for fault in _inexpressible(problem, number):
+        (left_out if fault.code == "left_out" else faults).append(fault)
     if faults:
         raise DataError(faults)
-    for doubt in doubts:
-        warnings.warn(str(doubt), EvaluandWarning, stacklevel=2)
+    for fault in left_out:
+        warnings.warn(str(fault), EvaluandWarning, stacklevel=2)
     about = {
         "problemID": problem.id,
         "problemName": problem.name or "NULL",
-        **_given(problemDescription=problem.description, problemURI=problem.uri),
-        **(_written_keywords(problem) if number >= (4,) else _written_types(problem)),
+        **_without_none(problemDescription=problem.description, problemURI=problem.uri),
+        **(_keywords_to_write(problem) if number >= (4,) else _types_to_write(problem)),
         "problemVersion": problem.version,
         "problemSchemaVersion": version,
     }
-    inputs: dict[str, Any] = {"data": [_written_dataset(dataset) for dataset in problem.datasets]}
+    inputs: dict[str, Any] = {"data": [_dataset_to_write(dataset) for dataset in problem.datasets]}
     if problem.division is not None:
-        inputs["dataSplits"] = _written_division(problem.division, number)
-    inputs["performanceMetrics"] = [_written_criterion(criterion, number) for criterion in problem.criteria]
-    outputs = {"predictionsFile": problem.outputs.predictions, **_given(scoresFile=problem.outputs.scores)}
+        inputs["dataSplits"] = _division_to_write(problem.division, number)
+    inputs["performanceMetrics"] = [_criterion_to_write(criterion, number) for criterion in problem.criteria]
+    outputs = {"predictionsFile": problem.outputs.predictions, **_without_none(scoresFile=problem.outputs.scores)}
     return {"about": about, "inputs": inputs, "expectedOutputs": outputs}
 
 
@@ -350,8 +349,8 @@ def write_problem(problem: Problem, path: str | os.PathLike[str], version: str =
     write_json(problem_document(problem, version), path, parents=True)
 
 
-def _unsayable(problem: Problem, version: Version) -> Iterator[Fault]:
-    """What a version has no words for."""
+def _inexpressible(problem: Problem, version: Version) -> Iterator[Fault]:
+    """What a version cannot express."""
     old = version < (4,)
     if old and len(problem.task_types) != 1:
         yield Fault("task_types", f"schema 3 has one task type, not {len(problem.task_types)}", code="other_version")
@@ -366,7 +365,7 @@ def _unsayable(problem: Problem, version: Version) -> Iterator[Fault]:
     for i, dataset in enumerate(problem.datasets):
         if old and (dataset.privileged or dataset.horizon):
             yield Fault(
-                f"datasets[{i}]", "schema 3 knows neither privileged columns nor horizons; left out", code="left_out"
+                f"datasets[{i}]", "schema 3 has neither privileged columns nor horizons; left out", code="left_out"
             )
     for i, task_type in enumerate(problem.task_types):
         if _word_of(task_type, old) is None:
@@ -374,19 +373,19 @@ def _unsayable(problem: Problem, version: Version) -> Iterator[Fault]:
     if old and problem.division is not None and (problem.division.views or problem.division.script):
         yield Fault("division", "schema 3 has no views and no script of the split; left out", code="left_out")
     if problem.outputs.scores is None:
-        yield Fault("outputs.scores", "is None, which is read again as its default, scores.csv", code="left_out")
+        yield Fault("outputs.scores", "is None, which is read back as the default scores.csv", code="left_out")
     if problem.name == "NULL":
-        yield Fault("name", "'NULL' is read again as no name", code="left_out")
+        yield Fault("name", "'NULL' is read back as no name", code="left_out")
     for i, criterion in enumerate(problem.criteria):
-        yield from _unsayable_criterion(criterion, version, f"criteria[{i}]")
+        yield from _inexpressible_criterion(criterion, version, f"criteria[{i}]")
 
 
-def _unsayable_criterion(criterion: Criterion, version: Version, where: str) -> Iterator[Fault]:
+def _inexpressible_criterion(criterion: Criterion, version: Version, where: str) -> Iterator[Fault]:
     old = version < (4,)
     word = _METRIC_WORDS.get(criterion.metric)
     if word is None and criterion.metric not in registry.names("metrics"):
         near = registry.nearest(criterion.metric, [*_METRIC_WORDS, *registry.names("metrics")])
-        yield Fault(f"{where}.metric", f"no metric is called {criterion.metric!r}{near}", code="unregistered_metric")
+        yield Fault(f"{where}.metric", f"there is no metric {criterion.metric!r}{near}", code="unregistered_metric")
     if word in (METRICS_ONLY_4 if old else METRICS_ONLY_3):
         yield Fault(f"{where}.metric", f"schema {version[0]} has no {criterion.metric}", code="other_version")
     if word is not None and criterion.k is not None and word not in takes_k(version):
@@ -407,20 +406,20 @@ def _word_of(task_type: TaskType, old: bool) -> str | None:
     return next((word for word, ours in TASK_TYPES.items() if ours is task_type and word not in unknown), None)
 
 
-def _written_types(problem: Problem) -> dict[str, Any]:
+def _types_to_write(problem: Problem) -> dict[str, Any]:
     sub_type = _SUB_TYPE_WORDS[problem.sub_types[0]] if problem.sub_types else None
-    return {"taskType": _word_of(problem.task_types[0], True), **_given(taskSubType=sub_type)}
+    return {"taskType": _word_of(problem.task_types[0], True), **_without_none(taskSubType=sub_type)}
 
 
-def _written_keywords(problem: Problem) -> dict[str, Any]:
+def _keywords_to_write(problem: Problem) -> dict[str, Any]:
     types = [_word_of(task_type, False) for task_type in problem.task_types]
     sub_types = [_SUB_TYPE_WORDS[sub_type] for sub_type in problem.sub_types]
     return {"taskKeywords": [*types, *sub_types, *(_KEYWORD_WORDS[keyword] for keyword in problem.keywords)]}
 
 
-def _written_dataset(dataset: TargetDataset) -> dict[str, Any]:
+def _dataset_to_write(dataset: TargetDataset) -> dict[str, Any]:
     targets = [
-        {"targetIndex": target.index, **_written_place(target), **_given(numClusters=target.clusters)}
+        {"targetIndex": target.index, **_written_place(target), **_without_none(numClusters=target.clusters)}
         for target in dataset.targets
     ]
     made: dict[str, Any] = {"datasetID": dataset.id, "targets": targets}
@@ -440,18 +439,18 @@ def _written_place(place: ColumnPlace) -> dict[str, Any]:
     return {"resID": place.resource, "colIndex": place.column, "colName": place.name}
 
 
-def _written_division(division: Division, version: Version) -> dict[str, Any]:
+def _division_to_write(division: Division, version: Version) -> dict[str, Any]:
     made: dict[str, Any] = {
         "method": "kFold" if division.method == "folds" else "holdOut",
-        **_given(testSize=division.test),
+        **_without_none(testSize=division.test),
         "numFolds": division.folds or 0,
         "stratified": division.stratified,
         "numRepeats": 0 if division.repeats == 1 else division.repeats,
-        **_given(randomSeed=division.seed),
+        **_without_none(randomSeed=division.seed),
         "splitsFile": division.file or SPLITS_FILE,
     }
     if version >= (4,):
-        made.update(_given(splitScript=division.script))
+        made.update(_without_none(splitScript=division.script))
         if division.views:
             made["datasetViewMaps"] = {
                 part: [{"from": view.dataset, "to": view.id} for view in division.views if view.part == part]
@@ -460,13 +459,13 @@ def _written_division(division: Division, version: Version) -> dict[str, Any]:
     return made
 
 
-def _written_criterion(criterion: Criterion, version: Version) -> dict[str, Any]:
+def _criterion_to_write(criterion: Criterion, version: Version) -> dict[str, Any]:
     word = _METRIC_WORDS.get(criterion.metric)
     name = {"metric": word} if word else {"metric": "other", "specifyOther": criterion.metric}
     jointly = "allTargets" if criterion.jointly else "singleTarget"
     applies = {"applicabilityToTarget": jointly} if version < (4,) and criterion.jointly else {}
-    return {**name, **_given(K=criterion.k, posLabel=criterion.positive), **applies}
+    return {**name, **_without_none(K=criterion.k, posLabel=criterion.positive), **applies}
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _without_none(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}

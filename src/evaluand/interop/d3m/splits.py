@@ -87,7 +87,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     repeats, folds = (values[rows] for values in numbers)
     if not keys.repeated:
         _check_twice(row_of[rows], repeats, folds, rows, log)
-    folds_of_rows = Folds.listed(
+    folds_of_rows = Folds.from_rows(
         keys.count,
         keys.positions[row_of[rows]],
         tested[rows],
@@ -109,7 +109,7 @@ def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> N
     if folds.numbers.shape[1] != keys.count:
         raise SpecError(f"the split has {folds.numbers.shape[1]:,} examples, but the table has {keys.count:,}")
     by_row = Folds(folds.numbers[:, keys.positions], folds.count)
-    positions, tested, repeats, numbers = by_row.rows()
+    positions, tested, repeats, numbers = by_row.to_rows()
     rows = pa.array(positions)
     columns: dict[str, Any] = {name: values.take(rows) for name, values in keys.columns.items()}
     columns["type"] = pa.array(np.where(tested, TESTED, LEARNT))
@@ -164,11 +164,11 @@ def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: _RowFaults) ->
     """The first row of the learning table with the index of each row of the file; -1 where there is none."""
     name, values = next(iter(keys.columns.items()))
     kind = "integer" if pa.types.is_integer(values.type) else "text"
-    wanted = typed(columns[name], kind, lambda row, message: log.add_row(row, "bad_index", f"{name}: {message}"))
+    index = typed(columns[name], kind, lambda row, message: log.add_row(row, "bad_index", f"{name}: {message}"))
     empty = pc.is_null(columns[name])
     for row in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
         log.add_row(row, "bad_index", f"{name} is empty")
-    found = pc.index_in(wanted.cast(values.type), value_set=values, skip_nulls=True)
+    found = pc.index_in(index.cast(values.type), value_set=values, skip_nulls=True)
     return np.asarray(found.fill_null(-1), np.int64)
 
 

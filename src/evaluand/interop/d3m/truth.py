@@ -42,11 +42,11 @@ def read_problem_truth(
 
 
 def _truth_of_folder(
-    folder: ProblemFolder, given: Path | None, findings: Findings, format: ProblemFormat
+    folder: ProblemFolder, named: Path | None, findings: Findings, format: ProblemFormat
 ) -> ProblemTruth | None:
     resource = folder.resource()
     layout = declared_layout(folder.problem, resource)
-    path = given or folder.truth_path
+    path = named or folder.truth_path
     if path is None and folder.hidden:
         message = f"{folder.root}: target values are hidden, and there is no targets.csv"
         raise SpecError(message, python="give truth", command="give --truth FILE")

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from evaluand.core.errors import SpecError
 from evaluand.core.files.csv import write_table
 from evaluand.core.files.paths import require_within
+from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
@@ -33,7 +34,6 @@ from evaluand.interop.d3m.splits import write_splits
 from evaluand.problem.problem import Problem
 from evaluand.problem.truth import RowKeys
 from evaluand.store import tables as rows
-from evaluand.store.tables import INDEX
 
 
 def write_folder(
@@ -112,12 +112,12 @@ def _put(draft: Path, root: Path) -> None:
     if not os.path.lexists(root):
         os.replace(draft, root)
         return
-    made = sorted(draft.rglob("*"))
-    for path in made:  # all are checked before any is replaced
+    written = sorted(draft.rglob("*"))
+    for path in written:  # all are checked before any is replaced
         place = require_within(root / path.relative_to(draft), root)
         if place.exists() and place.is_dir() != path.is_dir():
             raise SpecError(f"{place}: is {'a folder' if place.is_dir() else 'a file'}; move it")
-    for path in made:
+    for path in written:
         place = root / path.relative_to(draft)
         if path.is_dir():
             place.mkdir(exist_ok=True)

@@ -1,12 +1,12 @@
 """The names of the Dyff platform, `dyff.schema.…`, over the schemas and adapters of evaluand.
 
-Its modules are those of `dyff.schema`, imported when they are first used:
+The modules have the names of those in `dyff.schema`, and are imported on first use:
 
     platform          resources: Dataset, DataView, Model, InferenceService, InferenceSession, Evaluation, Report;
-                      and the schemas that they carry: DataSchema, DyffDataSchema
+                      and the schemas in them: DataSchema, DyffDataSchema
     adapters          the kinds of adapters, create_adapter, create_pipeline, known_adapters
     arrow             Arrow schemas: arrow_schema, decode_schema, encode_schema, make_item_schema, …
-    base, pydantic    DyffSchemaBaseModel, numbers of a size (int8 … float64), list_
+    base, pydantic    DyffSchemaBaseModel, sized numbers (int8 … float64), list_
     ids               generate_entity_id, namespaced_id, null_id, replication_id
     text, classification, binary, vision, embedding
                       named schemas: Text, Tokens, TaggedSpan, TaggedSpans, Label, Media, Image, embedding

@@ -1,4 +1,4 @@
-"""`dyff.schema.adapters`: the kinds of adapters, and how they are made of their JSON."""
+"""`dyff.schema.adapters`: the kinds of adapters, and functions that create them from JSON."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ __all__ = [
 
 
 def create_pipeline(adapters: Iterable[Adapter | Mapping[str, Any]]) -> Pipeline:
-    """A pipeline from adapters or their JSON."""
+    """A pipeline of adapters or their specs."""
     return Pipeline(adapters)
 
 
 def known_adapters() -> dict[str, type[Adapter]]:
-    """Name → kind of every adapter that is installed."""
+    """Name → class of every installed adapter."""
     return {name: registry.find("adapters", name) for name in registry.names("adapters")}

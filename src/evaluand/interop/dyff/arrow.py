@@ -1,4 +1,4 @@
-"""`dyff.schema.arrow`: Arrow schemas, encoded and of models."""
+"""`dyff.schema.arrow`: Arrow schemas of models, their encoding and their derived forms."""
 
 from __future__ import annotations
 

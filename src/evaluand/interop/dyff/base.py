@@ -1,4 +1,4 @@
-"""`dyff.schema.base`: the model that schemas derive from, and numbers of a size."""
+"""`dyff.schema.base`: the base class of schemas, and sized numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dyff.schema.ids`: ids of entities, and those derived from others."""
+"""`dyff.schema.ids`: ids of entities, and derived ids."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """`dyff.schema.platform`: resources, and the schemas that they carry.
 
-Resources are read from the platform's JSON and written to it again as they were, with fields that mean nothing here. Of
-each, what evaluand needs is offered in its own words: a dataset's view, a service's task, an evaluation's policy.
+Resources are read from the platform's JSON and written back unchanged, including fields that evaluand does not use.
+They offer what evaluand needs as native objects: the view of a dataset, the task of a service, the policy of an
+evaluation.
 
     service = InferenceService.model_validate_json(text)
     evaluation = Evaluation.model_validate_json(other)
@@ -47,7 +48,7 @@ class _Resource(BaseModel):
     model_config = ConfigDict(extra="allow", populate_by_name=True, protected_namespaces=())
 
     def to_json(self) -> str:
-        """The JSON of the resource, with exactly the fields that were given."""
+        """The JSON of the resource, with exactly the fields that were set."""
         return self.model_dump_json(by_alias=True, exclude_unset=True)
 
 
@@ -59,18 +60,18 @@ class _Entity(_Resource):
 
 
 class SchemaAdapter(_Resource):
-    """An adapter by its kind and configuration."""
+    """The kind and configuration of an adapter."""
 
     kind: str
     configuration: Any = None
 
 
-def _pipeline(adapters: Sequence[SchemaAdapter] | None) -> list[dict[str, Any]]:
+def _list_specs(adapters: Sequence[SchemaAdapter] | None) -> list[dict[str, Any]]:
     return [{"kind": adapter.kind, "configuration": adapter.configuration} for adapter in adapters or ()]
 
 
 class DataView(_Resource):
-    """A resource's data in another shape."""
+    """The data of a resource in another shape."""
 
     id: str
     viewOf: str
@@ -79,8 +80,8 @@ class DataView(_Resource):
 
     @property
     def pipeline(self) -> Pipeline:
-        """The adapters: for `Dataset.view` of a dataset, for `OutputView` of the outputs of a service."""
-        return Pipeline(_pipeline(self.adapterPipeline))
+        """The adapters, for `Dataset.view` or for an `OutputView` of the outputs of a service."""
+        return Pipeline(_list_specs(self.adapterPipeline))
 
 
 class Dataset(_Entity):
@@ -96,17 +97,17 @@ class Dataset(_Entity):
         """The dataset's examples in one of its views.
 
         Raises:
-            SpecError: it has no such view; says which it has.
+            SpecError: there is no such view; lists the views.
         """
-        found = {view.id: view for view in self.views}
-        if id not in found:
-            there = f"there are {', '.join(found)}" if found else "it has no views"
-            raise SpecError(f"dataset {self.name!r} has no view {id!r}{nearest(id, found)}; {there}")
-        return data.view(found[id].pipeline)
+        views = {view.id: view for view in self.views}
+        if id not in views:
+            known = f"it has {', '.join(views)}" if views else "it has no views"
+            raise SpecError(f"dataset {self.name!r} has no view {id!r}{nearest(id, views)}; {known}")
+        return data.view(views[id].pipeline)
 
 
 class Model(_Entity):
-    """What services are made of; several may share one."""
+    """A model, which several services may share."""
 
     kind: Literal["Model"] = "Model"
     name: str
@@ -118,7 +119,7 @@ class Model(_Entity):
 
 
 class InferenceInterface(_Resource):
-    """How data get in and out of a service."""
+    """The endpoint of a service and the adapters of its inputs and outputs."""
 
     endpoint: str
     outputSchema: DataSchema
@@ -127,10 +128,10 @@ class InferenceInterface(_Resource):
 
 
 class EvaluationClientConfiguration(_Resource):
-    """How a service is asked, and what becomes of odd answers.
+    """How the client calls a service, and what it does with faulty, missing and duplicate outputs.
 
-    `batchSize` and `extraOptions` are for the platform's own client, which services do not see: they are kept and have
-    no effect here, where a service is asked for one row at a time. Give `task` a `batch` where it takes lists of rows.
+    `batchSize` and `extraOptions` configure the platform's own client and have no effect here: evaluand sends one row
+    per request. Give `task` a `batch` if the service takes lists of rows.
     """
 
     badRequestPolicy: Literal["Abort", "Skip"] = "Abort"
@@ -145,9 +146,9 @@ class EvaluationClientConfiguration(_Resource):
     inputPipeline: list[SchemaAdapter] | None = None
 
     def policy(self, **more: Any) -> Policy:
-        """The policy of a run that asks so; `more` are further parameters, such as its concurrency.
+        """The policy of a run with this configuration; `more` are further parameters, such as the concurrency.
 
-        The limit is that of each row's own tries, not of tries without a success between them.
+        The retry limit applies to each row, not to consecutive failures.
         """
         return Policy(
             timeout=self.requestTimeoutSeconds,
@@ -159,24 +160,24 @@ class EvaluationClientConfiguration(_Resource):
         )
 
 
-def _address(base: str, endpoint: str) -> str:
-    """Where a service is asked. The base alone says which host is sent what the headers hold, so an endpoint is a path
-    below it; a query of the base is kept.
+def _build_url(base: str, endpoint: str) -> str:
+    """The URL of a service. An endpoint must be a path below the base, so that only the base determines which host
+    receives the headers, which may contain secrets. A query of the base stays in the URL.
 
     Raises:
-        SpecError: the endpoint is more than that.
+        SpecError: the endpoint is not such a path.
     """
     try:
-        told = urlsplit(endpoint)
+        parts = urlsplit(endpoint)
     except ValueError:
-        told = None
-    if told is None or told.scheme or told.netloc or ".." in re.split(r"[/\\]", unquote(told.path)):
+        parts = None
+    if parts is None or parts.scheme or parts.netloc or ".." in re.split(r"[/\\]", unquote(parts.path)):
         raise SpecError(
             f"interface.endpoint is {endpoint!r}; give a path below the address of the service, such as /generate"
         )
     root, _, query = base.partition("?")
-    query = "&".join(filter(None, (query, told.query)))
-    return f"{root.rstrip('/')}/{told.path.lstrip('/')}" + (f"?{query}" if query else "")
+    query = "&".join(filter(None, (query, parts.query)))
+    return f"{root.rstrip('/')}/{parts.path.lstrip('/')}" + (f"?{query}" if query else "")
 
 
 class _Service(_Resource):
@@ -193,27 +194,27 @@ class _Service(_Resource):
         """The service as a task.
 
         Args:
-            base: where the service is reached; its endpoint is a path below that.
-            client: how it is asked.
-            version: pins what answers; see `ServiceTask`.
+            base: the URL of the service; the endpoint is a path below it.
+            client: how to call it.
+            version: the version of the service; see `ServiceTask`.
             more: further parameters of `ServiceTask`, such as headers.
 
         Raises:
-            SpecError: the endpoint leads away from the base, or duplicates are to be kept in the output, which a run
-                cannot hold.
+            SpecError: the endpoint is not a path below the base, or duplicate outputs are not to be removed, which a
+                run cannot store.
         """
         client = client or EvaluationClientConfiguration()
         if client.duplicateOutputPolicy == "Ignore":
             raise SpecError(
-                "duplicateOutputPolicy Ignore would keep several outputs of one call; use Deduplicate or Error"
+                "duplicateOutputPolicy Ignore would store several outputs of one call; use Deduplicate or Error"
             )
         return ServiceTask(
-            _address(base, self.interface.endpoint),
+            _build_url(base, self.interface.endpoint),
             model=str((self.model or {}).get("id") or (self.model or {}).get("name") or self.name),
             version=version,
-            client_pipeline=_pipeline(client.inputPipeline),
-            input_pipeline=_pipeline(self.interface.inputPipeline),
-            output_pipeline=_pipeline(self.interface.outputPipeline),
+            client_pipeline=_list_specs(client.inputPipeline),
+            input_pipeline=_list_specs(self.interface.inputPipeline),
+            output_pipeline=_list_specs(self.interface.outputPipeline),
             output_schema=self.interface.outputSchema.response(),
             on_bad_request="skip" if client.badRequestPolicy == "Skip" else "abort",
             on_duplicate="fail" if client.duplicateOutputPolicy == "Error" else "deduplicate",
@@ -223,7 +224,7 @@ class _Service(_Resource):
 
 
 class InferenceService(_Entity, _Service):
-    """A model behind an HTTP interface, for one kind of task."""
+    """A model behind an HTTP interface."""
 
     kind: Literal["InferenceService"] = "InferenceService"
 
@@ -234,7 +235,7 @@ class _ForeignService(_Service):
 
 
 class InferenceSessionSpec(_Resource):
-    """What a session runs."""
+    """The service that a session runs."""
 
     inferenceService: _ForeignService
     replicas: int = 1
@@ -247,7 +248,7 @@ class InferenceSession(_Entity, InferenceSessionSpec):
 
 
 class Evaluation(_Entity):
-    """A service run over a dataset; in evaluand, a run."""
+    """The outputs of a service for a dataset; in evaluand, a run."""
 
     kind: Literal["Evaluation"] = "Evaluation"
     dataset: str
@@ -258,7 +259,7 @@ class Evaluation(_Entity):
     client: EvaluationClientConfiguration = Field(default_factory=EvaluationClientConfiguration)
 
     def task(self, base: str, *, version: str | None = None, **more: Any) -> ServiceTask:
-        """The service that is evaluated, asked as the evaluation says; see `InferenceService.task`."""
+        """The evaluated service as a task, called as the evaluation configures; see `InferenceService.task`."""
         return self.inferenceSession.inferenceService.task(base, client=self.client, version=version, **more)
 
 

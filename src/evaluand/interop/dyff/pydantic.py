@@ -1,4 +1,4 @@
-"""`dyff.schema.pydantic`: the model that schemas derive from, by the name that the documentation gives it."""
+"""`dyff.schema.pydantic`: the base class of schemas, under the name in Dyff's documentation."""
 
 from __future__ import annotations
 

@@ -1,12 +1,17 @@
-"""Score and solution files of fairical, and its names: `Scores`, `Solutions`, metrics such as `eod+race`.
+"""The classes and method names of fairical over native score and solution files: `Scores` and `Solutions`.
 
     Scores ── solutions_a_posteriori ──▶ Solutions ── non_dominated_solutions ──▶ front, dominated ── indicators
            └─ solutions_a_priori, at the thresholds of an earlier solution
 
-What is worth what is found out by `evaluand.tradeoff`; here are only the files and the names.
+Files and values are those of `evaluand.tradeoff`; only names, and the thresholds by default, are those of fairical.
 """
 
-from evaluand.interop.fairical.scores import Scores
-from evaluand.interop.fairical.solutions import Solutions
+from typing import TYPE_CHECKING
 
-__all__ = ["Scores", "Solutions"]
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.interop.fairical.scores import Scores as Scores
+    from evaluand.interop.fairical.solutions import Solutions as Solutions
+
+__getattr__, __dir__, __all__ = lazy_names(__name__, {"scores": ("Scores",), "solutions": ("Solutions",)})

@@ -10,10 +10,10 @@ The names are loaded on first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evaluand.interop.names import looked_up
-from evaluand.interop.pharia.missing_names import INSTEAD
+from evaluand.interop.names import interop_names
+from evaluand.interop.pharia.missing_names import REPLACEMENTS
 
 if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
     from evaluand.interop.pharia.aggregations import (
@@ -128,181 +128,177 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         extract_latency_from_trace as extract_latency_from_trace,
         extract_token_count_from_trace as extract_token_count_from_trace,
     )
-    from evaluand.interop.pharia.tracers import (
-        CompositeTracer as CompositeTracer,
+    from evaluand.interop.pharia.tracers import Span as Span, TaskSpan as TaskSpan
+    from evaluand.trace.tracers.composite import CompositeTracer as CompositeTracer
+    from evaluand.trace.export import (
         Context as Context,
         ErrorValue as ErrorValue,
         Event as Event,
         ExportedSpan as ExportedSpan,
         ExportedSpanList as ExportedSpanList,
-        FileTracer as FileTracer,
-        InMemorySpan as InMemorySpan,
-        InMemoryTaskSpan as InMemoryTaskSpan,
-        InMemoryTracer as InMemoryTracer,
         LogEntry as LogEntry,
-        NoOpTracer as NoOpTracer,
-        OpenTelemetryTracer as OpenTelemetryTracer,
         PydanticSerializable as PydanticSerializable,
-        Span as Span,
         SpanAttributes as SpanAttributes,
         SpanStatus as SpanStatus,
         SpanType as SpanType,
-        TaskSpan as TaskSpan,
         TaskSpanAttributes as TaskSpanAttributes,
-        Tracer as Tracer,
-        TracerLogEntryFailed as TracerLogEntryFailed,
         utc_now as utc_now,
     )
+    from evaluand.trace.tracers.file import FileTracer as FileTracer, TracerLogEntryFailed as TracerLogEntryFailed
+    from evaluand.trace.tracers.in_memory import (
+        InMemorySpan as InMemorySpan,
+        InMemoryTaskSpan as InMemoryTaskSpan,
+        InMemoryTracer as InMemoryTracer,
+    )
+    from evaluand.trace.tracers.no_op import NoOpTracer as NoOpTracer
+    from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer as OpenTelemetryTracer
+    from evaluand.trace.tracer import Tracer as Tracer
     from evaluand.run.task import (
         MAX_CONCURRENCY as MAX_CONCURRENCY,
         Input as Input,
         Output as Output,
     )
 
-_PLACES = {
-    "evaluand.interop.pharia.aggregations": (
-        "AggregationRepository",
-        "FileAggregationRepository",
-        "InMemoryAggregationRepository",
-    ),
-    "evaluand.interop.pharia.aggregator": ("Aggregator",),
-    "evaluand.interop.pharia.datasets": (
-        "DatasetRepository",
-        "FileDatasetRepository",
-        "InMemoryDatasetRepository",
-    ),
-    "evaluand.interop.pharia.domain": (
-        "AggregatedEvaluation",
-        "AggregationOverview",
-        "Dataset",
-        "Evaluation",
-        "EvaluationFailed",
-        "EvaluationOverview",
-        "Example",
-        "ExampleEvaluation",
-        "ExampleOutput",
-        "ExpectedOutput",
-        "FailedExampleEvaluation",
-        "FailedExampleRun",
-        "JsonSerializable",
-        "PartialEvaluationOverview",
-        "RecoveryData",
-        "RunOverview",
-        "SerializableDict",
-        "SuccessfulExampleOutput",
-    ),
-    "evaluand.interop.pharia.evaluations": (
-        "AsyncEvaluationRepository",
-        "AsyncFileEvaluationRepository",
-        "AsyncInMemoryEvaluationRepository",
-        "EvaluationRepository",
-        "FileEvaluationRepository",
-        "InMemoryEvaluationRepository",
-    ),
-    "evaluand.interop.pharia.evaluator": (
-        "Evaluator",
-        "EvaluatorBase",
-    ),
-    "evaluand.interop.pharia.graders": (
-        "BleuGrader",
-        "FScores",
-        "HighlightCoverageGrader",
-        "LanguageMatchesGrader",
-        "MeanAccumulator",
-        "RougeGrader",
-    ),
-    "evaluand.interop.pharia.labelling": (
-        "AsyncEvaluator",
-        "LabellingLogic",
-    ),
-    "evaluand.interop.pharia.lineage": (
-        "EvaluationLineage",
-        "RepositoryNavigator",
-        "RunLineage",
-        "aggregation_overviews_to_pandas",
-        "evaluation_lineages_to_pandas",
-        "run_lineages_to_pandas",
-    ),
-    "evaluand.interop.pharia.logic": (
-        "AggregationLogic",
-        "EvaluationLogic",
-        "EvaluationLogicBase",
-        "SingleOutputEvaluationLogic",
-    ),
-    "evaluand.interop.pharia.to_native": (
-        "as_scorer",
-        "dataset_of",
-        "native_dataset",
-        "native_evaluation",
-    ),
-    "evaluand.interop.pharia.run_evaluation": ("main",),
-    "evaluand.interop.pharia.runner": ("Runner",),
-    "evaluand.interop.pharia.runs": (
-        "FileRunRepository",
-        "InMemoryRunRepository",
-        "RunRepository",
-    ),
-    "evaluand.interop.pharia.example_tasks": (
-        "Chunk",
-        "ChunkInput",
-        "ChunkOutput",
-        "ChunkWithIndices",
-        "ChunkWithIndicesOutput",
-        "ChunkWithStartEndIndices",
-        "CompleteOutput",
-        "DetectLanguage",
-        "DetectLanguageInput",
-        "DetectLanguageOutput",
-        "Instruct",
-        "InstructInput",
-        "Language",
-        "LanguageNotSupportedError",
-        "TextChunk",
-    ),
-    "evaluand.interop.pharia.tasks": ("Task",),
-    "evaluand.interop.pharia.trace_information": (
-        "extract_latency_from_trace",
-        "extract_token_count_from_trace",
-    ),
-    "evaluand.interop.pharia.tracers": (
-        "CompositeTracer",
-        "Context",
-        "ErrorValue",
-        "Event",
-        "ExportedSpan",
-        "ExportedSpanList",
-        "FileTracer",
-        "InMemorySpan",
-        "InMemoryTaskSpan",
-        "InMemoryTracer",
-        "LogEntry",
-        "NoOpTracer",
-        "OpenTelemetryTracer",
-        "PydanticSerializable",
-        "Span",
-        "SpanAttributes",
-        "SpanStatus",
-        "SpanType",
-        "TaskSpan",
-        "TaskSpanAttributes",
-        "Tracer",
-        "TracerLogEntryFailed",
-        "utc_now",
-    ),
-    "evaluand.run.task": (
-        "MAX_CONCURRENCY",
-        "Input",
-        "Output",
-    ),
-}
-_MODULES = {name: module for module, names in _PLACES.items() for name in names}
-
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    return looked_up(__name__, name, _MODULES, INSTEAD)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = interop_names(
+    __name__,
+    {
+        "interop.pharia.aggregations": (
+            "AggregationRepository",
+            "FileAggregationRepository",
+            "InMemoryAggregationRepository",
+        ),
+        "interop.pharia.aggregator": ("Aggregator",),
+        "interop.pharia.datasets": (
+            "DatasetRepository",
+            "FileDatasetRepository",
+            "InMemoryDatasetRepository",
+        ),
+        "interop.pharia.domain": (
+            "AggregatedEvaluation",
+            "AggregationOverview",
+            "Dataset",
+            "Evaluation",
+            "EvaluationFailed",
+            "EvaluationOverview",
+            "Example",
+            "ExampleEvaluation",
+            "ExampleOutput",
+            "ExpectedOutput",
+            "FailedExampleEvaluation",
+            "FailedExampleRun",
+            "JsonSerializable",
+            "PartialEvaluationOverview",
+            "RecoveryData",
+            "RunOverview",
+            "SerializableDict",
+            "SuccessfulExampleOutput",
+        ),
+        "interop.pharia.evaluations": (
+            "AsyncEvaluationRepository",
+            "AsyncFileEvaluationRepository",
+            "AsyncInMemoryEvaluationRepository",
+            "EvaluationRepository",
+            "FileEvaluationRepository",
+            "InMemoryEvaluationRepository",
+        ),
+        "interop.pharia.evaluator": (
+            "Evaluator",
+            "EvaluatorBase",
+        ),
+        "interop.pharia.graders": (
+            "BleuGrader",
+            "FScores",
+            "HighlightCoverageGrader",
+            "LanguageMatchesGrader",
+            "MeanAccumulator",
+            "RougeGrader",
+        ),
+        "interop.pharia.labelling": (
+            "AsyncEvaluator",
+            "LabellingLogic",
+        ),
+        "interop.pharia.lineage": (
+            "EvaluationLineage",
+            "RepositoryNavigator",
+            "RunLineage",
+            "aggregation_overviews_to_pandas",
+            "evaluation_lineages_to_pandas",
+            "run_lineages_to_pandas",
+        ),
+        "interop.pharia.logic": (
+            "AggregationLogic",
+            "EvaluationLogic",
+            "EvaluationLogicBase",
+            "SingleOutputEvaluationLogic",
+        ),
+        "interop.pharia.to_native": (
+            "as_scorer",
+            "dataset_of",
+            "native_dataset",
+            "native_evaluation",
+        ),
+        "interop.pharia.run_evaluation": ("main",),
+        "interop.pharia.runner": ("Runner",),
+        "interop.pharia.runs": (
+            "FileRunRepository",
+            "InMemoryRunRepository",
+            "RunRepository",
+        ),
+        "interop.pharia.example_tasks": (
+            "Chunk",
+            "ChunkInput",
+            "ChunkOutput",
+            "ChunkWithIndices",
+            "ChunkWithIndicesOutput",
+            "ChunkWithStartEndIndices",
+            "CompleteOutput",
+            "DetectLanguage",
+            "DetectLanguageInput",
+            "DetectLanguageOutput",
+            "Instruct",
+            "InstructInput",
+            "Language",
+            "LanguageNotSupportedError",
+            "TextChunk",
+        ),
+        "interop.pharia.tasks": ("Task",),
+        "interop.pharia.trace_information": (
+            "extract_latency_from_trace",
+            "extract_token_count_from_trace",
+        ),
+        "interop.pharia.tracers": ("Span", "TaskSpan"),
+        "trace.tracers.composite": ("CompositeTracer",),
+        "trace.export": (
+            "Context",
+            "ErrorValue",
+            "Event",
+            "ExportedSpan",
+            "ExportedSpanList",
+            "LogEntry",
+            "PydanticSerializable",
+            "SpanAttributes",
+            "SpanStatus",
+            "SpanType",
+            "TaskSpanAttributes",
+            "utc_now",
+        ),
+        "trace.tracers.file": (
+            "FileTracer",
+            "TracerLogEntryFailed",
+        ),
+        "trace.tracers.in_memory": (
+            "InMemorySpan",
+            "InMemoryTaskSpan",
+            "InMemoryTracer",
+        ),
+        "trace.tracers.no_op": ("NoOpTracer",),
+        "trace.tracers.open_telemetry": ("OpenTelemetryTracer",),
+        "trace.tracer": ("Tracer",),
+        "run.task": (
+            "MAX_CONCURRENCY",
+            "Input",
+            "Output",
+        ),
+    },
+    REPLACEMENTS,
+)

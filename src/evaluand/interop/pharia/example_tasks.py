@@ -20,7 +20,7 @@ from evaluand.run.tasks.chunk import Chunk as NativeChunk
 from evaluand.run.tasks.detect_language import DetectLanguage as NativeDetectLanguage
 from evaluand.run.tasks.instruct import Instruct as NativeInstruct
 from evaluand.run.tasks.instruct import Instruction
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 Config = TypeVar("Config")
 TextChunk = str

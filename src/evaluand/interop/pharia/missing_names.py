@@ -1,10 +1,10 @@
-"""Names of the SDKs that are not here, with what does their work: read where one is imported, and in the guide."""
+"""Names of the SDKs that this package does not offer, and what to use instead; shown on import and in the guide."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_INSTEAD: Final = {
+REPLACEMENTS: Final = {
     "evaluate_runs(*run_ids) takes old runs and new; natively, what was graded is not graded again": (
         "IncrementalEvaluationLogic",
         "IncrementalEvaluator",
@@ -99,6 +99,4 @@ _INSTEAD: Final = {
     "PydanticSerializable says what traces take": ("JsonSerializer",),
     "declare a model of your own with pydantic": ("MultipleChoiceInput",),
 }
-
-INSTEAD: Final = {name: instead for instead, names in _INSTEAD.items() for name in names}
-"""Name → a sentence on what to take instead."""
+"""Advice → the names it replaces."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from evaluand.run.task import Task
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 from evaluand.trace.tracers.no_op import NoOpTracer
 
 T = TypeVar("T")

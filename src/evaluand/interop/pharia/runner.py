@@ -33,7 +33,7 @@ from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.types import declared, keepable, require_count, require_told, require_type
 from evaluand.run.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
-from evaluand.trace import Tracer
+from evaluand.trace.tracer import Tracer
 from evaluand.trace.tracers.composite import CompositeTracer
 from evaluand.trace.tracers.no_op import NoOpTracer
 

@@ -27,7 +27,7 @@ from evaluand.interop.pharia.repository_files import exact_text, place, sdk_plac
 from evaluand.interop.pharia.trace_storage import ExampleTracer, tracer_of
 from evaluand.interop.pharia.types import read_as, read_head
 from evaluand.run.task import Output
-from evaluand.trace import Tracer
+from evaluand.trace.tracer import Tracer
 from evaluand.trace.tracers.file import FileTracer
 from evaluand.trace.tracers.in_memory import InMemoryTracer
 

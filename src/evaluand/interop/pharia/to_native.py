@@ -40,7 +40,7 @@ from evaluand.run.runner import Runner as NativeRunner
 from evaluand.run.task import Request, Task
 from evaluand.run.types import adapter_of
 from evaluand.store.store import MemoryStore, Store
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 
 def native_dataset(repository: DatasetRepository, dataset_id: str) -> NativeDataset:

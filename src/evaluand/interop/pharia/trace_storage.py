@@ -15,9 +15,12 @@ import orjson
 from orjson import Fragment
 
 from evaluand.core.identity import decode, encode
-from evaluand.trace import STATUSES, RootTracer, Span, TaskSpan, Trace, Watcher
 from evaluand.trace.export import at, json_text
+from evaluand.trace.spans import STATUSES, Span, TaskSpan
+from evaluand.trace.tracer import RootTracer
 from evaluand.trace.tracers.in_memory import InMemoryTracer
+from evaluand.trace.traces import Trace
+from evaluand.trace.watcher import Watcher
 
 
 class ExampleTracer(RootTracer):
@@ -59,10 +62,10 @@ class _WrittenTaskSpan(_WrittenSpan, TaskSpan):
 class _Keeper(Watcher):
     """Hands over a trace when its first span is closed."""
 
-    __slots__ = ("_keep",)
+    __slots__ = ("_store",)
 
     def __init__(self, keep: Callable[[bytes], None]) -> None:
-        self._keep = keep
+        self._store = keep
 
     def closed(self, span: Span) -> None:
         if span._above is not None:
@@ -70,8 +73,8 @@ class _Keeper(Watcher):
         trace, end = span._trace, cast(int, span.end_ns)
         status = STATUSES.index(span.status)
         head = (trace.id.hex, span.name, span.kind, span.start_ns, end, status, span._input, span._output)
-        ids = [(each.number, given.hex) for each in trace.spans if (given := each.given_id)]
-        self._keep(orjson.dumps((*head, trace.rows(), ids) if ids else (*head, trace.rows())))
+        ids = [(each.number, given.hex) for each in trace.spans if (given := each.explicit_id)]
+        self._store(orjson.dumps((*head, trace.rows(), ids) if ids else (*head, trace.rows())))
 
 
 class _Kept(NamedTuple):

@@ -14,26 +14,8 @@ from uuid import uuid4
 
 from evaluand import trace
 from evaluand.core.errors import SpecError
-from evaluand.trace import Tracer
-from evaluand.trace.export import (
-    Context,
-    ErrorValue,
-    Event,
-    ExportedSpan,
-    ExportedSpanList,
-    LogEntry,
-    PydanticSerializable,
-    SpanAttributes,
-    SpanStatus,
-    SpanType,
-    TaskSpanAttributes,
-    utc_now,
-)
-from evaluand.trace.tracers.composite import CompositeTracer
-from evaluand.trace.tracers.file import FileTracer, TracerLogEntryFailed
-from evaluand.trace.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
-from evaluand.trace.tracers.no_op import NoOpTracer
-from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer
+from evaluand.trace.export import Context, ErrorValue, SpanStatus
+from evaluand.trace.tracer import Tracer
 
 
 class Span(Tracer):
@@ -88,29 +70,3 @@ class TaskSpan(Span):
 
 Span.register(trace.Span)
 TaskSpan.register(trace.TaskSpan)
-
-__all__ = [
-    "CompositeTracer",
-    "Context",
-    "ErrorValue",
-    "Event",
-    "ExportedSpan",
-    "ExportedSpanList",
-    "FileTracer",
-    "InMemorySpan",
-    "InMemoryTaskSpan",
-    "InMemoryTracer",
-    "LogEntry",
-    "NoOpTracer",
-    "OpenTelemetryTracer",
-    "PydanticSerializable",
-    "Span",
-    "SpanAttributes",
-    "SpanStatus",
-    "SpanType",
-    "TaskSpan",
-    "TaskSpanAttributes",
-    "Tracer",
-    "TracerLogEntryFailed",
-    "utc_now",
-]

@@ -7,10 +7,10 @@ The names are loaded on first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evaluand.interop.names import looked_up
-from evaluand.interop.trulens.missing_names import INSTEAD
+from evaluand.interop.names import interop_names
+from evaluand.interop.trulens.missing_names import REPLACEMENTS
 
 if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
     from evaluand.interop.trulens.feedback import (
@@ -75,71 +75,64 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         Provider as Provider,
     )
 
-_PLACES = {
-    "evaluand.interop.trulens.apps": (
-        "App",
-        "AppDefinition",
-        "TruApp",
-        "TruBasicApp",
-        "TruCustomApp",
-        "TruVirtual",
-        "VirtualApp",
-        "VirtualRecord",
-        "instrument",
-    ),
-    "evaluand.interop.trulens.aggregator": ("GroundTruthAggregator",),
-    "evaluand.interop.trulens.langchain": ("TruChain",),
-    "evaluand.interop.trulens.llama_index": ("TruLlama",),
-    "evaluand.interop.trulens.records": (
-        "Cost",
-        "Method",
-        "Perf",
-        "Record",
-        "RecordAppCall",
-        "RecordAppCallMethod",
-    ),
-    "evaluand.interop.trulens.feedback": (
-        "Feedback",
-        "FeedbackCall",
-        "FeedbackCombinations",
-        "FeedbackMode",
-        "FeedbackOnMissingParameters",
-        "FeedbackResult",
-        "FeedbackResultStatus",
-        "InvalidSelector",
-        "SkipEval",
-    ),
-    "evaluand.interop.trulens.lens": (
-        "Collect",
-        "GetAttribute",
-        "GetIndex",
-        "GetIndices",
-        "GetItem",
-        "GetItemOrAttribute",
-        "GetItems",
-        "GetSlice",
-        "JSONPath",
-        "Lens",
-        "Select",
-        "all_objects",
-        "all_queries",
-    ),
-    "evaluand.interop.trulens.providers": (
-        "GroundTruthAgreement",
-        "HuggingFace",
-        "Huggingface",
-        "HuggingfaceLocal",
-        "Provider",
-    ),
-}
-_MODULES = {name: module for module, names in _PLACES.items() for name in names}
-
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    return looked_up(__name__, name, _MODULES, INSTEAD)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = interop_names(
+    __name__,
+    {
+        "interop.trulens.apps": (
+            "App",
+            "AppDefinition",
+            "TruApp",
+            "TruBasicApp",
+            "TruCustomApp",
+            "TruVirtual",
+            "VirtualApp",
+            "VirtualRecord",
+            "instrument",
+        ),
+        "interop.trulens.aggregator": ("GroundTruthAggregator",),
+        "interop.trulens.langchain": ("TruChain",),
+        "interop.trulens.llama_index": ("TruLlama",),
+        "interop.trulens.records": (
+            "Cost",
+            "Method",
+            "Perf",
+            "Record",
+            "RecordAppCall",
+            "RecordAppCallMethod",
+        ),
+        "interop.trulens.feedback": (
+            "Feedback",
+            "FeedbackCall",
+            "FeedbackCombinations",
+            "FeedbackMode",
+            "FeedbackOnMissingParameters",
+            "FeedbackResult",
+            "FeedbackResultStatus",
+            "InvalidSelector",
+            "SkipEval",
+        ),
+        "interop.trulens.lens": (
+            "Collect",
+            "GetAttribute",
+            "GetIndex",
+            "GetIndices",
+            "GetItem",
+            "GetItemOrAttribute",
+            "GetItems",
+            "GetSlice",
+            "JSONPath",
+            "Lens",
+            "Select",
+            "all_objects",
+            "all_queries",
+        ),
+        "interop.trulens.providers": (
+            "GroundTruthAgreement",
+            "HuggingFace",
+            "Huggingface",
+            "HuggingfaceLocal",
+            "Provider",
+        ),
+    },
+    REPLACEMENTS,
+)

@@ -1,10 +1,10 @@
-"""Names of TruLens that are not here, with what does their work: read where one is imported, and in the guide."""
+"""Names of TruLens that this package does not offer, and what to use instead; shown on import and in the guide."""
 
 from __future__ import annotations
 
 from typing import Final
 
-_INSTEAD: Final = {
+REPLACEMENTS: Final = {
     "Huggingface(local=True) judges in this process; others are asked by a Provider of your own with RemoteProvider": (
         "AzureOpenAI",
         "Bedrock",
@@ -47,5 +47,4 @@ _INSTEAD: Final = {
         "SchemaValidator",
     ),
 }
-
-INSTEAD: Final = {name: instead for instead, names in _INSTEAD.items() for name in names}
+"""Advice → the names it replaces."""

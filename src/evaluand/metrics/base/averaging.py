@@ -1,4 +1,4 @@
-"""What metrics share that average one number per row: their parameters, weights, clusters and the bootstrap."""
+"""Base of metrics that average one number per row: parameters, weights, clusters and the bootstrap."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from evaluand.metrics.base.metric import (
     Metric,
     State,
     Values,
-    confidence_of,
+    check_confidence,
+    check_whole_number,
     numbers,
     refuse,
     weights_of,
-    whole_of,
 )
 from evaluand.metrics.stats.intervals import (
     CLUSTER_TABLE,
@@ -37,7 +37,7 @@ from evaluand.metrics.stats.intervals import (
 
 @dataclass(frozen=True, kw_only=True)
 class OfColumn(Metric):
-    """Reads one column, which can be chosen.
+    """A metric of one column, which can be chosen.
 
     Args:
         column: the column to read.
@@ -52,20 +52,20 @@ class OfColumn(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class Averaging(Metric):
-    """A mean with an interval, by cluster where rows belong together or count by weights.
+    """A mean with an interval; the interval is by cluster if rows belong together or have weights.
 
-    A kind's `prepare` gives the number of each row, in the column `value`.
+    A kind's `prepare` returns the number of each row in the column `value`.
 
     Args:
         weighted: each row counts by the weight of its example.
         confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead, where these differ.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
 
     Attributes:
-        method: the name of the interval that is taken without the bootstrap.
+        method: the name of the interval that is used without the bootstrap.
 
     Raises:
-        SpecError: the confidence does not lie between 0 and 1, or the replicates are too few.
+        SpecError: the confidence does not lie between 0 and 1, or there are too few replicates.
     """
 
     averages = True
@@ -76,9 +76,9 @@ class Averaging(Metric):
     bootstrap: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
+        object.__setattr__(self, "confidence", check_confidence(self.kind, self.confidence))
         if self.bootstrap is not None:
-            whole_of(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
+            check_whole_number(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
         super().__post_init__()
 
     @property
@@ -93,7 +93,7 @@ class Averaging(Metric):
         values = columns[VALUE]
         state = dict(self.sums(values, group, n_groups))
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(values))
-        with np.errstate(over="ignore", invalid="ignore"):  # what is too large has no value, and says so
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow leads to an undefined value with a reason
             if self.weighted:
                 state["weight"] = np.bincount(group, weights, minlength=n_groups)
                 state["weight_value"] = np.bincount(group, weights * values, minlength=n_groups)
@@ -105,33 +105,33 @@ class Averaging(Metric):
 
     @abstractmethod
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
-        """The state of the rows as if each counted once and belonged to no other."""
+        """The state of the rows, unweighted and without clusters."""
 
     def slope(self, state: State, value: np.ndarray) -> np.ndarray:
-        """How much the shown value changes with the mean of what the state holds."""
+        """The derivative of the value by the mean that the state holds."""
         return np.ones(value.shape)
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
-        """With the interval that the spread between clusters gives, about the values of the groups."""
+        """With an interval from the spread between clusters."""
         found = super().mean_over(state, groups)
         if self.bootstrap is not None or "cluster_key" not in state:
             return found
         key, of, total, weight = (state[name] for name in CLUSTER_TABLE)
         n = len(state["n"])
-        whole = np.bincount(of, weight, minlength=n)
+        summed = np.bincount(of, weight, minlength=n)
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.bincount(of, total, minlength=n) / whole
-            pull = self.slope(state, self.compute(state).value)[of] * (total - mean[of] * weight) / whole[of]
+            mean = np.bincount(of, total, minlength=n) / summed
+            pull = self.slope(state, self.compute(state).value)[of] * (total - mean[of] * weight) / summed[of]
         ends = [
             self._ends(found.value[place : place + 1], members, (key, of, pull, weight))
             for place, members in enumerate(groups)
         ]
         low, high = np.array(ends).reshape(-1, 2).T
-        reason = [None if known else why for known, why in zip(np.isfinite(low).tolist(), found.reason, strict=True)]
+        reason = [None if known else text for known, text in zip(np.isfinite(low).tolist(), found.reason, strict=True)]
         return replace(found, low=low, high=high, reason=reason)
 
     def _ends(self, value: np.ndarray, members: np.ndarray, table: tuple[np.ndarray, ...]) -> tuple[float, float]:
-        """The interval of a mean of groups, from what each cluster pulls at it."""
+        """The interval of a mean of groups, from the influence of each cluster on it."""
         key, of, pull, weight = table
         chosen = np.isin(of, members) & (weight > 0)
         key, weight = key[chosen], weight[chosen]
@@ -140,12 +140,12 @@ class Averaging(Metric):
         spread = cluster_variance(merge_clusters([one]), np.zeros(1))
         if not spread.variance > 0 and not np.isfinite(self.range).all():
             return math.nan, math.nan
-        score = self.method == "wilson" or not spread.variance > 0  # else Student's, as of a single target
+        score = self.method == "wilson" or not spread.variance > 0  # else Student's, as for a single target
         low, high = interval_within(value, spread, self.range if score else (-math.inf, math.inf), self.confidence)
         return tuple(np.clip([low[0], high[0]], *self.range).tolist())
 
     def drawn(self, state: State, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The ends of the bootstrap's intervals, where it is asked for and tells them; else these."""
+        """The ends of the bootstrap intervals, if requested and defined; else the passed ends."""
         if not self.bootstrap or "cluster_key" not in state:
             return low, high
         ends = bootstrap(state, value, self.confidence, self.bootstrap)
@@ -153,29 +153,29 @@ class Averaging(Metric):
 
 
 def quotient(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The mean of each group; NaN for a sum of weights to which `unweighable` objects."""
+    """The mean of each group; NaN if its sum of weights has a `weight_problem`."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(total / np.where((weight > 0) & np.isfinite(weight), weight, np.nan))
 
 
-def unweighable(weight: float) -> str | None:
-    """Why rows whose weights have this sum have no mean; None where they have."""
+def weight_problem(weight: float) -> str | None:
+    """Why rows with this sum of weights have no mean; None if they have one."""
     if weight == 0:
         return WEIGHTLESS
     return None if math.isfinite(weight) else "the weights are too large to be summed"
 
 
-def alone(n: int) -> str:
-    """Why so many scored rows that belong together have no interval."""
+def no_interval_reason(n: int) -> str:
+    """Why scored rows of a single cluster have no interval."""
     return "one scored row has no interval" if n == 1 else "one cluster has no interval"
 
 
 def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> np.ndarray:
-    """A column of numbers that are all 0 or 1.
+    """Check a column of numbers that must all be 0 or 1.
 
     Raises:
-        SpecError: the column holds something else than numbers.
-        DataError: a scored row has another number; `remedy` is what to do about it.
+        SpecError: the column does not hold numbers.
+        DataError: a scored row has another number; the message ends with `remedy`.
     """
     values = numbers(columns, name, kind)
     other = (values != 0) & (values != 1)

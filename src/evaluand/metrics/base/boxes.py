@@ -1,4 +1,4 @@
-"""What metrics share that tell how well objects are detected: boxes of images, matched and ranked label by label."""
+"""Base of metrics of object detection: boxes of images, matched and ranked label by label."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from evaluand.metrics.stats.intervals import count_rows
 
 _BOXES: Final = "boxes"
 _ROW: Final = ("label", "sort", "confidence", "corners", "found", "ignored")
-"""What is kept of each box: its label, whether it is a truth or was detected, how surely, where, and at which
-thresholds it is right, or neither right nor wrong. Of true boxes only those are kept that count."""
+"""The columns of a box: label, sort (true box or detection), confidence, corners, and at which thresholds it is right,
+or ignored. True boxes that do not count are left out."""
 
 _TRUTH, _DETECTED, _IMAGE, _TO_ZERO, _TO_ONE = range(5)
-"""The sorts of rows: true boxes, detections, one for each image, and images of which nothing is known but that any
-number of boxes may be wrong, or right."""
+"""The sorts of rows: true boxes, detections, one row per image, and images without a score, whose value may go to 0, or
+to 1."""
 
 COCO: Final = "0.50:0.95"
 
 
 class Detected(NamedTuple):
-    """The rows of one label: first the true boxes, then the detections, from the surest down."""
+    """The rows of one label: first the true boxes, then the detections, from the most confident down."""
 
     name: str | int | None
     truths: slice
@@ -42,31 +42,33 @@ class Detected(NamedTuple):
     found: np.ndarray  # detections × thresholds
     ignored: np.ndarray  # likewise
     last: np.ndarray  # where steps end
-    up: list[np.ndarray]  # of each threshold, where those end in which something is right
+    up: list[np.ndarray]  # for each threshold, where the steps end in which something is right
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfBoxes(WeightedRowsMetric):
-    """The mean over classes of what is told of the boxes of each; reads the table of the scorer `detection`.
+    """The mean over classes of a value of each class's boxes; reads the table of the scorer `detection`.
 
     Args:
         iou: intersection over union from which boxes match; several for the mean over them, and `0.50:0.95` for that
             of COCO, over .50, .55, … .95.
         label: only boxes of this label.
-        definition: `standard`, `3.1.1`, `core-2022` or `coco`.
-        area: only boxes of this area.
-        max_detections: how many detections of each image and label count, if not as many as the definition says.
+        definition: `standard`, `3.1.1`, `core-2022` or `coco`; see `DEFINITIONS`.
+        area: only boxes of this area, by COCO's ranges: `small` up to 32², `medium` up to 96², or `large`. True boxes
+            outside are ignored, and so are detections outside that find nothing.
+        max_detections: how many detections of each image and label count, the most confident first; by default as the
+            definition says.
         weighted: each image counts by its weight.
-        confidence: of the interval, which leaves out images; None for a value without one.
+        confidence: of the interval, which leaves out images; None for no interval.
 
     Raises:
-        SpecError: there is no such definition or area, or a threshold is none.
+        SpecError: there is no such definition or area, or a threshold is invalid.
     """
 
     direction = "higher"
     range = (0.0, 1.0)
     row_range = (0.0, 1.0)
-    keeps: ClassVar[tuple[str, ...]] = _ROW
+    row_columns: ClassVar[tuple[str, ...]] = _ROW
 
     iou: float | Sequence[float] | str = 0.5
     label: str | int | None = None
@@ -77,36 +79,36 @@ class OfBoxes(WeightedRowsMetric):
     def __post_init__(self) -> None:
         rules, thresholds = self.rules, self.thresholds
         if not thresholds:
-            raise SpecError(f"{self.kind}: iou={self.iou!r} names no threshold; give one, such as 0.5")
+            raise SpecError(f"{self.kind}: iou={self.iou!r} has no threshold; give one, such as 0.5")
         for iou in thresholds:
             check_iou(iou, rules)
         if len(set(thresholds)) < len(thresholds):
-            raise SpecError(f"{self.kind}: iou={self.iou!r} names a threshold twice; give each once")
-        object.__setattr__(self, "iou", _written(thresholds, rules.over_thresholds))
+            raise SpecError(f"{self.kind}: iou={self.iou!r} repeats a threshold; give each once")
+        object.__setattr__(self, "iou", _canonical_iou(thresholds, rules.over_thresholds))
         if rules.most == definition_of(self.definition).most:
             object.__setattr__(self, "max_detections", None)
         super().__post_init__()
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """The overlaps a match is held to."""
+        """The overlaps from which boxes match."""
         if self.iou == COCO:
             return self.rules.over_thresholds
-        given: Any = self.iou
-        return tuple(given) if isinstance(given, list | tuple) else (given,)
+        iou: Any = self.iou
+        return tuple(iou) if isinstance(iou, list | tuple) else (iou,)
 
     @property
     def rules(self) -> Definition:
-        """The definition with what is asked for besides."""
+        """The definition, with the other parameters applied."""
         return definition_of(self.definition, area=self.area, max_detections=self.max_detections)
 
     @abstractmethod
     def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
-        """The value of one label at one threshold by replicate, whatever it is where there are no true boxes.
+        """The value of one label at one threshold by replicate; arbitrary where there are no true boxes.
 
         Args:
             weight: replicates × rows of all labels.
-            slack: what rounding may take from a share of the weight.
+            slack: how much rounding may take from a share of the weight.
         """
 
     @property
@@ -119,50 +121,52 @@ class OfBoxes(WeightedRowsMetric):
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """The codes of merged states get one vocabulary; in the table labels stand within JSON."""
+        """Codes of merged states get one vocabulary; in the table, labels are within JSON."""
         return ("label",)
 
     def prepare(self, columns: Columns) -> Columns:
         for name in self.columns:
             refuse_empty(columns, name)
         rows, vocabulary = self._rows(
-            columns, *([_parsed(name, text) for text in columns[name].tolist()] for name in self.columns)
+            columns, *([_parse_boxes(name, text) for text in columns[name].tolist()] for name in self.columns)
         )
         return {_BOXES: rows, LABELS: vocabulary}
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
-        held = missing["truths"].tolist() if "truths" in missing else [None] * int(np.count_nonzero(~scored))
-        unknown = np.array([cell is None or cell != cell for cell in held], np.bool_)
+        cells = missing["truths"].tolist() if "truths" in missing else [None] * int(np.count_nonzero(~scored))
+        unknown = np.array([cell is None or cell != cell for cell in cells], np.bool_)
         if fill == "wrong":
-            refuse(missing, unknown, lambda row: "has no score and nothing tells its boxes; use missing='leave_out'")
-        truths = [_NOTHING if nothing else _parsed("truths", cell) for cell, nothing in zip(held, unknown, strict=True)]
+            refuse(missing, unknown, lambda row: "has no score, and its boxes are unknown; use missing='leave_out'")
+        truths = [
+            _NOTHING if nothing else _parse_boxes("truths", cell) for cell, nothing in zip(cells, unknown, strict=True)
+        ]
         found, own = self._rows(missing, truths, [_NOTHING] * len(truths))
         vocabulary, (_, code) = one_vocabulary([columns[LABELS], own])
         every = np.empty(len(scored), np.object_)
         every[scored] = columns[_BOXES]
         for place, rows, nothing in zip(np.flatnonzero(~scored).tolist(), found, unknown.tolist(), strict=True):
             rows["label"] = code[rows["label"]]
-            every[place] = np.concatenate([rows, *self.taken_for(fill, rows, nothing)])
+            every[place] = np.concatenate([rows, *self.substitute_boxes(fill, rows, nothing)])
         return {_BOXES: every, LABELS: vocabulary}
 
-    def taken_for(self, fill: Fill, rows: np.ndarray, unknown: bool) -> Iterator[np.ndarray]:
-        """What an image without a score may have beside its true boxes."""
+    def substitute_boxes(self, fill: Fill, rows: np.ndarray, unknown: bool) -> Iterator[np.ndarray]:
+        """The rows that stand in for the detections of an image without a score."""
         if fill == "worst":
-            yield self._marked(_TO_ZERO)
+            yield self._marker_row(_TO_ZERO)
         elif fill == "best":
             right = rows[rows["sort"] == _TRUTH]
             right["sort"], right["confidence"], right["found"] = _DETECTED, math.inf, True
             yield right
             if unknown:
-                yield self._marked(_TO_ONE)
+                yield self._marker_row(_TO_ONE)
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         images = columns[_BOXES].tolist()
         each = np.repeat(np.arange(len(images)), [len(rows) for rows in images])
-        boxes = np.concatenate([self._marked(_IMAGE)[:0], *images])
-        beside = {name: columns[name][each] for name in (CLUSTER, WEIGHT) if name in columns}
-        kept = {name: boxes[name] for name in _ROW}
-        state = super().state({**kept, **beside, LABELS: columns[LABELS]}, group[each], n_groups)
+        boxes = np.concatenate([self._marker_row(_IMAGE)[:0], *images])
+        of_images = {name: columns[name][each] for name in (CLUSTER, WEIGHT) if name in columns}
+        of_boxes = {name: boxes[name] for name in _ROW}
+        state = super().state({**of_boxes, **of_images, LABELS: columns[LABELS]}, group[each], n_groups)
         return {**state, "n": count_rows(group, n_groups)}
 
     def arranged(self, rows: Columns) -> Columns:
@@ -187,33 +191,33 @@ class OfBoxes(WeightedRowsMetric):
         return np.asarray(value)
 
     def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A block changes the value of those labels alone that it has boxes of."""
-        weight, slack = _whole(rows[WEIGHT], rows[WEIGHT])
+        """A block changes only the values of the labels that it has boxes of."""
+        weight, slack = _in_whole_units(rows[WEIGHT], rows[WEIGHT])
         blocks = np.unique(block[weight > 0])
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = [self._without_each_of(label, weight, slack, block, blocks) for label in rows[DETECTED]]
+            each = [self._label_without_each(label, weight, slack, block, blocks) for label in rows[DETECTED]]
             return blocks, _mean(np.stack(each or [np.full(len(blocks), np.nan)]))
 
-    def _without_each_of(
+    def _label_without_each(
         self, label: Detected, weight: np.ndarray, slack: float, block: np.ndarray, blocks: np.ndarray
     ) -> np.ndarray:
         first, middle, last = label.truths.start, label.detections.start, label.detections.stop
         weight, block = weight[first:last], block[first:last]
-        alone = label._replace(truths=slice(0, middle - first), detections=slice(middle - first, last - first))
-        found = np.repeat(self._of_label(alone, weight[None], slack), len(blocks))
+        own_rows = label._replace(truths=slice(0, middle - first), detections=slice(middle - first, last - first))
+        found = np.repeat(self._of_label(own_rows, weight[None], slack), len(blocks))
         own = np.unique(block[weight > 0])
         step = max(1, _AT_ONCE // len(weight))
         for some in (own[i : i + step] for i in range(0, len(own), step)):
             left = np.where(block == some[:, None], 0.0, weight)
-            found[np.searchsorted(blocks, some)] = self._of_label(alone, left, slack)
+            found[np.searchsorted(blocks, some)] = self._of_label(own_rows, left, slack)
         return found
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         of_area = "" if self.area is None else f" of the area {self.area!r}"
         return f"no image has a true box{of_area}" + ("" if self.label is None else f" with the label {self.label!r}")
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        """How many boxes there are, and where they have labels what each comes to."""
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """The number of boxes, and the value of each label if there are labels."""
         labels = {
             str(label.name): {"value": _or_none(values[0])}
             | _counts(label.truths.stop - label.truths.start, len(label.confidence))
@@ -225,7 +229,7 @@ class OfBoxes(WeightedRowsMetric):
 
     def _by_label(self, rows: Columns, weight: np.ndarray) -> Iterator[tuple[Detected, np.ndarray]]:
         """The value of each label by replicate."""
-        weight, slack = _whole(weight, rows[WEIGHT])
+        weight, slack = _in_whole_units(weight, rows[WEIGHT])
         for label in rows[DETECTED]:
             yield label, self._of_label(label, weight, slack)
 
@@ -239,7 +243,7 @@ class OfBoxes(WeightedRowsMetric):
         """The labels of sorted rows.
 
         Args:
-            vocabulary: in the order of its labels.
+            vocabulary: in sorted order.
         """
         borders = np.flatnonzero(np.diff(rows["label"], prepend=-2, append=len(vocabulary)))
         for start, stop in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
@@ -259,15 +263,15 @@ class OfBoxes(WeightedRowsMetric):
                 [steps_up(last, at_level) for at_level in found.T],
             )
 
-    def _marked(self, sort: int) -> np.ndarray:
-        """A row that is no box."""
+    def _marker_row(self, sort: int) -> np.ndarray:
+        """A row that is not a box."""
         row = np.zeros(1, self._type)
         row["label"], row["sort"] = -1, sort
         return row
 
     @property
     def _type(self) -> np.dtype[Any]:
-        """One box; where it stands is kept only where that breaks ties."""
+        """The type of a row; corners are included only if they break ties."""
         corners = 4 if self.rules.ties == "box" else 0
         return np.dtype(
             [
@@ -281,68 +285,73 @@ class OfBoxes(WeightedRowsMetric):
         )
 
     def _rows(self, columns: Columns, truths: list[Any], detections: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """For each image its row and those of its boxes, and the vocabulary of their labels."""
+        """For each image its marker row and the rows of its boxes, and the vocabulary of their labels."""
         n = len(truths)
         of_truths, of_detections = self._boxes(columns, truths, "truth"), self._boxes(columns, detections, "detection")
         matching = match(of_detections, of_truths, self.thresholds, self.rules)
         place = np.argsort(matching.order, kind="stable")
-        kept = matching.order[place]
-        there = np.flatnonzero(~matching.truth_ignored)
-        first = n + len(there)
-        boxes = np.zeros(first + len(kept), self._type)
-        boxes["label"] = np.concatenate([np.full(n, -1), matching.truth_label[there], matching.label[place]])
-        boxes["sort"] = np.repeat([_IMAGE, _TRUTH, _DETECTED], [n, len(there), len(kept)])
-        surest = np.full(len(of_detections), np.nan) if of_detections.confidence is None else of_detections.confidence
-        boxes["confidence"][first:] = surest[kept]
+        detected = matching.order[place]
+        counted = np.flatnonzero(~matching.truth_ignored)
+        first = n + len(counted)
+        boxes = np.zeros(first + len(detected), self._type)
+        boxes["label"] = np.concatenate([np.full(n, -1), matching.truth_label[counted], matching.label[place]])
+        boxes["sort"] = np.repeat([_IMAGE, _TRUTH, _DETECTED], [n, len(counted), len(detected)])
+        unknown = np.full(len(of_detections), np.nan)
+        confidence = unknown if of_detections.confidence is None else of_detections.confidence
+        boxes["confidence"][first:] = confidence[detected]
         boxes["found"][first:], boxes["ignored"][first:] = matching.found[:, place].T, matching.ignored[:, place].T
         if boxes["corners"].shape[1]:
-            boxes["corners"][n:first] = of_truths.corners[:, there].T
-            boxes["corners"][first:] = of_detections.corners[:, kept].T
-        image = np.concatenate([np.arange(n), of_truths.image.to_numpy()[there], of_detections.image.to_numpy()[kept]])
+            boxes["corners"][n:first] = of_truths.corners[:, counted].T
+            boxes["corners"][first:] = of_detections.corners[:, detected].T
+        image = np.concatenate(
+            [np.arange(n), of_truths.image.to_numpy()[counted], of_detections.image.to_numpy()[detected]]
+        )
         vocabulary = np.fromiter(matching.labels, np.object_, len(matching.labels))
         if self.label is not None:
-            wanted = np.append(vocabulary == self.label, True)[boxes["label"]]
-            boxes, image = boxes[wanted], image[wanted]
+            chosen = np.append(vocabulary == self.label, True)[boxes["label"]]
+            boxes, image = boxes[chosen], image[chosen]
         order = np.argsort(image, kind="stable")
         by_image = np.split(boxes[order], np.searchsorted(image[order], np.arange(1, n))) if n else []
         return np.fromiter(by_image, np.object_, n), vocabulary
 
     def _boxes(self, columns: Columns, images: list[Any], what: str) -> Boxes:
-        """The boxes of all images, each image told by its place."""
+        """The boxes of all images; an image is identified by its position."""
         try:
             counts = [len(image["box"]) for image in images]
             corners = np.array(list(chain.from_iterable(image["box"] for image in images)), np.float64).reshape(-1, 4)
-            held = {name: [image.get(name) for image in images] for name in ("label", "confidence")}
+            optional = {name: [image.get(name) for image in images] for name in ("label", "confidence")}
         except (TypeError, KeyError, ValueError):
             raise DataError(f"{what}s: {_NO_BOXES}") from None
-        beside: dict[str, list[Any] | None] = {}
-        for name, cells in held.items():
+        columns_of: dict[str, list[Any] | None] = {}
+        for name, cells in optional.items():
             lacking = [cell is None and count > 0 for cell, count in zip(cells, counts, strict=True)]
             some = any(cell is not None for cell in cells)
-            told = f"its {what}s have no {name}, and those of others have"
-            refuse(columns, np.array(lacking, np.bool_) & some, lambda row, told=told: told)  # type: ignore[misc]
-            beside[name] = list(chain.from_iterable(cell or () for cell in cells)) if some else None
+            message = f"its {what}s have no {name}, but those of other images do"
+            refuse(columns, np.array(lacking, np.bool_) & some, lambda row, text=message: text)  # type: ignore[misc]
+            columns_of[name] = list(chain.from_iterable(cell or () for cell in cells)) if some else None
         return Boxes(
             what,
             pa.array(np.repeat(np.arange(len(images)), counts)),
             np.ascontiguousarray(corners.T),
-            None if beside["confidence"] is None else np.array(beside["confidence"], np.float64),
-            None if beside["label"] is None else pa.array(beside["label"]),
+            None if columns_of["confidence"] is None else np.array(columns_of["confidence"], np.float64),
+            None if columns_of["label"] is None else pa.array(columns_of["label"]),
             np.concatenate([np.zeros(0, np.bool_), *(_crowd(image) for image in images)]),
         )
 
 
-def _written(thresholds: Sequence[float], of_coco: Sequence[float]) -> float | tuple[float, ...] | str:
-    """Thresholds in the one way that they are written."""
+def _canonical_iou(thresholds: Sequence[float], of_coco: Sequence[float]) -> float | tuple[float, ...] | str:
+    """Thresholds in canonical form."""
     each = tuple(sorted(map(float, thresholds)))
     return COCO if each == tuple(of_coco) else each if len(each) > 1 else each[0]
 
 
 _NOTHING: Final[dict[str, list[Any]]] = {"box": []}
-_NO_BOXES: Final = "the column holds no boxes with box, label and confidence; read a table of the scorer 'detection'"
+_NO_BOXES: Final = (
+    "the column does not hold boxes with box, label and confidence; read a table of the scorer 'detection'"
+)
 
 
-def _parsed(name: str, text: str) -> Any:
+def _parse_boxes(name: str, text: str) -> Any:
     try:
         return orjson.loads(text)
     except (TypeError, ValueError):
@@ -350,7 +359,7 @@ def _parsed(name: str, text: str) -> Any:
 
 
 def _mean(each: np.ndarray) -> np.ndarray:
-    """The mean over those labels that have a value."""
+    """The mean over the labels that have a value."""
     defined = np.isfinite(each)
     return np.asarray(np.where(defined, each, 0.0).sum(axis=0) / defined.sum(axis=0))
 
@@ -360,14 +369,14 @@ def _crowd(image: Any) -> np.ndarray:
     return np.array(image.get("crowd") or [False] * len(image["box"]), np.bool_)
 
 
-def _whole(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights in a unit in which they are whole numbers, if there is one, and how far rounding may take their shares.
+def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, float]:
+    """Weights in a unit in which they are whole numbers, if there is one, and the rounding error of their shares.
 
-    The recalls at which precision is read are small fractions, and many a share of the boxes is just one of them: what
-    is reached is not to depend on the unit of the weights.
+    The recalls at which precision is read are small fractions, and shares of boxes often equal one of them: whether one
+    is reached must not depend on the unit of the weights.
 
     Args:
-        own: the weights themselves, where others are replicates.
+        own: the original weights; `weight` may hold replicates.
     """
     least = own[own > 0].min(initial=np.inf)
     in_units = own / least
@@ -391,4 +400,4 @@ def _or_none(value: float) -> float | None:
 
 DETECTED: Final = "_detected_"
 _ROUNDING: Final = 1e-9
-_AT_ONCE: Final = 1 << 20  # weights held in memory
+_AT_ONCE: Final = 1 << 20  # weights in memory at once

@@ -1,4 +1,4 @@
-"""What metrics share that are ratios of what a class comes to: of one class, or an average over classes or rows."""
+"""Base of metrics that are ratios of a class's counts: of one class, or averaged over classes or rows."""
 
 from __future__ import annotations
 
@@ -33,23 +33,25 @@ Average = Literal["micro", "macro", "weighted", "example"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClassRatio(ByClass):
-    """A ratio of counts, of one class or averaged.
+    """A ratio of counts, of one class or averaged. Reads labels or sets of labels (scorer `prediction`).
 
-    Where neither a label nor an average is given, the labels of the truth decide, of all rows together, and what they
-    decide stands in the signature. Of bools `true` is the class that is looked at, of integers that are all 0 or 1 it
-    is 1. Of other labels one has to be chosen where there are only two, or an average; of more it is the mean over
-    classes. Sets of labels are taken all together (`micro`). A class that is only ever predicted decides nothing: to
-    predict it is wrong.
+    Without `label` and `average`, the truths of all rows decide, and the signature states the decision: for bools the
+    positive class is `true`; for integers that are all 0 or 1 it is 1; for more than two labels the value is the mean
+    over classes (`macro`); for sets of labels it is `micro`. For two other labels one must be chosen. A class that is
+    only predicted, never expected, decides nothing: predicting it is wrong.
 
     Args:
-        label: the class that is looked at: the positive one.
-        average: `macro` is the mean over classes, `weighted` the mean over classes by how often they are expected,
-            `micro` the ratio of sums over classes, `example` the mean over rows of what each row's labels come to.
-            Classes and rows for which the ratio is undefined are left out of the mean, and told in `data`.
-        labels: the classes that are averaged over; those of truth and prediction if not given.
-        zero_division: what an undefined ratio is taken for.
+        label: the positive class.
+        average: `macro` is the mean over classes, `weighted` the mean over classes weighted by how often each is
+            expected, `micro` the ratio of sums over classes, `example` the mean over rows of each row's ratio. Classes
+            and rows whose ratio is undefined are left out of the mean; `data` lists the classes.
+        labels: the classes to average over; by default those of truth and prediction.
+        zero_division: the value of an undefined ratio, 0 or 1; undefined by default.
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+        confidence: of the interval; None for no interval.
+
+    Attributes:
+        nothing: why the ratio is undefined, such as "nothing was predicted".
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -73,29 +75,29 @@ class ClassRatio(ByClass):
             for name in ("average", "labels"):
                 if getattr(self, name) is not None:
                     raise SpecError(
-                        f"{self.kind}: label={self.label!r} is about one class; leave it or {name}="
-                        f"{getattr(self, name)!r} out"
+                        f"{self.kind}: label={self.label!r} selects one class; remove it or {name}="
+                        f"{getattr(self, name)!r}"
                     )
         if self.labels is not None:
             object.__setattr__(self, "labels", distinct_labels(self.kind, self.labels))
         if self.zero_division is not None:
             if self.zero_division not in (0, 1):
-                raise SpecError(f"{self.kind}: zero_division={self.zero_division!r} must be 0, 1 or left out")
+                raise SpecError(f"{self.kind}: zero_division={self.zero_division!r} must be 0 or 1, or be omitted")
             object.__setattr__(self, "zero_division", float(self.zero_division))
         super().__post_init__()
 
     @property
-    def of_strays(self) -> float:
-        """How much a wrong answer that is none of the classes adds to what `micro` divides by."""
+    def stray_weight(self) -> float:
+        """How much a wrong prediction outside the classes adds to the denominator of `micro`."""
         return 0.0
 
     @abstractmethod
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
-        """What is divided by what."""
+        """Numerator and denominator."""
 
     @property
     def is_share(self) -> bool:
-        """Whether the value is a share of some of the rows."""
+        """Whether the value is a proportion of some of the rows."""
         return self.label is not None
 
     @property
@@ -107,15 +109,15 @@ class ClassRatio(ByClass):
         return (above[:, 0], below[:, 0]) if self.is_share else None
 
     def rests_on(self, counts: ClassCounts) -> np.ndarray:
-        """How much of the rows the ratio of each class is about."""
+        """The number of rows that the ratio of each class depends on."""
         return self._parts(counts)[1]
 
     def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
-        way = self._way
+        mode = self._mode
         total, about = float(counts.total[0]), self.rests_on(counts)[0]
-        if way == "example":
+        if mode == "example":
             return 1.0
-        if way in ("macro", "weighted"):
+        if mode in ("macro", "weighted"):
             return harmonic(np.where(self._there(counts)[0], about, 0.0), total)
         return float(about.sum()) / total
 
@@ -127,7 +129,7 @@ class ClassRatio(ByClass):
             return replace(self, average="micro")
         if self.labels is not None or len(truths) > 2:
             return replace(self, average="macro")
-        return replace(self, label=positive(self.kind, truths, "give average='macro', 'weighted' or 'micro'"))
+        return replace(self, label=choose_positive(self.kind, truths, "give average='macro', 'weighted' or 'micro'"))
 
     def compute(self, state: State) -> Values:
         return super(ClassRatio, self._of(state)).compute(state)
@@ -136,7 +138,7 @@ class ClassRatio(ByClass):
         return super(ClassRatio, self._of(state)).mean_over(state, groups)
 
     def _of(self, state: State) -> Self:
-        """Settled by a state's own truths, for states that stand by themselves."""
+        """The metric settled by the truths of the state itself, for states that are computed alone."""
         return self.settled({TRUTH: truths_of(state)})
 
     def prepare(self, columns: Columns) -> Columns:
@@ -148,25 +150,25 @@ class ClassRatio(ByClass):
         return self.labels if self.label is None else (self.label,)
 
     def is_open(self, vocabulary: np.ndarray) -> bool:
-        return self.labels is None and self._way == "macro"
+        return self.labels is None and self._mode == "macro"
 
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
         one_answer = self.average == "micro" and not has_sets(vocabulary)
-        return NO_CLASS if one_answer and self.of_strays else ALL_WRONG
+        return NO_CLASS if one_answer and self.stray_weight else ALL_WRONG
 
     def at_once(self, vocabulary: np.ndarray) -> bool:
-        return self._way not in ("example", "micro")
+        return self._mode not in ("example", "micro")
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return self._over_rows(rows, weight) if self._way == "example" else super().value(rows, weight)
+        return self._over_rows(rows, weight) if self._mode == "example" else super().value(rows, weight)
 
     def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
-        way = self._way
+        mode = self._mode
         above, below = self._parts(counts)
-        if way in ("micro", "label"):
-            strays = self.of_strays * counts.astray if way == "micro" else 0.0
+        if mode in ("micro", "label"):
+            strays = self.stray_weight * counts.stray if mode == "micro" else 0.0
             return self._divided(above.sum(axis=1), below.sum(axis=1) + strays)
-        share = (counts.expected if way == "weighted" else np.ones_like(counts.expected)) * self._there(counts)
+        share = (counts.expected if mode == "weighted" else np.ones_like(counts.expected)) * self._there(counts)
         return _mean(self._divided(above, below), share)
 
     def of_classes(self, counts: ClassCounts) -> np.ndarray:
@@ -177,7 +179,7 @@ class ClassRatio(ByClass):
         return self.ratio(counts.expected, counts.predicted, counts.right, counts.total[:, None])
 
     def _there(self, counts: ClassCounts) -> np.ndarray:
-        """Which classes are averaged over; those that were asked for always are."""
+        """Which classes are averaged over: those chosen with `labels`, else those that occur."""
         return np.asarray((counts.expected + counts.predicted > 0) | (self.labels is not None))
 
     def _over_rows(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
@@ -193,70 +195,76 @@ class ClassRatio(ByClass):
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return self.nothing if self.label is None else f"{self.nothing} with the label {self.label!r}"
 
-    def told_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> dict[str, Any]:
-        way = self._way
-        return {**({} if way == "label" else {"average": way}), **table_of(counts, self.of_classes(counts)[0])}
+    def details_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> dict[str, Any]:
+        mode = self._mode
+        return {**({} if mode == "label" else {"average": mode}), **table_of(counts, self.of_classes(counts)[0])}
 
     @property
-    def _way(self) -> str:
-        """What is averaged over, or `label`; without any truth there is nothing to average."""
+    def _mode(self) -> str:
+        """The average, or `label`; `micro` if there is no truth to decide."""
         return "label" if self.label is not None else self.average or "micro"
 
 
-def positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Label:
-    """The class that is looked at where none is chosen.
+def choose_positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Label:
+    """The positive class that follows from the labels.
 
     Args:
-        labels: all there are, at least one.
-        remedy: what else to do than to choose one.
+        labels: all labels, at least one.
+        remedy: an alternative to choosing one, for the message.
 
     Raises:
-        SpecError: it does not follow from the labels; names them.
+        SpecError: no positive class follows from the labels; lists them.
     """
     if all(isinstance(label, bool) for label in labels):
         return True
     if all(label in (0, 1) for label in labels):
         return 1
-    names = [repr(label) for label in labels[:_SHOWN]]
-    told = ", ".join([*names, "…"]) if len(labels) > _SHOWN else " and ".join(names)
-    of = f"the labels {told} is that of one of them" if len(labels) > 1 else f"the one label {told} may be of another"
-    raise SpecError(f"{kind} of {of}: say which, as in label={labels[0]!r}{f', or {remedy}' if remedy else ''}")
+    names = [repr(label) for label in labels[:_MAX_LABELS]]
+    more = "…" if len(labels) > _MAX_LABELS else names.pop()
+    listed = f"{', '.join(names)} and {more}" if names else more
+    alternative = f", or {remedy}" if remedy else ""
+    raise SpecError(
+        f"{kind} needs a positive class, and the labels are {listed}: choose it, as in label={labels[0]!r}{alternative}"
+    )
 
 
-_SHOWN: Final = 4
+_MAX_LABELS: Final = 4
 
 
 def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.ndarray | None = None) -> None:
-    """Checks labels that are parameters.
+    """Check labels that are parameters.
 
     Raises:
-        SpecError: one is no label, or none of the type of those there are.
+        SpecError: one is not a label, or not of the type of the labels in the data.
     """
     among = () if vocabulary is None else vocabulary.tolist()
     found = next((label for one in among for label in (one if isinstance(one, tuple) else (one,))), None)
     for label in labels:
         if not isinstance(label, str | int):
-            raise SpecError(f"{kind}: {name}={label!r} is no label; give text, an integer or a bool")
+            raise SpecError(f"{kind}: {name}={label!r} is not a label; give text, an integer or a bool")
         if found is not None and type(label) is not type(found):
-            raise SpecError(f"{kind}: the labels are such as {found!r}, and {label!r} is none; write it as one")
+            raise SpecError(
+                f"{kind}: {name}={label!r} has another type than the labels in the data, such as {found!r}; give it in "
+                "their type"
+            )
 
 
 def distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
-    """The parameter `labels`, checked and in order.
+    """Check the parameter `labels` and sort it.
 
     Raises:
-        SpecError: it is no list of different labels of one type.
+        SpecError: it is not a list of distinct labels of one type.
     """
     if not isinstance(labels, list | tuple) or not labels:
         raise SpecError(f"{kind}: labels={labels!r} must be a list of labels")
     check_labels(kind, "labels", labels)
     if len({type(label) for label in labels}) > 1 or len(set(labels)) < len(labels):
-        raise SpecError(f"{kind}: labels={labels!r} must be of one type, each once")
+        raise SpecError(f"{kind}: labels={labels!r} must be distinct and of one type")
     return tuple(sorted(labels))
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The mean of those that are defined."""
+    """The mean of the defined values."""
     share = np.where(np.isnan(values), 0.0, weight)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray((np.nan_to_num(values) * share).sum(axis=1) / share.sum(axis=1))

@@ -1,7 +1,7 @@
-"""Scores of classes: how sure a system was of each label, from whatever it gave.
+"""Scores of classes: how confident a system was of each label, whatever form its output has.
 
-Metrics read them in one form, a matrix of rows × labels beside the codes of the truths, whether the system gave a score
-for each class, one confidence, or labels alone.
+Metrics read them in one form, a matrix of rows × labels with the codes of the truths, whether the system returned a
+score for each class, one confidence, or labels only.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ class OfScores(Metric):
     """A metric of the scores of classes; reads the table of the scorer `prediction`.
 
     Args:
-        scored_by: what the scores are: the `scores` of all `classes`; the `confidence`, taken for the score of the
-            class `label`, whatever was predicted; the `confidence`, taken for the probability of the `predicted`
-            class, of two; or, without any score, 1 for the label that was predicted and 0 for the others (`labels`).
-            Where the table says which class a confidence is of, `positive` refuses those of others, and `predicted`
-            takes each for the probability of its own class.
-        label: the one class that is looked at; each of the classes if not given.
-        absent: what a class without a score in a row had; None if that is not known. Of `classes` only: else each row
-            has a score.
+        scored_by: what the scores are. `classes`: the `scores` of all classes. `positive`: the `confidence`, as the
+            score of the class `label`, whatever was predicted. `predicted`: the `confidence`, as the probability of the
+            predicted one of two classes. `labels`: no scores; 1 for the predicted label and 0 for the others. If the
+            table says which class a confidence belongs to, `positive` refuses those of other classes, and `predicted`
+            takes each as the probability of its class.
+        label: the positive class; by default all classes.
+        absent: the score of a class without one in a row; None if unknown. Only for `classes`.
 
     Attributes:
-        of_one: for what scores one class has to be named.
+        of_one: the values of `scored_by` that need `label`.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -53,7 +52,7 @@ class OfScores(Metric):
         if self.scored_by not in get_args(ScoredBy):
             raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} must be one of {', '.join(get_args(ScoredBy))}")
         if self.label is None and self.scored_by in self.of_one:
-            raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} needs label, the class that is looked at")
+            raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} needs label, the positive class")
         if self.absent is not None:
             object.__setattr__(self, "absent", float(self.absent) if self.scored_by == "classes" else None)
         super().__post_init__()
@@ -74,8 +73,8 @@ class OfScores(Metric):
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         if SCORES in self.columns and SCORES not in available:
             raise SpecError(
-                f"{self.kind} reads the scores of classes, and there are none: {GIVE_SCORES}; a confidence that is the "
-                "score of one class, whatever was predicted, is read with scored_by='positive' and label, that class"
+                f"{self.kind} reads the scores of classes, and there are none: {GIVE_SCORES}; to read a confidence "
+                "that is always the score of one class, use scored_by='positive' and label, that class"
             )
         found = super().columns_for(available)
         return (*found, CONFIDENCE_OF) if CONFIDENCE in found and CONFIDENCE_OF in available else found
@@ -86,16 +85,16 @@ class OfScores(Metric):
 
     @property
     def otherwise(self) -> float:
-        """What a class without a score in a row had, NaN if unknown."""
+        """The score of a class without one in a row, NaN if unknown."""
         if self.scored_by == "labels":
             return 0.0
         return np.nan if self.absent is None else self.absent
 
     def settled(self, labels: Labels) -> Self:
-        """Itself.
+        """The metric itself.
 
         Raises:
-            SpecError: three classes where the confidence of one is to tell that of the other.
+            SpecError: there are three classes, and the confidence of one does not determine the others.
         """
         if self.label is not None and self.scored_by == "predicted":
             found = dict.fromkeys(label for name in self.label_columns for label in labels.get(name, ()))
@@ -103,14 +102,14 @@ class OfScores(Metric):
             if len(others) > 1:
                 raise SpecError(
                     f"{self.kind}: with the classes {self.label!r}, {others[0]!r} and {others[1]!r} the confidence of "
-                    "one does not tell that of the others; give the scores of all, or scored_by='positive'"
+                    "one does not determine the others; give the scores of all, or use scored_by='positive'"
                 )
         return self
 
     def scored(self, columns: Columns) -> dict[str, np.ndarray]:
         """Codes of truths, a matrix of scores and the labels of its columns; NaN where a row has no score for one.
 
-        With `label` that is the only label, and other truths are -1.
+        With `label`, that is the only label, and other truths are -1.
 
         Raises:
             DataError: a row has no truth or no confidence.
@@ -118,7 +117,7 @@ class OfScores(Metric):
         truth, labels = columns[TRUTH], columns[LABELS]
         refuse_unknown_truth(columns)
         if self.scored_by == "classes" and self.absent is not None:
-            self._refuse_bare(columns)
+            self._refuse_rows_without_scores(columns)
         if self.label is None:
             matrix = columns[SCORES] if self.scored_by == "classes" else _one_hot(columns[PREDICTION], len(labels))
             return {TRUTH: truth, SCORES: matrix, LABELS: labels}
@@ -137,49 +136,53 @@ class OfScores(Metric):
         positive = np.fromiter([self.label], np.object_, 1)
         return {TRUTH: np.where(truth == code, 0, -1), SCORES: score[:, None], LABELS: positive}
 
-    def _refuse_bare(self, columns: Columns) -> None:
-        """What a single class without a score had says nothing of rows without any."""
+    def _refuse_rows_without_scores(self, columns: Columns) -> None:
+        """`absent` fills in single classes, not rows without any score."""
         bare = np.asarray(np.isnan(columns[SCORES]).all(axis=1))
         if len(bare) and bare.all():
-            raise SpecError(f"{self.kind}: no row has scores of classes, and absent is of single ones; {GIVE_SCORES}")
-        refuse(columns, bare, lambda row: "has no scores of classes, and absent is of single ones; give it some")
+            raise SpecError(
+                f"{self.kind}: no row has scores of classes, and absent fills in single ones; {GIVE_SCORES}"
+            )
+        refuse(
+            columns, bare, lambda row: "has no scores of classes, and absent fills in single ones; give the row some"
+        )
 
     def _refuse_others(self, columns: Columns, code: int) -> None:
         of = columns.get(CONFIDENCE_OF, columns[TRUTH][:0])
         others = of[(of >= 0) & (of != code)]
         if len(others):
             raise SpecError(
-                f"{self.kind}: scored_by='positive' takes the confidence for the score of {self.label!r}, but there are"
-                f" some of {columns[LABELS][others[0]]!r}; take scored_by='classes', or of two classes "
+                f"{self.kind}: scored_by='positive' takes the confidence as the score of {self.label!r}, but some rows "
+                f"have that of {columns[LABELS][others[0]]!r}; use scored_by='classes', or for two classes "
                 "scored_by='predicted'"
             )
 
 
 def refuse_unknown_truth(columns: Columns) -> None:
-    """Stops at rows whose truth is not known.
+    """Raise an error if a scored row has no truth.
 
     Raises:
-        DataError: there is one.
+        DataError: lists the rows.
     """
-    refuse(columns, columns[TRUTH] < 0, lambda row: "is scored but has no truth; such rows abstain")
+    refuse(columns, columns[TRUTH] < 0, lambda row: "is scored but has no truth; such rows must abstain")
 
 
 def class_of_confidence(columns: Columns) -> np.ndarray:
-    """The code of the class that each row's confidence is of: the prediction's, where nothing else is known."""
+    """The code of the class that each row's confidence belongs to; by default the prediction's."""
     of, prediction = columns.get(CONFIDENCE_OF), columns[PREDICTION]
     return prediction if of is None else np.where(of >= 0, of, prediction)
 
 
-def probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: bool) -> None:
-    """Refuses scores that are no probabilities.
+def check_probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: bool) -> None:
+    """Check that scores are probabilities.
 
     Args:
-        columns: their `_index_` names the rows.
+        columns: include `_index_`, which names the rows.
         scores: rows × labels, NaN for none.
-        whole: those of a row add up to 1, and not to less.
+        whole: the scores of a row must add up to 1, not to less.
 
     Raises:
-        DataError: a score lies outside 0 and 1, or those of a row add up to something else than 1.
+        DataError: a score lies outside 0 and 1, or the scores of a row do not add up to 1.
     """
     outside = np.asarray(((scores < 0) | (scores > 1)).any(axis=1))
     refuse(columns, outside, lambda row: f"a score lies outside 0 and 1; {kind} needs probabilities")
@@ -187,15 +190,15 @@ def probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: boo
         total = np.nansum(scores, axis=1)
         least = np.where(np.isnan(scores).all(axis=1) | (not whole), 0.0, 1 - _ROUNDED)
         wrong = np.asarray((total > 1 + _ROUNDED) | (total < least))
-        refuse(columns, wrong, _sums(total, kind))
+        refuse(columns, wrong, _sum_message(total, kind))
 
 
-def _sums(total: np.ndarray, kind: str) -> Callable[[int], str]:
+def _sum_message(total: np.ndarray, kind: str) -> Callable[[int], str]:
     return lambda row: f"the scores add up to {total[row]:.6g}; {kind} needs probabilities, which add up to 1"
 
 
 def _one_hot(code: np.ndarray, n: int) -> np.ndarray:
-    """1 for the label of each row, and nothing (see `otherwise`) for the others."""
+    """1 for the label of each row, and NaN (see `otherwise`) for the others."""
     found = np.full((len(code), n), np.nan)
     known = code >= 0
     found[known, code[known]] = 1.0
@@ -203,8 +206,8 @@ def _one_hot(code: np.ndarray, n: int) -> np.ndarray:
 
 
 GIVE_SCORES: Final = (
-    "let outputs hold them as an object label → number under 'probabilities', or give evaluate(…, scores={label: …})"
+    "let outputs hold them as an object label → number under 'probabilities', or pass evaluate(…, scores={label: …})"
 )
-"""What to do where scores of classes are lacking."""
+"""What to do if scores of classes are missing."""
 
-_ROUNDED: Final = 1e-4  # probabilities of many classes as 32-bit floats
+_ROUNDED: Final = 1e-4  # tolerance for sums of many 32-bit floats

@@ -1,4 +1,4 @@
-"""What metrics share that compare two partitions of the same rows, whatever their parts are called."""
+"""Base of metrics that compare two partitions of the same rows, regardless of the names of their clusters."""
 
 from __future__ import annotations
 
@@ -14,23 +14,28 @@ from evaluand.metrics.base.metric import LABELS, Columns
 
 
 class Contingency(NamedTuple):
-    """Shares of rows, replicates × parts: of the truth, of the prediction, and of those that meet, in pairs."""
+    """Shares of rows, replicates × clusters: of the truth, of the prediction, and of the pairs that occur."""
 
     truth: np.ndarray
     prediction: np.ndarray
     both: np.ndarray
-    expected: np.ndarray  # replicates × pairs: what `both` would be by chance
+    expected: np.ndarray  # replicates × pairs: `both` if independent
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clustering(Confusion):
-    """A function of how two partitions of the rows overlap; the names of the clusters do not matter."""
+    """A function of how two partitions of the rows overlap; the names of the clusters do not matter.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for no interval.
+    """
 
     direction = "higher"
     range = (0.0, 1.0)
 
     def arranged(self, rows: Columns) -> Columns:
-        rank = np.argsort(in_order(rows[LABELS]))  # sums in one order, whatever that of the rows was
+        rank = np.argsort(in_order(rows[LABELS]))  # sums do not depend on the order of the rows
         truth, of_truth = np.unique(rank[rows[TRUTH]], return_inverse=True)
         prediction, of_prediction = np.unique(rank[rows[PREDICTION]], return_inverse=True)
         pairs, of_pair = np.unique(of_truth * len(prediction) + of_prediction, return_inverse=True)
@@ -45,14 +50,22 @@ class Clustering(Confusion):
         }
 
     def sums(self, rows: Columns, weight: np.ndarray) -> list[np.ndarray]:
-        """The weight of each part, replicates × parts: of the truth, of the prediction, and of those that meet."""
+        """The weight of each cluster, replicates × clusters: of the truth, of the prediction, and of pairs."""
         columns = zip((_OF_TRUTH, _OF_PREDICTION, _OF_PAIR), rows[_SIZES].tolist(), strict=True)
         return [sums_of(rows[name], weight, size) for name, size in columns]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfEntropies(Clustering):
-    """A function of what the partitions tell, and of what each tells of the other."""
+    """A function of the entropies of the two partitions and their mutual information.
+
+    Source: A. Rosenberg & J. Hirschberg, "V-measure: A conditional entropy-based external cluster evaluation measure"
+    (EMNLP 2007).
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for no interval.
+    """
 
     @abstractmethod
     def of_table(self, table: Contingency) -> np.ndarray:
@@ -71,16 +84,16 @@ def entropy(share: np.ndarray) -> np.ndarray:
 
 
 def mutual_information(table: Contingency) -> np.ndarray:
-    """What the one partition tells of the other, in nats; never below 0."""
-    there = table.both > 0
-    ratio = np.where(there, table.both, 1.0) / np.where(there, table.expected, 1.0)
+    """The mutual information of the partitions, in nats; never below 0."""
+    occurs = table.both > 0
+    ratio = np.where(occurs, table.both, 1.0) / np.where(occurs, table.expected, 1.0)
     return np.asarray(np.maximum((table.both * np.log(ratio)).sum(axis=1), 0.0))
 
 
-def share_of(information: np.ndarray, whole: np.ndarray, otherwise: float) -> np.ndarray:
-    """A part of an entropy; of none `otherwise`."""
-    some = whole > _NOTHING
-    return np.where(some, np.minimum(information / np.where(some, whole, 1.0), 1.0), otherwise)
+def share_of(information: np.ndarray, total: np.ndarray, otherwise: float) -> np.ndarray:
+    """Information as a share of a total entropy; `otherwise` if that is 0."""
+    some = total > _NOTHING
+    return np.where(some, np.minimum(information / np.where(some, total, 1.0), 1.0), otherwise)
 
 
 _NOTHING = 4 * float(np.finfo(np.float64).eps)

@@ -1,8 +1,8 @@
-"""Confusion counts: how often each truth met each prediction, and what of it each class comes to.
+"""Confusion counts: how often each truth met each prediction, and the counts of each class.
 
-The table of combinations is sparse and has a row for each that occurred (see `WeightedRowsMetric`, `counted`), so it
-does not grow with the rows of the data, and the counts of classes are sums of it, for many weightings at once. Where a
-row has a set of labels, the set is what is counted, and each of its labels is a class.
+The table of combinations is sparse: it has a row for each combination that occurred (see `WeightedRowsMetric`,
+`counted`), so it does not grow with the data. Counts of classes are sums over it, for many weightings at once. If rows
+have sets of labels, sets are counted, and each label of a set is a class.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.labels import in_order, one_vocabulary
-from evaluand.metrics.base.metric import APART, LABELS, WEIGHT, Columns, Fill, State, Values, refuse
-from evaluand.metrics.base.weighted_rows import Judged, WeightedRowsMetric, kept, of_kinds, sorted_parts
+from evaluand.metrics.base.metric import INDEPENDENT, LABELS, WEIGHT, Columns, Fill, State, Values, refuse
+from evaluand.metrics.base.weighted_rows import (
+    GroupResult,
+    WeightedRowsMetric,
+    blocks_by_kind,
+    row_column,
+    sorted_parts,
+)
 from evaluand.metrics.stats.intervals import (
     Spread,
     clustered_wilson,
@@ -34,13 +40,13 @@ TRUTH, PREDICTION = "truth", "prediction"
 Label = str | int | bool
 
 NO_CLASS: Final = -1
-"""The code of a prediction that is none of the classes; of a truth, that it is not known."""
+"""The code of a prediction outside the classes, or of an unknown truth."""
 
 ALL_WRONG: Final = -2
-"""The code of a prediction that says of each class by itself the opposite of the truth."""
+"""The code of a prediction that is wrong about every class."""
 
-CLASSES_TOLD: Final = 100
-"""Of more classes than these, `data` tells those with the most rows."""
+MAX_CLASSES: Final = 100
+"""The largest number of classes in `data`: those with the most rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +58,7 @@ class Confusion(WeightedRowsMetric):
     """
 
     counted = True
-    keeps: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
+    row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
     takes_sets: ClassVar[bool] = False
 
     @property
@@ -65,13 +71,13 @@ class Confusion(WeightedRowsMetric):
 
     def prepare(self, columns: Columns) -> Columns:
         lacking = (columns[TRUTH] < 0) | (columns[PREDICTION] < 0)
-        refuse(columns, lacking, lambda row: "is scored but has no truth or no prediction; such rows abstain")
+        refuse(columns, lacking, lambda row: "is scored but has no truth or no prediction; such rows must abstain")
         if has_sets(columns[LABELS]) and not self.takes_sets:
-            raise SpecError(f"{self.kind} reads one label of each row, and here each has a list of them")
+            raise SpecError(f"{self.kind} reads one label per row, but these rows have lists of labels")
         return {name: columns[name] for name in (TRUTH, PREDICTION, LABELS)}
 
     def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
-        """The classes that are looked at; None for those that occur."""
+        """The chosen classes; None for those that occur."""
         return None
 
     def arranged(self, rows: Columns) -> Columns:
@@ -80,11 +86,11 @@ class Confusion(WeightedRowsMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class OfCounts(Confusion):
-    """A function of what each class comes to: that of many groups, and without each block, is found at once.
+    """A function of the counts of each class, computed at once for many groups and without each block.
 
-    Where rows are independent of each other and do not weigh, the interval of a share is Wilson's, that of a mean of
-    shares is made of theirs, and that of another function leaves out every single row: those that are alike change it
-    alike. Of more than `BLOCKS` kinds of rows, and of others, it leaves out blocks.
+    If rows are independent and unweighted, the interval of a share is Wilson's, that of a mean of shares combines
+    theirs, and that of any other function leaves out single rows: equal rows change it equally. With more than `BLOCKS`
+    kinds of rows, and otherwise, it leaves out blocks.
     """
 
     @abstractmethod
@@ -92,19 +98,19 @@ class OfCounts(Confusion):
         """The value of each replicate."""
 
     def share_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
-        """How many rows of how many the value of each replicate is the share of; None where it is none."""
+        """Numerator and denominator, in rows, if the value of each replicate is a share; else None."""
         return None
 
     def shares_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
-        """How many rows of how many the shares are that the value is a mean of: replicates × classes; or None."""
+        """Numerators and denominators, in rows, if the value is a mean of shares: replicates × classes; else None."""
         return None
 
     def of_mean(self, mean: np.ndarray, counts: ClassCounts) -> np.ndarray:
-        """What a mean of shares is as a value, whose intervals are those of the mean."""
+        """The value for a mean of shares; maps the ends of the mean's interval too."""
         return mean
 
     def bounds_of(self, counts: ClassCounts, confidence: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """The interval of each replicate of independent rows; None where it is to leave out single rows."""
+        """The interval of each replicate of independent rows; None if it must be computed by leaving rows out."""
         share = self.share_of(counts)
         if share is not None:
             return wilson(*share, confidence)
@@ -121,12 +127,12 @@ class OfCounts(Confusion):
         """See `basis`; the counts are those of one replicate."""
         return 1.0
 
-    def told_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> dict[str, Any]:
-        """See `told`; the counts are those of one replicate."""
+    def details_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> dict[str, Any]:
+        """See `details`; the counts are those of one replicate."""
         return {}
 
     def at_once(self, vocabulary: np.ndarray) -> bool:
-        """Whether the value is that of its counts alone, and classes that do not occur change nothing."""
+        """Whether the value depends on the counts alone, and classes that do not occur do not matter."""
         return True
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
@@ -135,23 +141,27 @@ class OfCounts(Confusion):
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
         return self.basis_of(class_counts(rows, weight[None]), rows[LABELS])
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        return self.told_of(class_counts(rows, weight[None]), rows[LABELS])
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        return self.details_of(class_counts(rows, weight[None]), rows[LABELS])
 
-    def judged(self, state: State) -> Iterator[tuple[int, Judged]]:
+    def group_results(self, state: State) -> Iterator[tuple[int, GroupResult]]:
         if not self.at_once(state[LABELS]):
-            yield from super().judged(state)
+            yield from super().group_results(state)
             return
         single = np.zeros(len(state["n"]), np.bool_)
-        if APART in state:
-            state, single = of_kinds(state, self.keeps)
+        if INDEPENDENT in state:
+            state, single = blocks_by_kind(state, self.row_columns)
         for rows, group, block in sorted_parts(state, len(state[LABELS])):
             yield from self._of_part(rows, group, block, single)
 
     def _of_part(
         self, rows: Columns, group: np.ndarray, block: np.ndarray, single: np.ndarray
-    ) -> Iterator[tuple[int, Judged]]:
-        """Groups of rows sorted by group and block; of some, rows that are alike and of which each is left out."""
+    ) -> Iterator[tuple[int, GroupResult]]:
+        """The results of groups of rows sorted by group and block.
+
+        Args:
+            single: for each group, whether its blocks are kinds of equal rows, of which single rows are left out.
+        """
         starts, first = runs(group, block), runs(group)
         arranged = self.arranged(rows)
         leaves, seen = _counts_of(arranged, starts, first)
@@ -161,18 +171,20 @@ class OfCounts(Confusion):
         values = self._defined(whole, rows[LABELS])
         alone = single[group[first]]
         often = np.where(alone[of], leaves.total, 1.0)
-        without = self._defined(whole.less(leaves.over(often), of), rows[LABELS])
+        without = self._defined(whole.minus(leaves.over(often), of), rows[LABELS])
         ends_of = self.bounds_of(whole, self.confidence) if self.confidence is not None and alone.any() else None
         bounds = None if ends_of is None else np.stack(ends_of, axis=1).tolist()
         of_shares = self.confidence is not None and self.shares_of(whole) is not None
         there = leaves.total > 0
         for place, start in enumerate(first.tolist()):
             counts = whole.of(place, seen[place])
-            told, value = self.told_of(counts, rows[LABELS]), float(values[place])
+            details, value = self.details_of(counts, rows[LABELS]), float(values[place])
             if math.isfinite(value):
                 mine = slice(ends[place], ends[place + 1])
                 basis = min(self.basis_of(counts, rows[LABELS]), 1.0)
-                found = Judged(value, told, None, basis, without[mine][there[mine]], often=often[mine][there[mine]])
+                found = GroupResult(
+                    value, details, None, basis, without[mine][there[mine]], often=often[mine][there[mine]]
+                )
                 if bounds and alone[place]:
                     found = found._replace(ends=tuple(bounds[place]))
                 elif of_shares:
@@ -181,21 +193,22 @@ class OfCounts(Confusion):
             else:
                 end = first[place + 1] if place + 1 < len(first) else len(group)
                 own = {name: column if name == LABELS else column[start:end] for name, column in rows.items()}
-                yield int(group[start]), Judged(value, told, self._why(own, own[WEIGHT]))
+                yield int(group[start]), GroupResult(value, details, self._undefined_reason(own, own[WEIGHT]))
 
     def _by_shares(self, counts: ClassCounts, leaves: ClassCounts, effective: float) -> tuple[float, float]:
-        """The interval of a mean of shares by what each is without each block, and with each other.
+        """The interval of a mean of shares, from the values and correlations of the shares without each block.
 
-        A share that all blocks agree in, or that a single block has, rests on as many clusters as it has of the rows.
+        A share in which all blocks agree, or that occurs in a single block, depends on as many clusters as its part of
+        the rows.
 
         Args:
             counts: of one replicate.
-            leaves: of the blocks that it consists of.
-            effective: how many clusters of equal weight it has.
+            leaves: of the blocks of this replicate.
+            effective: the number of clusters of equal weight.
         """
         leaves = leaves.at(leaves.total > 0)
         n = len(leaves.total)
-        shares, left = self.shares_of(counts), self.shares_of(counts.less(leaves, np.zeros(n, np.int64)))
+        shares, left = self.shares_of(counts), self.shares_of(counts.minus(leaves, np.zeros(n, np.int64)))
         if n < 2 or shares is None or left is None or self.confidence is None:
             return math.nan, math.nan
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -218,13 +231,12 @@ class OfCounts(Confusion):
 
 @dataclass(frozen=True, kw_only=True)
 class ByClass(OfCounts):
-    """A function of what each class comes to, with bounds for rows without a score whose truth is known.
+    """A function of the counts of each class, with bounds for rows without a score whose truth is known.
 
-    `best` takes a missing prediction as right. `worst` takes it, for each class by itself, as wrong about that class:
-    no single prediction can be so wrong for several of the classes there are, so the value lies within the bounds, and
-    may be unable to reach them. Where the truth of a missing row is not known, or another class could come in, the
-    bounds are those of the range. With `missing="wrong"` a missing prediction is none of
-    the classes.
+    `best` takes a missing prediction as right. `worst` takes it as wrong about each class separately: no single
+    prediction can be wrong about several classes in this way, so the value lies within the bounds but may be unable to
+    reach them. If the truth of a missing row is unknown, or another class could occur, the bounds are those of the
+    range. With `missing="wrong"` a missing prediction is outside the classes.
     """
 
     takes_sets = True
@@ -249,7 +261,7 @@ class ByClass(OfCounts):
         vocabulary, (code, code_of_missing) = one_vocabulary([columns[LABELS], missing[LABELS]])
         known = code_of_missing[missing[TRUTH]]
         if fill == "wrong":
-            refuse(missing, known == NO_CLASS, lambda row: _NOTHING_KNOWN)
+            refuse(missing, known == NO_CLASS, lambda row: _TRUTH_UNKNOWN)
         wrong = np.full(len(known), NO_CLASS if fill == "wrong" else self.worst_prediction(vocabulary))
         taken = known if fill == "best" else np.where(known == NO_CLASS, NO_CLASS, wrong)
         truth, prediction = (np.empty(len(scored), np.int64) for _ in range(2))
@@ -259,11 +271,11 @@ class ByClass(OfCounts):
         return {TRUTH: truth, PREDICTION: prediction, LABELS: vocabulary, **limits}
 
     def is_open(self, vocabulary: np.ndarray) -> bool:
-        """Whether a prediction of a class that no other row has would change what is averaged over."""
+        """Whether predicting a class that occurs in no other row would change the classes averaged over."""
         return False
 
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
-        """The code of the prediction that is taken for the worst."""
+        """The code of the worst prediction."""
         return ALL_WRONG
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
@@ -292,19 +304,19 @@ class ClassCounts(NamedTuple):
     predicted: np.ndarray
     right: np.ndarray  # both
     total: np.ndarray  # all rows
-    astray: np.ndarray  # wrong answers that are none of the classes
+    stray: np.ndarray  # wrong predictions outside the classes
 
     def summed(self, starts: np.ndarray) -> ClassCounts:
-        """The sums of replicates that follow each other, from each start on."""
+        """Sums over consecutive replicates, from each start on."""
         return ClassCounts(self.classes, *(np.add.reduceat(part, starts) for part in self[1:]))
 
-    def less(self, other: ClassCounts, of: np.ndarray) -> ClassCounts:
-        """What is left of replicate `of` without each of the other's; what only rounding leaves is 0."""
+    def minus(self, other: ClassCounts, of: np.ndarray) -> ClassCounts:
+        """Replicate `of` minus each replicate of the other; 0 where only rounding remains."""
         whole = (part[of] for part in self[1:])
-        return ClassCounts(self.classes, *(_left(*parts) for parts in zip(whole, other[1:], strict=True)))
+        return ClassCounts(self.classes, *(_subtract(*parts) for parts in zip(whole, other[1:], strict=True)))
 
     def over(self, parts: np.ndarray) -> ClassCounts:
-        """Of each replicate one of so many parts."""
+        """Each replicate divided into this many equal parts."""
         divided = (part / np.maximum(parts, 1.0).reshape(-1, *[1] * (part.ndim - 1)) for part in self[1:])
         return ClassCounts(self.classes, *divided)
 
@@ -317,15 +329,15 @@ class ClassCounts(NamedTuple):
         return self.within(slice(place, place + 1), classes)
 
     def within(self, places: slice, classes: np.ndarray) -> ClassCounts:
-        """Replicates that follow each other, and some of the classes."""
+        """Consecutive replicates, and some of the classes."""
         expected, predicted, right = (part[places, classes] for part in self[1:4])
-        total, astray = (part[places] for part in self[4:])
-        named = [self.classes[i] for i in classes.tolist()]
-        return ClassCounts(named, expected, predicted, right, total, astray)
+        total, stray = (part[places] for part in self[4:])
+        labels = [self.classes[i] for i in classes.tolist()]
+        return ClassCounts(labels, expected, predicted, right, total, stray)
 
 
 def harmonic(counts: np.ndarray, total: float) -> float:
-    """The share of the rows that a mean over classes rests on: that of as many classes of the harmonic mean's size.
+    """The share of the rows that a mean over classes depends on: as many classes, each of the harmonic mean's size.
 
     The variance of a mean of k shares, each of so many rows, is that of one share of k² / Σ 1/n rows.
     """
@@ -334,7 +346,7 @@ def harmonic(counts: np.ndarray, total: float) -> float:
 
 
 def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
-    """What each class comes to.
+    """The counts of each class.
 
     Args:
         rows: as `Confusion` arranges them.
@@ -342,19 +354,19 @@ def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
     """
     classes = rows[_CLASSES].tolist()
     expected, predicted, right = (sums_of(rows[name], weight, len(classes)) for name in (EXPECTED, PREDICTED, RIGHT))
-    return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), (weight * rows[_ASTRAY]).sum(axis=1))
+    return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), (weight * rows[_STRAY]).sum(axis=1))
 
 
 def truths_of(state: State) -> list[Any]:
-    """The labels, or sets of labels, that are the truth of a row."""
-    vocabulary, truth = state[LABELS], kept(state, TRUTH)
+    """The labels, or sets of labels, that occur as truths."""
+    vocabulary, truth = state[LABELS], row_column(state, TRUTH)
     often = np.bincount(truth[truth >= 0], minlength=len(vocabulary))
     found: list[Any] = vocabulary[often > 0].tolist()
     return found
 
 
 def _counts_of(rows: Columns, starts: np.ndarray, first: np.ndarray) -> tuple[ClassCounts, list[np.ndarray]]:
-    """What the classes come to in each leaf of the rows, and which classes occur in each group.
+    """The counts of classes in each leaf (group and block), and which classes occur in each group.
 
     Args:
         rows: as `Confusion` arranges them.
@@ -370,15 +382,15 @@ def _counts_of(rows: Columns, starts: np.ndarray, first: np.ndarray) -> tuple[Cl
         row, code = rows[name]
         sums.append(np.bincount(leaf[row] * shape[1] + code, weight[row], minlength=shape[0] * shape[1]).reshape(shape))
         occurs[group[row] * shape[1] + code] = True
-    if rows[_WANTED]:
+    if rows[_CHOSEN]:
         occurs[:] = True
-    total, astray = (np.bincount(leaf, each, minlength=shape[0]) for each in (weight, weight * rows[_ASTRAY]))
+    total, stray = (np.bincount(leaf, each, minlength=shape[0]) for each in (weight, weight * rows[_STRAY]))
     seen = [np.flatnonzero(each) for each in occurs.reshape(len(first), len(classes))]
     expected, predicted, right = sums
-    return ClassCounts(classes, expected, predicted, right, total, astray), seen
+    return ClassCounts(classes, expected, predicted, right, total, stray), seen
 
 
-def _left(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+def _subtract(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
     rest = whole - part
     return np.where(rest > _ROUNDING * part, rest, 0.0)
 
@@ -394,7 +406,7 @@ def sums_of(pairs: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
 
 
 def table_of(counts: ClassCounts, value: np.ndarray) -> dict[str, Any]:
-    """What each class comes to, for `data`; those with the most rows where there are more than `CLASSES_TOLD`.
+    """The counts and value of each class, for `data`; at most `MAX_CLASSES`, those with the most rows.
 
     Args:
         counts: of one replicate.
@@ -402,21 +414,21 @@ def table_of(counts: ClassCounts, value: np.ndarray) -> dict[str, Any]:
     """
     each = [getattr(counts, name)[0].tolist() for name in ("expected", "predicted", "right")]
     rows = list(zip(counts.classes, value.tolist(), *each, strict=True))
-    told = sorted(rows, key=lambda row: -row[2])[:CLASSES_TOLD] if len(rows) > CLASSES_TOLD else rows
+    largest = sorted(rows, key=lambda row: -row[2])[:MAX_CLASSES] if len(rows) > MAX_CLASSES else rows
     names = ("label", "value", "expected", "predicted", "right")
     return {
         "n_classes": len(rows),
-        "classes": [dict(zip(names, (row[0], *map(plain_number, row[1:])), strict=True)) for row in told],
+        "classes": [dict(zip(names, (row[0], *map(json_number, row[1:])), strict=True)) for row in largest],
     }
 
 
-def confusion(rows: Columns, weight: np.ndarray, most: int = CLASSES_TOLD) -> tuple[list[Label | None], np.ndarray]:
+def confusion(rows: Columns, weight: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[Label | None], np.ndarray]:
     """The confusion matrix: classes in order, and how often each truth (row) met each prediction (column).
 
     Args:
         rows: codes of `truth` and `prediction` into `LABELS`.
         weight: one for each row.
-        most: of more classes, those with the fewest rows are put together as one, which is called None and comes last.
+        most: the largest number of classes; those with the fewest rows are merged into one, named None, at the end.
 
     Example:
         >>> rows = {"truth": np.array([0, 0, 1]), "prediction": np.array([0, 1, 1]), "_labels_": np.array(["b", "a"])}
@@ -429,18 +441,18 @@ def confusion(rows: Columns, weight: np.ndarray, most: int = CLASSES_TOLD) -> tu
     order = in_order(vocabulary)
     order = order[np.asarray(often)[order] > 0]
     shown = np.sort(np.argsort(-np.asarray(often)[order], kind="stable")[:most])
-    kept = order[shown]
-    names: list[Label | None] = [*vocabulary[kept].tolist(), *[None] * (len(order) > len(kept))]
-    place = np.full(len(vocabulary), len(kept))
-    place[kept] = np.arange(len(kept))
+    chosen = order[shown]
+    names: list[Label | None] = [*vocabulary[chosen].tolist(), *[None] * (len(order) > len(chosen))]
+    place = np.full(len(vocabulary), len(chosen))
+    place[chosen] = np.arange(len(chosen))
     there = weight > 0
     cell = place[rows[TRUTH][there]] * len(names) + place[rows[PREDICTION][there]]
     table = np.bincount(cell, weight[there], minlength=len(names) ** 2)
     return names, table.reshape(len(names), len(names))
 
 
-def plain_number(number: float) -> float | int | None:
-    """A number as JSON shows it: whole where it is, None where it is undefined."""
+def json_number(number: float) -> float | int | None:
+    """A number for JSON: an integer if it is whole, None if it is undefined."""
     return None if number != number else int(number) if float(number).is_integer() else float(number)
 
 
@@ -452,33 +464,33 @@ def has_sets(vocabulary: np.ndarray) -> bool:
 EXPECTED: Final = "_expected_"
 PREDICTED: Final = "_predicted_"
 RIGHT: Final = "_right_"
-_ASTRAY: Final = "_astray_"
-_WANTED: Final = "_wanted_"
+_STRAY: Final = "_stray_"
+_CHOSEN: Final = "_chosen_"
 _ROUNDING: Final = 1e-13
 _CLASSES: Final = "_classes_"
 _LIMITS: Final = ("to_worst", "to_best", "open_to_worst", "open_to_best")
-"""How many rows have a truth that is not known, so that the value can be anything; and how many have no score, so that
-it can be anything where another class could come in."""
+"""How many rows have an unknown truth, so that the value can be anything; and how many have no score, so that it can be
+anything if another class could occur."""
 
-_NOTHING_KNOWN: Final = (
+_TRUTH_UNKNOWN: Final = (
     "has no score and nothing tells what was expected, so nothing can count as wrong; use missing='leave_out'"
 )
 
 
-def _occurrences(rows: Columns, wanted: Sequence[Label] | None) -> dict[str, np.ndarray]:
+def _occurrences(rows: Columns, chosen: Sequence[Label] | None) -> dict[str, np.ndarray]:
     """The classes, and which rows expect and predict which of them, as pairs of row and class (2 × pairs)."""
     labels, members, starts = _members(rows[LABELS])
     expected, predicted = (_pairs(rows[name], members, starts) for name in (TRUTH, PREDICTION))
-    if wanted is None:
+    if chosen is None:
         code = np.full(len(labels), -1)
         occurs = np.union1d(expected[1], predicted[1])
         occurs = occurs[np.argsort(np.argsort(in_order(labels))[occurs])]
         code[occurs] = np.arange(len(occurs))
         classes = labels[occurs]
     else:
-        place = {label: number for number, label in enumerate(wanted)}
+        place = {label: number for number, label in enumerate(chosen)}
         code = np.array([place.get(label, -1) for label in labels.tolist()], np.int64)
-        classes = np.fromiter(wanted, np.object_, len(wanted))
+        classes = np.fromiter(chosen, np.object_, len(chosen))
     size = np.bincount(expected[0], minlength=len(rows[TRUTH]))
     expected, predicted = (np.stack([row, code[kind]])[:, code[kind] >= 0] for row, kind in (expected, predicted))
     of_expected = expected[0] * len(classes) + expected[1]
@@ -488,13 +500,13 @@ def _occurrences(rows: Columns, wanted: Sequence[Label] | None) -> dict[str, np.
         wrong = np.setdiff1d(every, of_expected)
         predicted = np.concatenate([predicted, np.stack(np.divmod(wrong, max(len(classes), 1)))], axis=1)
     right = np.isin(of_expected, predicted[0] * len(classes) + predicted[1])
-    astray = np.where(rows[PREDICTION] == NO_CLASS, size, 0).astype(np.float64)
+    stray = np.where(rows[PREDICTION] == NO_CLASS, size, 0).astype(np.float64)
     pairs = {EXPECTED: expected, PREDICTED: predicted, RIGHT: expected[:, right]}
-    return {_CLASSES: classes, _WANTED: np.asarray(wanted is not None), **pairs, _ASTRAY: astray}
+    return {_CLASSES: classes, _CHOSEN: np.asarray(chosen is not None), **pairs, _STRAY: stray}
 
 
 def _members(vocabulary: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Single labels, which of them each entry of a vocabulary has, one entry after the other, and where these begin."""
+    """Single labels, the labels of each vocabulary entry as one flat list of codes, and where each entry begins."""
     if not has_sets(vocabulary):
         return vocabulary, np.arange(len(vocabulary)), np.arange(len(vocabulary) + 1)
     sets = vocabulary.tolist()
@@ -504,7 +516,7 @@ def _members(vocabulary: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _pairs(code: np.ndarray, members: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Each row with each of its classes."""
+    """Pairs of each row with each of its classes."""
     there = np.flatnonzero(code >= 0)
     begin, end = starts[code[there]], starts[code[there] + 1]
     row = np.repeat(there, end - begin)

@@ -1,9 +1,9 @@
-"""What metrics share that are ratios of counts, over all things counted or class by class: precision, recall and F.
+"""Base of precision, recall and F: ratios of counts, of labels or of counted items such as spans.
 
-They read one of two tables. That of `prediction` has a truth and a prediction in each row, or a set of each: see
-`ClassRatio`. That of a scorer such as `spans` tells for each row how many things were expected and predicted and how
-many of these were found and right. A value is then one sum over rows divided by another, so its interval is that of a
-ratio of sums over examples, which have different numbers of things and are the units that were drawn.
+They read one of two tables. The table of `prediction` has a truth and a prediction in each row, or a set of each: see
+`ClassRatio`. The table of a scorer such as `spans` holds for each row how many items were expected and predicted, and
+how many of these were found and right. A value is then one sum over rows divided by another, so its interval is that of
+a ratio of sums over examples: examples are the sampled units, and hold different numbers of items.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_ratio import ClassRatio
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts
 from evaluand.metrics.base.metric import (
-    APART,
     CLUSTER,
     FEWEST_REPLICATES,
+    INDEPENDENT,
     LABELS,
     NO_ROWS,
     Columns,
@@ -32,11 +32,11 @@ from evaluand.metrics.base.metric import (
     Metric,
     State,
     Values,
+    check_whole_number,
     numbers,
     refuse,
     refuse_empty,
     weights_of,
-    whole_of,
 )
 from evaluand.metrics.stats.intervals import (
     CLUSTER_TABLE,
@@ -51,30 +51,34 @@ _COUNTS: Final = ("expected", "found", "predicted", "right")
 _BY_TAG: Final = "by_tag"
 _TOTALS: Final = ("correct", "partial", "n_expected", "n_predicted")
 _TABLE: Final = ("tag", "tag_group", "tag_cluster", "tag_counts")
-"""The arrays of a state with a row for each row and tag, where others have one per group."""
+"""The arrays of a state with an entry per row and tag; the others have one per group."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counting(ClassRatio):
-    """A ratio of counts, of truth and prediction or of counted things, whose tags then are the labels.
+    """A ratio of counts: of labels, or of counted items such as spans, whose tags are then the labels.
 
-    Of counted things: the average is `micro` unless `macro` is asked for, and the interval the score interval of a
-    proportion whose rows come in clusters. A row that failed has no counts, but how many things it was to find is known
-    where the scorer tells so: `best` is the value if it had found these and nothing else. It could have given any
-    number of wrong things, so that `worst` is 0 wherever what was predicted counts. With `missing="wrong"` each thing
-    that such a row was to find counts as one wrong answer.
+    Reads truth and prediction, labels or sets of labels (scorer `prediction`), or the counts of a scorer such as
+    `spans`, where a partial match counts half.
+
+    For counted items the average is `micro` by default, and the interval is the score interval of a proportion over
+    clustered rows. A row that failed has no counts, but the number of its expected items may be known from the scorer:
+    `best` is the value if it had found these and nothing else. It could have predicted any number of wrong items, so
+    `worst` is 0 if predictions count. With `missing="wrong"` each expected item of such a row counts as one wrong
+    prediction.
 
     Args:
-        label: only this class, or things with this tag.
-        average: see `ClassRatio`; of counted things `micro` or `macro`.
-        labels: the classes that are averaged over; those of truth and prediction if not given.
-        zero_division: what an undefined ratio is taken for, of truth and prediction.
+        label: the positive class; for items, only those with this tag.
+        average: see `ClassRatio`; for items `micro`, or `macro`: the mean over tags. Tags whose ratio is undefined are
+            left out of the mean.
+        labels: the classes to average over; by default those of truth and prediction.
+        zero_division: the value of an undefined ratio of labels, 0 or 1; undefined by default.
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
-        bootstrap: of counted things: take the interval from so many bootstrap replicates of whole examples or clusters.
+        confidence: of the interval; None for no interval.
+        bootstrap: for items: compute the interval from this many bootstrap replicates of whole examples or clusters.
 
     Attributes:
-        of_things: it is settled, and for counted things.
+        of_things: the metric is settled, and for counted items.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -87,17 +91,17 @@ class Counting(ClassRatio):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.average == "macro" and self.bootstrap is not None:
-            raise SpecError(f"{self.kind}: the interval of average='macro' is never a bootstrap; leave bootstrap out")
+            raise SpecError(f"{self.kind}: average='macro' has no bootstrap interval; remove bootstrap")
         if self.bootstrap is not None:
-            whole_of(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
+            check_whole_number(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
 
     @property
     @abstractmethod
     def sides(self) -> tuple[float, float]:
-        """How much what was expected and what was predicted weigh in the ratio."""
+        """The weights of what was expected and of what was predicted in the ratio."""
 
     @property
-    def of_strays(self) -> float:
+    def stray_weight(self) -> float:
         return self.sides[1]
 
     def rests_on(self, counts: ClassCounts) -> np.ndarray:
@@ -121,7 +125,7 @@ class Counting(ClassRatio):
 
     @property
     def by_tag(self) -> bool:
-        """Whether tags are told apart."""
+        """Whether counts are taken by tag."""
         return self.average == "macro" or self.label is not None
 
     def settled(self, labels: Labels) -> Self:
@@ -134,7 +138,7 @@ class Counting(ClassRatio):
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         if TRUTH in available and PREDICTION in available:
             if self.bootstrap is not None:
-                raise SpecError(f"{self.kind}: the interval of labels is never a bootstrap; leave bootstrap out")
+                raise SpecError(f"{self.kind}: metrics of labels have no bootstrap interval; remove bootstrap")
             return self.columns
         counted = (_BY_TAG,) if self.by_tag else _TOTALS
         lacking = [name for name in counted if name not in available]
@@ -145,11 +149,9 @@ class Counting(ClassRatio):
             )
         for name, works in (("average", self.average in (None, "micro", "macro")), ("labels", self.labels is None)):
             if not works:
-                raise SpecError(
-                    f"{self.kind}: {name}={getattr(self, name)!r} does not work for things that are counted"
-                )
+                raise SpecError(f"{self.kind}: {name}={getattr(self, name)!r} does not work for counted items")
         if self.zero_division is not None:
-            raise SpecError(f"{self.kind}: zero_division does not work for things that are counted; leave it out")
+            raise SpecError(f"{self.kind}: zero_division does not work for counted items; remove it")
         return counted
 
     @property
@@ -165,16 +167,16 @@ class Counting(ClassRatio):
         correct, partial, expected, predicted = (numbers(columns, name, self.kind) for name in _TOTALS)
         credit = correct + partial / 2
         bad = (correct + partial > np.minimum(expected, predicted)) | (np.minimum(correct, partial) < 0)
-        refuse(columns, bad, lambda row: "counts more that is correct than was expected or predicted")
+        refuse(columns, bad, lambda row: "counts more correct items than were expected or predicted")
         return dict(zip(_COUNTS, (expected, credit, predicted, credit), strict=True))
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
         if LABELS in columns:
             return super().filled(columns, scored, missing, fill)
-        told = missing[_BY_TAG if self.by_tag else "n_expected"]
-        unknown = np.array([value is None or value != value for value in told.tolist()], bool)
+        expected = missing[_BY_TAG if self.by_tag else "n_expected"]
+        unknown = np.array([value is None or value != value for value in expected.tolist()], bool)
         if fill == "wrong":
-            refuse(missing, unknown, lambda row: _NOTHING_KNOWN)
+            refuse(missing, unknown, lambda row: _TRUTH_UNKNOWN)
         limits = {name: np.zeros(len(scored), np.bool_) for name in _LIMITS}
         limits["to_zero"][~scored] = (fill == "worst") & (unknown | (self.sides[1] > 0))
         limits["to_one"][~scored] = (fill == "best") & unknown
@@ -182,22 +184,23 @@ class Counting(ClassRatio):
             tags = np.empty(len(scored), np.object_)
             tags[scored] = columns[_BY_TAG]
             tags[~scored] = _objects(
-                {tag: _taken_for(fill, counts[0]) for tag, counts in held.items()} for held in self._tags(missing)
+                {tag: _substitute_counts(fill, counts[0]) for tag, counts in by_tag.items()}
+                for by_tag in self._tags(missing)
             )
             return {_BY_TAG: tags, **limits}
-        taken = _taken_for(fill, np.where(unknown, 0.0, missing["n_expected"].astype(np.float64)))
+        taken = _substitute_counts(fill, np.where(unknown, 0.0, missing["n_expected"].astype(np.float64)))
         found = {name: np.empty(len(scored)) for name in _COUNTS}
         for name, value in zip(_COUNTS, taken, strict=True):
             found[name][scored], found[name][~scored] = columns[name], value
         return {**found, **limits}
 
     def _tags(self, columns: Columns) -> np.ndarray:
-        """The counts of each row by tag, of all or of one."""
+        """The counts of each row by tag: of all tags, or of `label` only."""
         found = []
         for row, text in enumerate(columns[_BY_TAG].tolist()):
             try:
-                held = {} if text is None else orjson.loads(text)
-                found.append({t: [float(c[n]) for n in _COUNTS] for t, c in held.items() if self.label in (None, t)})
+                by_tag = {} if text is None else orjson.loads(text)
+                found.append({t: [float(c[n]) for n in _COUNTS] for t, c in by_tag.items() if self.label in (None, t)})
             except (AttributeError, KeyError, TypeError, ValueError):
                 refuse(columns, np.arange(len(columns[_BY_TAG])) == row, lambda row: _NO_TAGS)
         return _objects(found)
@@ -207,7 +210,12 @@ class Counting(ClassRatio):
             return super().state(columns, group, n_groups)
         row, tag, counts = _entries(columns)
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
-        table = (tag, group[row], columns.get(CLUSTER, columns.get(APART, group))[row], counts * weights[row, None])
+        table = (
+            tag,
+            group[row],
+            columns.get(CLUSTER, columns.get(INDEPENDENT, group))[row],
+            counts * weights[row, None],
+        )
         limits = {
             name: count_rows(group[columns[name]] if name in columns else group[:0], n_groups) for name in _LIMITS
         }
@@ -216,17 +224,17 @@ class Counting(ClassRatio):
     def merge(self, states: Sequence[State]) -> State:
         if LABELS in states[0]:
             return super().merge(states)
-        plain = [{name: state[name] for name in state if name not in _TABLE} for state in states]
+        by_group = [{name: state[name] for name in state if name not in _TABLE} for state in states]
         return {
-            **Metric.merge(self, plain),
+            **Metric.merge(self, by_group),
             **{name: np.concatenate([state[name] for state in states]) for name in _TABLE},
         }
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
         if LABELS in state:
             return super().place(state, positions, n_groups)
-        plain = Metric.place(self, {name: state[name] for name in state if name not in _TABLE}, positions, n_groups)
-        return {**state, **plain, "tag_group": positions[state["tag_group"]]}
+        by_group = Metric.place(self, {name: state[name] for name in state if name not in _TABLE}, positions, n_groups)
+        return {**state, **by_group, "tag_group": positions[state["tag_group"]]}
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         return super().mean_over(state, groups) if LABELS in state else Metric.mean_over(self, state, groups)
@@ -254,8 +262,8 @@ class Counting(ClassRatio):
         if n == 0:
             return NO_ROWS
         if not has_value:
-            told = self.nothing if self.label is None else f"{self.nothing} with the label {self.label!r}"
-            return f"{told}, or none of finite weight" if self.weighted else told
+            reason = self.nothing if self.label is None else f"{self.nothing} with the label {self.label!r}"
+            return f"{reason}, or none of finite weight" if self.weighted else reason
         return (
             None
             if has_interval or self.confidence is None
@@ -263,12 +271,16 @@ class Counting(ClassRatio):
         )
 
     def _data(self, sums: _Sums, group: int, clusters: int) -> dict[str, Any]:
-        told = _told(sums.counts[group].sum(axis=0)) | ({} if self.confidence is None else {"clusters": clusters})
+        data = _counts_data(sums.counts[group].sum(axis=0)) | (
+            {} if self.confidence is None else {"clusters": clusters}
+        )
         if self.average != "macro":
-            return told
+            return data
         cells = zip(sums.tags, sums.counts[group], sums.ratio[group].tolist(), strict=True)
-        tags = {tag: {"value": v if v == v else None, **_told(counts)} for tag, counts, v in cells if counts.any()}
-        return told | {"tags": tags}
+        tags = {
+            tag: {"value": v if v == v else None, **_counts_data(counts)} for tag, counts, v in cells if counts.any()
+        }
+        return data | {"tags": tags}
 
 
 class _Sums(NamedTuple):
@@ -299,44 +311,44 @@ class _Sums(NamedTuple):
     def clusters(self, state: State, sides: tuple[float, float]) -> Mapping[str, np.ndarray]:
         """The value as a ratio of two sums over clusters.
 
-        The mean over tags of ratios is linearised about its value: each cluster adds to it what it adds to each ratio,
-        over the number of tags. For one tag this is the ratio itself.
+        The mean of ratios over tags is linearised about its value: each cluster contributes what it adds to each ratio,
+        divided by the number of tags. For one tag this is the ratio itself.
         """
         group, place = state["tag_group"], (state["tag_group"], self.code)
         total, weight = _ratio_of(state["tag_counts"], sides)
         defined = self.weight > 0
         with np.errstate(divide="ignore"):
             scale = np.where(defined, 1 / (self.weight * defined.sum(axis=1, keepdims=True)), 0.0)[place]
-        apart = (total - np.where(defined, self.ratio, 0.0)[place] * weight) * scale
+        deviation = (total - np.where(defined, self.ratio, 0.0)[place] * weight) * scale
         share = weight * scale
-        whole = apart + np.where(share > 0, self.value[group], 0.0) * share
-        return merge_clusters([dict(zip(CLUSTER_TABLE, (state["tag_cluster"], group, whole, share), strict=True))])
+        summed = deviation + np.where(share > 0, self.value[group], 0.0) * share
+        return merge_clusters([dict(zip(CLUSTER_TABLE, (state["tag_cluster"], group, summed, share), strict=True))])
 
 
 _LIMITS: Final = ("to_zero", "to_one")
-"""How many rows may have had so many things that the value goes to 0, or to 1."""
+"""How many rows may have had so many items that the value approaches 0, or 1."""
 
-_NOTHING_KNOWN: Final = (
+_TRUTH_UNKNOWN: Final = (
     "has no score and nothing tells what was expected, so nothing can count as wrong; use missing='leave_out'"
 )
 _NO_TAGS: Final = f"{_BY_TAG} does not hold {', '.join(_COUNTS)} for each tag"
 
 
-def _taken_for(fill: Fill, expected: Any) -> tuple[Any, ...]:
-    """The counts of a row without a score that was to find so many things."""
+def _substitute_counts(fill: Fill, expected: Any) -> tuple[Any, ...]:
+    """The counts that stand in for a row without a score, which expects this many items."""
     found, predicted = {"best": (1, 1), "wrong": (0, 1), "worst": (0, 0)}[fill]
     return expected, found * expected, predicted * expected, found * expected
 
 
 def _entries(columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The row, the tag and the counts of everything that is counted."""
+    """Row, tag and counts of every entry."""
     if _BY_TAG not in columns:
         counts = np.stack([columns[name] for name in _COUNTS], axis=1)
         return np.arange(len(counts)), _objects(repeat("", len(counts))), counts
-    held = columns[_BY_TAG].tolist()
-    row = np.repeat(np.arange(len(held)), [len(tags) for tags in held])
-    every = np.array([counts for tags in held for counts in tags.values()], np.float64)
-    return row, _objects(tag for tags in held for tag in tags), every.reshape(-1, len(_COUNTS))
+    rows = columns[_BY_TAG].tolist()
+    row = np.repeat(np.arange(len(rows)), [len(tags) for tags in rows])
+    every = np.array([counts for tags in rows for counts in tags.values()], np.float64)
+    return row, _objects(tag for tags in rows for tag in tags), every.reshape(-1, len(_COUNTS))
 
 
 def _ratio_of(counts: np.ndarray, sides: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
@@ -347,9 +359,9 @@ def _ratio_of(counts: np.ndarray, sides: tuple[float, float]) -> tuple[np.ndarra
 
 def _objects(values: Any) -> np.ndarray:
     """An array of Python objects, never of their items."""
-    listed = list(values)
-    return np.fromiter(listed, np.object_, len(listed))
+    items = list(values)
+    return np.fromiter(items, np.object_, len(items))
 
 
-def _told(counts: np.ndarray) -> dict[str, float]:
+def _counts_data(counts: np.ndarray) -> dict[str, float]:
     return {n: int(c) if c.is_integer() else c for n, c in zip(_COUNTS, counts.tolist(), strict=True)}

@@ -1,7 +1,7 @@
-"""Curves for reports: ROC, precision against recall, calibration and residuals, as few points as are needed to draw.
+"""Curves for reports: ROC, precision against recall, calibration and residuals, thinned for drawing.
 
-A curve of a million rows has up to a million points; it is thinned to those that a line through `points` places passes,
-always with both ends. A value such as the area is not taken from a thinned curve: see the metrics.
+A curve of a million rows has up to a million points; it is thinned to `points` evenly spaced ones, always with both
+ends. Values such as an area are never computed from a thinned curve: see the metrics.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from evaluand.core.errors import DataError
 
 Kind = Literal["roc", "precision_recall", "calibration", "residuals", "confusion"]
-"""What there is to draw. The points of `confusion` are the cells of a matrix that are not empty."""
+"""Kinds of curves. The points of `confusion` are the non-empty cells of a matrix."""
 
 POINTS: Final = 200
-"""How many points of one curve are kept for reports."""
+"""The largest number of points of a curve in reports."""
 
 PARTS: Final = 20
-"""Of how many classes curves are kept; of more, those with the most rows."""
+"""The largest number of classes with a curve: those with the most rows."""
 
 
 class Curve(NamedTuple):
@@ -29,7 +29,7 @@ class Curve(NamedTuple):
     Attributes:
         x: such as the false positive rate, the recall or the mean confidence.
         y: such as the true positive rate, the precision or the share that is positive.
-        threshold: the least score that counts as positive at the point; of a calibration the end of the bin.
+        threshold: the lowest score that counts as positive at the point; for calibration the end of the bin.
         weight: of the rows at or above the threshold, or in the bin.
     """
 
@@ -40,15 +40,15 @@ class Curve(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What a metric has to draw of one group.
+    """A curve of one group.
 
     Attributes:
-        kind: what it is.
-        part: of which class; of a confusion matrix the truth. None where it is of all rows, or of classes put together.
+        kind: what is drawn.
+        part: the class; for a confusion matrix the truth. None for all rows, or for merged classes.
         points: see `Curve`.
-        low: lower ends of the intervals of y, if they have some; of residuals the 5 % quantile.
-        high: upper ends; of residuals the 95 % quantile.
-        labels: what each point stands for: of a confusion matrix the prediction.
+        low: lower ends of the intervals of y, if any; for residuals the 5 % quantile.
+        high: upper ends; for residuals the 95 % quantile.
+        labels: a label of each point: for a confusion matrix the prediction.
     """
 
     kind: Kind
@@ -63,13 +63,13 @@ def roc_curve(positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None
     """The true positive rate against the false positive rate, from the highest threshold (infinite) to the lowest.
 
     Args:
-        positive: which rows are.
-        score: of each row, higher for what is taken for positive.
+        positive: which rows are positive.
+        score: of each row; higher means more likely positive.
         weight: of each row.
-        points: how many to keep at most, and never less than two.
+        points: the largest number of points, at least two.
 
     Raises:
-        DataError: all rows are of one kind, so that one of the rates is undefined.
+        DataError: all rows are positive, or all negative, so that one of the rates is undefined.
 
     Example:
         >>> curve = roc_curve(np.array([False, True, True]), np.array([0.2, 0.1, 0.9]))
@@ -78,9 +78,9 @@ def roc_curve(positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None
     """
     threshold, right, wrong = _above(positive, score, weight)
     if not right[-1] > 0 or not wrong[-1] > 0:
-        raise DataError("a ROC curve needs rows that are positive and rows that are not")
+        raise DataError("a ROC curve needs positive and negative rows")
     x, y = wrong / wrong[-1], right / right[-1]
-    return thinned(Curve(x, y, threshold, right + wrong), x + y, points)
+    return thin_curve(Curve(x, y, threshold, right + wrong), x + y, points)
 
 
 def precision_recall_curve(
@@ -98,11 +98,11 @@ def precision_recall_curve(
     """
     threshold, right, wrong = (part[1:] for part in _above(positive, score, weight))
     if not len(right) or not right[-1] > 0:
-        raise DataError("a curve of precision against recall needs rows that are positive")
+        raise DataError("a precision-recall curve needs positive rows")
     counted = right + wrong > 0
     threshold, right, wrong = threshold[counted], right[counted], wrong[counted]
     recall, seen = right / right[-1], right + wrong
-    return thinned(Curve(recall, right / seen, threshold, seen), recall + seen / seen[-1], points)
+    return thin_curve(Curve(recall, right / seen, threshold, seen), recall + seen / seen[-1], points)
 
 
 def calibration_curve(
@@ -118,9 +118,9 @@ def calibration_curve(
     edges = np.linspace(0, 1, bins + 1)
     of = np.searchsorted(edges[1:-1], score)
     each = np.ones(len(score)) if weight is None else weight
-    total, sure, right = (np.bincount(of, each * part, minlength=bins) for part in (1.0, score, positive))
+    total, confidence, right = (np.bincount(of, each * part, minlength=bins) for part in (1.0, score, positive))
     used = total > 0
-    return Curve((sure[used] / total[used]), right[used] / total[used], edges[1:][used], total[used])
+    return Curve(confidence[used] / total[used], right[used] / total[used], edges[1:][used], total[used])
 
 
 def residual_curve(
@@ -131,14 +131,14 @@ def residual_curve(
     points: int = POINTS,
     bins: int = 20,
 ) -> Drawn:
-    """The error, truth − prediction, against the prediction: of each row, or of many rows in bins of like predictions.
+    """The error, truth − prediction, against the prediction: of each row, or in bins of similar predictions.
 
-    A bin has the median of its errors and the range that holds all but the lowest and the highest 5 % of them. Bins are
-    of equal weight; none parts equal predictions.
+    A bin shows the median of its errors and their 5 % and 95 % quantiles. Bins have equal weight; equal predictions are
+    never split.
 
     Args:
         weight: of each row.
-        points: of more rows than these, bins are made.
+        points: rows are binned if there are more than these.
         bins: how many.
 
     Example:
@@ -163,18 +163,18 @@ def residual_curve(
 
 
 def _quantiles(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The least value at or below which 5, 50 and 95 % of the weight lie."""
+    """The smallest values at or below which 5, 50 and 95 % of the weight lie."""
     order = np.argsort(values)
     reached = np.cumsum(weight[order])
     places = np.searchsorted(reached, np.array([0.05, 0.5, 0.95]) * reached[-1] * (1 - 1e-12))
     return np.asarray(values[order][places])
 
 
-def named(label: object) -> str:
+def part_name(label: object) -> str:
     """A label as the name of a part.
 
     Example:
-        >>> named("cat"), named(3), named(True)
+        >>> part_name("cat"), part_name(3), part_name(True)
         ('cat', '3', 'true')
     """
     return str(label).lower() if isinstance(label, bool) else str(label)
@@ -183,7 +183,7 @@ def named(label: object) -> str:
 def _above(
     positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The weight of positive rows and of others at or above each threshold, beginning with none."""
+    """The weight of positive and of negative rows at or above each threshold, starting with none."""
     order = np.argsort(score)[::-1]
     ordered = score[order]
     ends = np.flatnonzero(np.concatenate([ordered[1:] != ordered[:-1], [True]])) if len(ordered) else order
@@ -192,19 +192,19 @@ def _above(
     return tuple(np.concatenate([[first], part]) for first, part in ((np.inf, ordered[ends]), (0, right), (0, wrong)))  # type: ignore[return-value]
 
 
-def thinned(curve: Curve, along: np.ndarray, points: int) -> Curve:
-    """A curve with fewer points: those that lie evenly along it, with both its ends.
+def thin_curve(curve: Curve, along: np.ndarray, points: int) -> Curve:
+    """A curve with fewer, evenly spaced points, including both ends.
 
     Args:
-        along: how far along the curve each point lies, never falling.
-        points: how many to keep at most, and never less than two.
+        along: the position of each point along the curve, never decreasing.
+        points: the largest number of points, at least two.
     """
-    kept = _kept(along, points)
-    return Curve(*(part[kept] for part in curve))
+    places = _places_along(along, points)
+    return Curve(*(part[places] for part in curve))
 
 
-def _kept(along: np.ndarray, points: int) -> np.ndarray:
-    """Places that lie evenly along a curve, with both its ends."""
+def _places_along(along: np.ndarray, points: int) -> np.ndarray:
+    """Evenly spaced places along a curve, including both ends."""
     if len(along) <= max(points, 2):
         return np.arange(len(along))
     places = np.searchsorted(along, np.linspace(along[0], along[-1], max(points, 2)))

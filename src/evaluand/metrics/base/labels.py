@@ -1,4 +1,4 @@
-"""Labels as codes: columns of labels, or of sets of labels, as positions in one vocabulary; no object per row."""
+"""Encode columns of labels, or of sets of labels, as codes into one vocabulary, without an object per row."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ import pyarrow.compute as pc
 from evaluand.core.errors import DataError, SpecError, with_article
 
 
-def coded(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """The codes of each column, and the vocabulary they all share.
+def encode_labels(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[list[np.ndarray], np.ndarray]:
+    """Encode columns of labels into one shared vocabulary.
 
     Args:
         columns: of one type each: text, integers, bools, or lists of these, which are sets of labels; null gets the
-            code -1. Dictionaries are taken as they are, which costs next to nothing.
+            code -1. Dictionary arrays are used as they are, which costs next to nothing.
 
     Returns:
-        For each column its codes; then each label once, a set as the tuple of its labels in order.
+        The codes of each column, and the vocabulary of distinct labels; a set is the sorted tuple of its labels.
 
     Raises:
-        SpecError: a column holds something else, columns hold labels that are never equal, or a list is no set.
+        SpecError: a column holds something else, columns hold labels of different types, or a list repeats a label.
 
     Example:
-        >>> (truth, prediction), vocabulary = coded([pa.array(["b", "a"]), pa.array(["a", None])])
+        >>> (truth, prediction), vocabulary = encode_labels([pa.array(["b", "a"]), pa.array(["a", None])])
         >>> truth, prediction, vocabulary
         (array([0, 1]), array([ 1, -1]), array(['b', 'a'], dtype=object))
-        >>> coded([pa.array([["b", "a"], [], ["a", "b"]])])
+        >>> encode_labels([pa.array([["b", "a"], [], ["a", "b"]])])
         ([array([1, 0, 1])], array([(), ('a', 'b')], dtype=object))
     """
-    whole = [_plain(column) for column in columns]
-    plain = [column.dictionary if pa.types.is_dictionary(column.type) else column for column in whole]
-    kinds = {kind for column in plain if (kind := _kind(column.type))}
+    arrays = [_storage_array(column) for column in columns]
+    values = [column.dictionary if pa.types.is_dictionary(column.type) else column for column in arrays]
+    kinds = {kind for column in values if (kind := _label_kind(column.type))}
     if len(kinds) > 1:
         one, other = sorted(kinds)[:2]
-        raise SpecError(f"labels of {one} and of {other} are never equal; give all columns one type")
-    ends = np.cumsum([len(column) for column in plain])[:-1]
-    types = [column.type for column in plain if not pa.types.is_null(column.type)]
-    found, vocabulary = (_coded_sets if types and _is_list(types[0]) else _coded)(plain, types)
+        raise SpecError(f"labels are {one} in one column and {other} in another; give all columns one type")
+    ends = np.cumsum([len(column) for column in values])[:-1]
+    types = [column.type for column in values if not pa.types.is_null(column.type)]
+    found, vocabulary = (_encode_sets if types and _is_list(types[0]) else _encode_labels)(values, types)
     codes = np.split(found, ends)
-    if not any(pa.types.is_dictionary(column.type) for column in whole):
+    if not any(pa.types.is_dictionary(column.type) for column in arrays):
         return codes, vocabulary
-    return _of_rows(whole, codes, vocabulary)
+    return _codes_of_rows(arrays, codes, vocabulary)
 
 
 def one_vocabulary(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     """All labels of several vocabularies, in the order they appear.
 
     Returns:
-        The labels, and for each vocabulary the codes there, by its own codes; -1 and -2 stay what they are.
+        The labels, and for each vocabulary an array: its code → code in the result. -1 and -2 stay unchanged.
     """
     place: dict[Any, int] = {}
     codes = [[place.setdefault(label, len(place)) for label in part.tolist()] for part in parts]
@@ -60,12 +60,12 @@ def one_vocabulary(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.nda
 
 def in_order(labels: np.ndarray) -> np.ndarray:
     """The order in which labels are shown: numbers by size, text by code points, false before true; type by type."""
-    named = labels.tolist()
-    return np.array(sorted(range(len(named)), key=lambda place: (str(type(named[place])), named[place])), np.int64)
+    values = labels.tolist()
+    return np.array(sorted(range(len(values)), key=lambda place: (str(type(values[place])), values[place])), np.int64)
 
 
 def contents(kind: pa.DataType) -> str:
-    """What a column of a type holds, in a word; nothing where all its cells are empty."""
+    """What a column of a type holds, in one word; empty if all its cells are null."""
     if pa.types.is_null(kind):
         return ""
     if pa.types.is_boolean(kind):
@@ -80,14 +80,14 @@ def contents(kind: pa.DataType) -> str:
 
 
 def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
-    """All labels of a column of scores by label, in the type of the labels they are to be among.
+    """All labels of a column of scores by label, converted to the type of the other labels.
 
     Args:
         scores: lists of label (text) and score.
         kind: the type of other labels.
 
     Raises:
-        DataError: a label is none of that type.
+        DataError: a label cannot be converted.
     """
     texts = pc.struct_field(pc.list_flatten(scores), "label")
     if pa.types.is_dictionary(kind):
@@ -104,32 +104,32 @@ def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarray:
-    """Scores by label as rows × labels, NaN where a row has none for a label.
+    """Scores by label as a matrix of rows × labels; NaN where a row has no score for a label.
 
     Args:
         scores: lists of label and score.
-        code: of all their labels, one after the other.
+        code: the codes of all their labels, concatenated.
     """
     each = len(code) // max(len(scores), 1)
     if each and scores.null_count == 0 and (pc.list_value_length(scores).to_numpy() == each).all():
         order = code.reshape(-1, each)
         if (order == order[0]).all():  # every row has the same labels in the same order
-            given = np.asarray(pc.struct_field(pc.list_flatten(scores), "score")).reshape(-1, each)
+            matrix = np.asarray(pc.struct_field(pc.list_flatten(scores), "score")).reshape(-1, each)
             place = np.argsort(order[0])
             if each == n_labels and (order[0][place] == np.arange(each)).all():
-                return given[:, place]
+                return matrix[:, place]
     found = np.full((len(scores), n_labels), np.nan)
     row = np.asarray(pc.list_parent_indices(scores)).astype(np.int64)
     found[row, code] = np.asarray(pc.struct_field(pc.list_flatten(scores), "score"))
     return found
 
 
-def _of_rows(
+def _codes_of_rows(
     columns: Sequence[pa.Array], codes: Sequence[np.ndarray], vocabulary: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """The codes of rows, from those of dictionaries, and the labels that rows have."""
+    """The codes of rows, from the codes of dictionaries, and the labels that occur in rows."""
     by_row = [
-        _through(code, column.indices) if pa.types.is_dictionary(column.type) else code
+        _take_codes(code, column.indices) if pa.types.is_dictionary(column.type) else code
         for column, code in zip(columns, codes, strict=True)
     ]
     used = np.zeros(len(vocabulary) + 1, np.bool_)
@@ -141,7 +141,7 @@ def _of_rows(
     return [place[code] for code in by_row], vocabulary[used[:-1]]
 
 
-def _through(code: np.ndarray, indices: pa.Array) -> np.ndarray:
+def _take_codes(code: np.ndarray, indices: pa.Array) -> np.ndarray:
     if indices.null_count:
         code, indices = np.append(code, -1), indices.fill_null(-1)
     if (code == np.arange(len(code))).all():
@@ -149,7 +149,7 @@ def _through(code: np.ndarray, indices: pa.Array) -> np.ndarray:
     return np.take(code, np.asarray(indices))
 
 
-def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def _storage_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ExtensionArray):  # of JSON: its canonical text
@@ -157,14 +157,14 @@ def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column
 
 
-def _kind(kind: pa.DataType) -> str:
-    held = contents(kind)
-    if held in ("", "bools", "integers", "text"):
-        return held
-    if held == "lists":
-        return f"lists of {_kind(kind.value_type) or 'text'}"
+def _label_kind(kind: pa.DataType) -> str:
+    content = contents(kind)
+    if content in ("", "bools", "integers", "text"):
+        return content
+    if content == "lists":
+        return f"lists of {_label_kind(kind.value_type) or 'text'}"
     raise SpecError(
-        f"labels are text, integers, bools or lists of these, and not {with_article(str(kind))}; convert the column"
+        f"labels must be text, integers, bools or lists of these, not {with_article(str(kind))}; convert the column"
     )
 
 
@@ -172,7 +172,7 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def _coded(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> tuple[np.ndarray, np.ndarray]:
+def _encode_labels(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> tuple[np.ndarray, np.ndarray]:
     width = _widest(types)
     encoded = pa.chunked_array([column.cast(width) for column in columns], width).dictionary_encode()
     encoded = encoded.combine_chunks() if encoded.num_chunks else pa.array([], width).dictionary_encode()
@@ -186,12 +186,12 @@ def _widest(kinds: Sequence[pa.DataType]) -> pa.DataType:
     return pa.int64() if pa.types.is_integer(kinds[0]) else kinds[0] if len(set(kinds)) == 1 else pa.large_string()
 
 
-def _coded_sets(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> tuple[np.ndarray, np.ndarray]:
-    """A set is found label by label from its smallest: what it has so far, with the next label, is another one."""
+def _encode_sets(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> tuple[np.ndarray, np.ndarray]:
+    """Encode sets label by label, from the smallest: the code of a prefix and the next label give a new code."""
     lists = [column.cast(pa.large_list(_widest([kind.value_type for kind in types]))) for column in columns]
-    code, labels = _coded([column.flatten() for column in lists], [column.type.value_type for column in lists])
+    code, labels = _encode_labels([column.flatten() for column in lists], [column.type.value_type for column in lists])
     if (code < 0).any():
-        raise SpecError("a list of labels holds null; leave it out of the list")
+        raise SpecError("a list of labels contains null; remove it from the list")
     lengths = np.concatenate([np.asarray(pc.fill_null(pc.list_value_length(column), 0)) for column in lists])
     known = np.concatenate([np.asarray(column.is_valid()) for column in lists])
     order = in_order(labels)
@@ -201,7 +201,7 @@ def _coded_sets(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> tu
     rank = rank[sort]
     twice = np.flatnonzero((rank[1:] == rank[:-1]) & (row[1:] == row[:-1]))
     if len(twice):
-        raise SpecError(f"a list names the label {labels[order[rank[twice[0]]]]!r} twice; a set has each label once")
+        raise SpecError(f"a list has the label {labels[order[rank[twice[0]]]]!r} twice; a set has each label once")
     starts = np.cumsum(lengths) - lengths
     found, many = np.zeros(len(lengths), np.int64), 1  # 0 is the empty set
     for place in range(int(lengths.max(initial=0))):

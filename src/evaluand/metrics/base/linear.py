@@ -1,4 +1,4 @@
-"""Weighted sums of truth and prediction, for many weightings at once: what R² and correlations are made of."""
+"""Weighted sums of truth and prediction for many weightings at once, from which R² and correlations are computed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
 @dataclass(frozen=True, kw_only=True)
 class OfNumbers(WeightedRowsMetric):
-    """A function of truths and predictions that are numbers."""
+    """A function of numeric truths and predictions.
 
-    keeps: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for no interval.
+    """
+
+    row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -27,9 +32,9 @@ class OfNumbers(WeightedRowsMetric):
 
 
 class Sums(NamedTuple):
-    """What weighted rows come to, one entry per replicate; deviations are from the replicate's own means.
+    """Sums over weighted rows, one entry per replicate; deviations are from the means of the replicate.
 
-    Squares that only rounding keeps from 0 are 0, so that a constant has no variance.
+    Squares that differ from 0 only by rounding are 0, so that a constant has no variance.
     """
 
     truth: np.ndarray  # squared deviations of the truth
@@ -40,10 +45,10 @@ class Sums(NamedTuple):
 
 
 def scaled(rows: Columns, name: str, by: str) -> dict[str, np.ndarray]:
-    """The rows with a column divided by a power of two, which rounds nothing, so that squares are numbers.
+    """The rows with a column divided by a power of two, which is exact, so that squares do not overflow.
 
     Args:
-        by: the column whose largest number comes near 1.
+        by: the column whose largest number becomes nearly 1.
     """
     exponent = int(np.frexp(np.abs(rows[by][rows[WEIGHT] > 0]).max(initial=0.0))[1])
     with np.errstate(over="ignore"):
@@ -51,7 +56,7 @@ def scaled(rows: Columns, name: str, by: str) -> dict[str, np.ndarray]:
 
 
 def centred(rows: Columns) -> dict[str, np.ndarray]:
-    """The rows with their products, all taken from the means of all of them, so that sums keep their digits."""
+    """The rows with their products, centred on the means of all rows, so that sums stay precise."""
     weight = rows[WEIGHT] if rows[WEIGHT].sum() > 0 else None
     truth, prediction = (rows[name] - np.average(rows[name], weights=weight) for name in (TRUTH, PREDICTION))
     residual = rows[TRUTH] - rows[PREDICTION]
@@ -73,15 +78,15 @@ def sums(rows: Columns, weight: np.ndarray) -> Sums:
     """
     total, truth, prediction, rest, truth2, prediction2, product, rest2, error = (weight @ rows[_TABLE]).T
     return Sums(
-        _spread(rows, weight, TRUTH, truth2, truth, total),
-        _spread(rows, weight, PREDICTION, prediction2, prediction, total),
+        _squared_deviations(rows, weight, TRUTH, truth2, truth, total),
+        _squared_deviations(rows, weight, PREDICTION, prediction2, prediction, total),
         product - truth * prediction / total,
-        _spread(rows, weight, RESIDUAL, rest2, rest, total),
+        _squared_deviations(rows, weight, RESIDUAL, rest2, rest, total),
         error,
     )
 
 
-def _spread(
+def _squared_deviations(
     rows: Columns, weight: np.ndarray, name: str, squares: np.ndarray, linear: np.ndarray, total: np.ndarray
 ) -> np.ndarray:
     found = squares - linear**2 / total

@@ -1,15 +1,15 @@
-"""Metrics: what summarises many rows into one value, for each group of rows.
+"""Metrics summarise many rows into one value, for each group of rows.
 
 A metric never sees the whole table. It turns rows into a *state* (arrays with one entry per group, such as a count
 and a sum), states of shards merge in order, and `compute` turns the last state into values. So a shard on another
 worker, a group of examples, a threshold and a bootstrap replicate are all the same thing: one more axis of the
-state. Nothing in a state grows with the number of rows unless the metric needs every row.
+state. No state grows with the number of rows unless the metric needs every row.
 
-What is true of a metric stands in its type, not in a comment: its direction, its range, what it does about rows
-without a score (`missing`) and about several responses to one example (`reduce`). All parameters together are its
-`signature`; two values may be compared only where their signatures agree.
+A metric's type states its direction, its range, how it treats rows without a score (`missing`) and several responses to
+one example (`reduce`). All parameters together are its `signature`; two values may be compared only if their signatures
+are equal.
 
-The rows go through a metric like this:
+Rows pass through a metric like this:
 
     scored rows ── prepare ──▶ checked columns ── reduce ──▶ one row per example ── state, merge, compute ──▶ Values
 
@@ -33,37 +33,37 @@ import numpy as np
 
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.identity import encode
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, merge_clusters
-from evaluand.store.tables import INDEX
 
 Columns = Mapping[str, np.ndarray]
-"""Rows as columns of equal length. `_index_` is among those to be prepared, so that a message can name the row; those
-to be summarised have `_weight_` where the examples have weights, and `_cluster_` (64-bit keys) where rows belong
-together or the metric asks for it."""
+"""Rows as columns of equal length. Rows to prepare include `_index_`, so that a message can name the row; rows to
+summarise include `_weight_` if the examples have weights, and `_cluster_` (64-bit keys) if rows belong together or the
+metric asks for it."""
 
 State = Mapping[str, np.ndarray]
-"""What a metric keeps: the first axis of every array is the group, further axes are free (threshold, replicate); all
-but the arrays of `CLUSTER_TABLE`."""
+"""The intermediate result of a metric. The first axis of every array is the group, further axes are free (threshold,
+replicate); except for the arrays of `CLUSTER_TABLE`."""
 
 Direction = Literal["higher", "lower"]
 Missing = Literal["leave_out", "wrong", "refuse"]
 Fill = Literal["worst", "best", "wrong"]
-"""What a missing row is taken for: for the bounds, and for `missing="wrong"`."""
+"""How a missing row is filled in: for the bounds, and for `missing="wrong"`."""
 Reduce = Literal["first", "best", "any", "mean", "all"]
 OverTargets = Literal["pooled", "mean"]
 
 Labels = Mapping[str, Sequence[Any]]
-"""The labels, or sets of labels, that occur in each column of labels, each once."""
+"""Column of labels → the distinct labels, or sets of labels, that occur in it."""
 
 VALUE = "value"
 WEIGHT = "_weight_"
 LABELS = "_labels_"
 CLUSTER = "_cluster_"
-APART = "_apart_"
+INDEPENDENT = "_independent_"
 NO_ROWS = "no scored rows"
 WEIGHTLESS = "all weights are 0"
-"""Why there is no value, where there are no rows and where rows have no weight."""
+"""Why there is no value: there are no rows, or they have no weight."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Values:
         value: NaN where undefined.
         low: lower end of the interval, NaN where there is none.
         high: upper end of the interval, NaN where there is none.
-        reason: why the value, or else only its interval, is undefined; None where nothing is.
-        data: what else the metric has to say, JSON-like.
+        reason: why the value, or only its interval, is undefined; None if both are defined.
+        data: further results of the metric, JSON-like.
     """
 
     value: np.ndarray
@@ -90,20 +90,20 @@ class Metric(ABC):
     """Summarises rows by group. Subclasses are frozen dataclasses whose fields are their parameters.
 
     Args:
-        missing: what happens to rows that failed or abstained. `leave_out` takes the value over the scored rows alone
-            (the bounds `worst` and `best` then tell what was left out), `wrong` gives each the worst value it could
-            have had, `refuse` stops with the rows' names.
+        missing: what happens to rows that failed or abstained. `leave_out` computes the value over the scored rows only
+            (the bounds `worst` and `best` show how much they could change it), `wrong` gives each the worst value it
+            could have had, `refuse` raises an error that lists the rows.
         reduce: how several responses to one example become one row: the `first`, the `best` by direction, `any` (the
-            largest: 1 if one of them is 1), their `mean`, or `all`, each response a row of its own.
-        over_targets: where examples have several targets, a value for all of them beside that of each: of the rows of
-            all targets as if they were one (`pooled`), or the `mean` of the targets' values; None for none.
+            largest: 1 if one of them is 1), their `mean`, or `all`, each response as a separate row.
+        over_targets: if examples have several targets, an additional value over all of them: of the rows of all targets
+            as if they were one (`pooled`), or the `mean` of the targets' values; None for no such value.
 
     Attributes:
         kind: the registered name.
         version: raised whenever the same parameters would give another value.
-        reductions: the ways of reducing that make sense for this metric.
-        over_replications: a row is an example with all its replications, which `reduced` makes one value of.
-        averages: the value is the mean of one number per row, so that two of them differ by the mean of differences.
+        reductions: the values of `reduce` that make sense for this metric.
+        over_replications: a row is an example with all its replications, which `reduced` turns into one value.
+        averages: the value is the mean of one number per row, so that two values differ by the mean of differences.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -121,12 +121,12 @@ class Metric(ABC):
 
     def __post_init__(self) -> None:
         if self.over_targets is not None:
-            _one_of(self.kind, "over_targets", self.over_targets, get_args(OverTargets))
+            _check_choice(self.kind, "over_targets", self.over_targets, get_args(OverTargets))
         for field in dataclasses.fields(self):
             if field.default is False and not isinstance(getattr(self, field.name), bool):
                 raise SpecError(f"{self.kind}: {field.name}={getattr(self, field.name)!r} must be true or false")
-        _one_of(self.kind, "missing", self.missing, get_args(Missing))
-        _one_of(self.kind, "reduce", self.reduce, self.reductions)
+        _check_choice(self.kind, "missing", self.missing, get_args(Missing))
+        _check_choice(self.kind, "reduce", self.reduce, self.reductions)
         if self.reduce == "best" and self.direction is None:
             raise SpecError(f"{self.kind}: reduce='best' needs a direction; it is neither higher nor lower")
         if self.missing == "wrong" and not math.isfinite(self.ends[0]):
@@ -137,7 +137,7 @@ class Metric(ABC):
 
     @property
     def direction(self) -> Direction | None:
-        """Whether a higher or a lower value is better; None where neither is."""
+        """Whether a higher or a lower value is better; None if neither is."""
         return None
 
     @property
@@ -147,22 +147,22 @@ class Metric(ABC):
 
     @property
     def by_cluster(self) -> bool:
-        """Whether rows are always to be told apart by `_cluster_`, each its own where nothing binds them."""
+        """Whether rows always need `_cluster_`; a row that belongs to no other is a cluster by itself."""
         return False
 
     @property
-    def counts_apart(self) -> bool:
-        """Whether rows that are examples of their own are told apart by `_apart_` instead, which costs less."""
+    def counts_independent_rows(self) -> bool:
+        """Whether independent examples come with `_independent_` instead of `_cluster_`, which costs less."""
         return False
 
     @property
     def fewest_answers(self) -> int:
-        """How many answers to each example it needs."""
+        """How many answers to each example the metric needs."""
         return 1
 
     @property
     def looks_at(self) -> float:
-        """How many of an example's answers it looks at, from the first on."""
+        """How many of an example's answers the metric looks at, from the first on."""
         return 1 if self.reduce == "first" else math.inf
 
     @property
@@ -174,7 +174,7 @@ class Metric(ABC):
     def row_range(self) -> tuple[float, float]:
         """The values of a single row; infinite where unknown.
 
-        Where an end is finite, missing rows can be `filled`; by default only for metrics that `prepare` one number per
+        If an end is finite, missing rows can be `filled`; by default only for metrics that `prepare` one number per
         row, in the column `value`.
         """
         return (-math.inf, math.inf)
@@ -192,7 +192,7 @@ class Metric(ABC):
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        """Those of its columns that hold labels: they come as codes into one vocabulary, the column `LABELS`.
+        """The columns that hold labels: they come as codes into one vocabulary, the column `LABELS`.
 
         A vocabulary has each label once, as text, an integer or a bool; a missing label has the code -1.
         """
@@ -200,32 +200,34 @@ class Metric(ABC):
 
     @property
     def score_columns(self) -> tuple[str, ...]:
-        """Those of its columns that hold scores of labels: they come as a matrix, a column for each of `LABELS`.
+        """The columns that hold scores of labels: they come as a matrix, a column for each of `LABELS`.
 
-        A label that a row has no score for is NaN there.
+        NaN where a row has no score for a label.
         """
         return ()
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
-        """The columns to read from a table that has these, or leaves of its JSON: see `LEAF`.
+        """The columns to read from a table that has these columns, or leaves of its JSON: see `LEAF`.
 
         Raises:
             SpecError: the table lacks a column; the message names it.
         """
         lacking = [name for name in self.columns if stored_as(name) not in available]
         if lacking:
-            raise SpecError(f"{self.kind} reads {_listed(lacking)}, which the table lacks; it has {_listed(available)}")
+            raise SpecError(
+                f"{self.kind} reads {_quote_names(lacking)}, which the table lacks; it has {_quote_names(available)}"
+            )
         return self.columns
 
     def settled(self, labels: Labels) -> Self:
-        """This metric with what its parameters leave to the labels there are; by default itself.
+        """This metric with the parameters that depend on the labels filled in; by default the metric itself.
 
-        It is the settled metric whose values are computed and whose signature stands beside them, so that a signature
-        tells which definition was used. All rows that are asked for decide together, scored or not: no shard, group or
-        failed row does so for itself.
+        Values are computed by the settled metric and stored with its signature, so that a signature states which
+        definition was used. All requested rows decide together, scored or not: no shard, group or failed row decides by
+        itself.
 
         Args:
-            labels: of each of its `label_columns` that the table has; nothing of a table without such columns.
+            labels: of each of its `label_columns` that the table has; empty for a table without such columns.
 
         Raises:
             SpecError: the parameters do not fit the labels.
@@ -233,17 +235,17 @@ class Metric(ABC):
         return self
 
     def prepare(self, columns: Columns) -> Columns:
-        """Checks scored rows and gives the columns that are reduced and summarised.
+        """Check scored rows and return the columns that are reduced and summarised.
 
         Runs once on every scored row, before several responses are reduced. The default refuses empty cells and
-        leaves the columns as they are.
+        returns the columns unchanged.
 
         Args:
-            columns: `_index_` and what `columns_for` named. Text comes as an array of Python objects, and so do lists;
-                those of numbers as a matrix, filled up with NaN.
+            columns: `_index_` and the columns that `columns_for` named. Text and lists come as arrays of Python
+                objects; lists of numbers as a matrix, padded with NaN.
 
         Raises:
-            DataError: rows this metric cannot take, by `_index_`.
+            DataError: the metric cannot take some rows; lists them by `_index_`.
         """
         for name in self.columns:
             refuse_empty(columns, name)
@@ -251,17 +253,17 @@ class Metric(ABC):
 
     @property
     def fill_columns(self) -> tuple[str, ...]:
-        """The columns that tell what a missing row could have come to; none where its range is enough."""
+        """The columns that limit the value of a missing row; none if its range is enough."""
         return ()
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
-        """The columns of all rows, with something put in for those that have no score.
+        """The columns of all rows, with the rows that have no score filled in.
 
         Args:
-            columns: of the scored rows, as `prepare` gave them.
-            scored: which of all rows these are, as a mask.
-            missing: `_index_` and the `fill_columns` of the others.
-            fill: what the others are taken for.
+            columns: of the scored rows, as `prepare` returned them.
+            scored: which of all rows are scored, as a mask.
+            missing: `_index_` and the `fill_columns` of the other rows.
+            fill: how the other rows are filled in.
         """
         worst, best = self.ends
         values = np.full(len(scored), best if fill == "best" else worst)
@@ -285,33 +287,33 @@ class Metric(ABC):
         """The state of prepared rows.
 
         Args:
-            columns: what `prepare` gave, after reduction.
+            columns: what `prepare` returned, after reduction.
             group: the group of each row, from 0 to `n_groups` - 1.
-            n_groups: how many groups there are; some may have no row.
+            n_groups: the number of groups; some may have no row.
         """
 
     def merge(self, states: Sequence[State]) -> State:
         """The state of all rows together, merged from left to right; by default the sum of the arrays."""
-        plain = (name for name in states[0] if name not in CLUSTER_TABLE)
-        sums = {name: reduce(np.add, [state[name] for state in states]) for name in plain}
+        names = (name for name in states[0] if name not in CLUSTER_TABLE)
+        sums = {name: reduce(np.add, [state[name] for state in states]) for name in names}
         return sums | dict(merge_clusters(states))
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
         """The same groups at other positions among more groups, the others empty.
 
-        The default fills up with zeros, which is right for counts, sums and moments.
+        The default fills with zeros, which is right for counts, sums and moments.
         """
-        plain = {name: array for name, array in state.items() if name not in CLUSTER_TABLE}
-        placed = {name: _placed(array, positions, n_groups) for name, array in plain.items()}
+        arrays = {name: array for name, array in state.items() if name not in CLUSTER_TABLE}
+        placed = {name: _spread_over_groups(array, positions, n_groups) for name, array in arrays.items()}
         clusters = {name: state[name] for name in CLUSTER_TABLE if name in state}
         return placed | clusters | {name: positions[clusters[name]] for name in clusters if name == "cluster_group"}
 
     @abstractmethod
     def compute(self, state: State) -> Values:
-        """The values of a state; NaN with a reason, never 0, where a group has nothing to say."""
+        """The values of a state; NaN with a reason, never 0, where the value of a group is undefined."""
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
-        """The mean of the values of several groups, such as of targets; rows with one cluster's key belong together.
+        """The mean of the values of several groups, such as targets; rows with the same cluster key belong together.
 
         The default has no interval.
 
@@ -333,36 +335,36 @@ class Metric(ABC):
 
     @property
     def drawn_by(self) -> Metric | None:
-        """The metric whose state has the curves of this one: itself where that holds the rows; None without curves."""
+        """The metric whose state holds this one's curves: itself if its state has the rows; None without curves."""
         return None
 
     def curves(self, state: State) -> list[list[Drawn]]:
-        """What a report can draw of each group of a state; nothing of one where the curve is undefined."""
+        """The curves that a report can draw, for each group of a state; empty where undefined."""
         return [[] for _ in state["n"]]
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What identifies this metric: kind, behaviour version and parameters."""
+        """The identity of this metric: kind, behaviour version and parameters."""
         parameters = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return {"kind": self.kind, "version": self.version, "parameters": parameters}
 
     @property
     def signature(self) -> str:
-        """The spec in one line, to stand beside a value; equal signatures mean the same definition.
+        """The spec in one line, shown with a value; equal signatures mean the same definition.
 
-        One definition has one signature: a kind writes parameters that mean the same in one way, and leaves out those
-        that mean nothing beside the others.
+        One definition has one signature: a kind writes equivalent parameters in one form, and omits parameters that
+        have no effect given the others.
 
-        What is not set (None, or false by default) is left out; the interval comes last.
+        Unset parameters (None, or false by default) are omitted; the interval comes last.
         """
         words = [self.kind, f"v{self.version}"]
         off = {field.name for field in dataclasses.fields(self) if field.default is False}
         for name, value in self.spec["parameters"].items():
             unset = value is None or (value is False and name in off)
             if not unset and name not in ("confidence", "bootstrap"):
-                words.append(f"{name}={_word(value)}")
+                words.append(f"{name}={_encode_word(value)}")
         if self.interval:
-            words.append(f"interval={self.interval} {_percent(self.spec['parameters']['confidence'])}")
+            words.append(f"interval={self.interval} {_format_percent(self.spec['parameters']['confidence'])}")
         return " ".join(words)
 
 
@@ -373,34 +375,36 @@ def weights_of(columns: Columns, kind: str) -> np.ndarray:
         SpecError: the examples have none.
     """
     if WEIGHT not in columns:
-        raise SpecError(f"{kind}: weighted=true needs weights; name the dataset's column under weight")
+        raise SpecError(
+            f"{kind}: weighted=true needs weights; set the dataset's role weight to the column that holds them"
+        )
     return np.asarray(columns[WEIGHT], np.float64)
 
 
-def whole_of(kind: str, name: str, value: Any, least: int) -> None:
-    """Checks a parameter that is a whole number.
+def check_whole_number(kind: str, name: str, value: Any, least: int) -> None:
+    """Check a parameter that must be a whole number.
 
     Raises:
-        SpecError: it is none, or too small.
+        SpecError: it is not a whole number, or too small.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise SpecError(f"{kind}: {name}={value!r} must be a whole number of at least {least}")
 
 
 FEWEST_REPLICATES = 100
-"""Fewer bootstrap replicates do not tell the ends of an interval."""
+"""Fewer bootstrap replicates do not determine the ends of an interval."""
 
 
 def refuse(columns: Columns, bad: np.ndarray, message: Callable[[int], str]) -> None:
-    """Stops at rows a metric cannot take.
+    """Raise an error that lists the rows a metric cannot take.
 
     Args:
-        columns: their `_index_` names the rows.
+        columns: include `_index_`, which names the rows.
         bad: which rows, as a mask.
-        message: what is wrong with the row at a position and what to do about it.
+        message: row position → what is wrong with the row and what to do about it.
 
     Raises:
-        DataError: any row is bad; one fault each.
+        DataError: any row is bad; one fault per row.
 
     Example:
         >>> refuse({"_index_": np.array([3, 4])}, np.array([False, True]), lambda row: "is empty")
@@ -412,13 +416,13 @@ def refuse(columns: Columns, bad: np.ndarray, message: Callable[[int], str]) -> 
 
 
 def refuse_empty(columns: Columns, name: str) -> None:
-    """Stops at scored rows whose cell in a column is null or NaN.
+    """Raise an error if scored rows have null or NaN in a column.
 
     Raises:
-        DataError: there is one; what cannot be graded should abstain.
-        SpecError: all are.
+        DataError: some rows do; what cannot be graded should abstain.
+        SpecError: all rows do.
     """
-    empty = _empty(columns[name])
+    empty = _empty_cells(columns[name])
     if len(empty) > 1 and empty.all():
         raise SpecError(
             f"the column {name!r} is empty in every scored row; read another column, such as with Count(label=…)"
@@ -427,11 +431,11 @@ def refuse_empty(columns: Columns, name: str) -> None:
 
 
 LEAF = "data."
-"""What the name of a number within the JSON of `data` begins with: `data.f1` is `{"f1": 0.5}`'s."""
+"""Prefix of names of numbers within the JSON of `data`: `data.f1` reads `{"f1": 0.5}`."""
 
 
 def stored_as(name: str) -> str:
-    """The column of the table that holds what a metric reads: `data` for a leaf of it."""
+    """The table column that holds what a metric reads: `data` for one of its leaves."""
     return "data" if name.startswith(LEAF) else name
 
 
@@ -439,41 +443,41 @@ def numbers(columns: Columns, name: str, kind: str) -> np.ndarray:
     """A column as finite 64-bit floats; bools count as 0 and 1.
 
     Raises:
-        SpecError: the column holds something else than numbers.
+        SpecError: the column does not hold numbers.
         DataError: a scored row has no finite number.
     """
     column = columns[name]
     if len(column) and column.dtype.kind not in "fiub":
-        raise SpecError(f"{kind} needs numbers, but the column {name!r} holds none; name another column")
+        raise SpecError(f"{kind} needs numbers, but the column {name!r} holds none; choose another column")
     values = column.astype(np.float64, copy=False)
     refuse_empty({**columns, name: values}, name)
     refuse(columns, ~np.isfinite(values), lambda row: f"{name} is {values[row]}; {kind} needs finite numbers")
     return values
 
 
-def confidence_of(kind: str, confidence: float) -> float:
-    """A confidence level, checked.
+def check_confidence(kind: str, confidence: float) -> float:
+    """Check a confidence level and return it as a float.
 
     Raises:
         SpecError: it does not lie between 0 and 1.
     """
-    given: Any = confidence
-    if not isinstance(given, Real) or not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
-        told = repr(given) if isinstance(given, str) else given
-        raise SpecError(f"{kind}: confidence={told} must lie between 0 and 1, such as 0.95")
+    value: Any = confidence
+    if not isinstance(value, Real) or not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
+        shown = repr(value) if isinstance(value, str) else value
+        raise SpecError(f"{kind}: confidence={shown} must lie between 0 and 1, such as 0.95")
     return float(confidence)
 
 
-def _one_of(kind: str, name: str, value: str, known: Sequence[str]) -> None:
+def _check_choice(kind: str, name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise SpecError(f"{kind}: {name}={value!r} does not work here; choose one of {', '.join(known)}")
 
 
-def _listed(names: Collection[str]) -> str:
+def _quote_names(names: Collection[str]) -> str:
     return ", ".join(repr(name) for name in names) or "no column"
 
 
-def _placed(array: np.ndarray, positions: np.ndarray, n_groups: int) -> np.ndarray:
+def _spread_over_groups(array: np.ndarray, positions: np.ndarray, n_groups: int) -> np.ndarray:
     result = np.zeros((n_groups, *array.shape[1:]), array.dtype)
     result[positions] = array
     return result
@@ -485,26 +489,26 @@ def _mean(values: np.ndarray) -> float:
     return float(mean if not np.isinf(mean) else (values / len(values)).sum())
 
 
-_PLAIN = re.compile(r"(?!(?:true|false|null|inf|nan)\Z)[A-Za-z_][A-Za-z0-9_]*")
+_BARE_WORD = re.compile(r"(?!(?:true|false|null|inf|nan)\Z)[A-Za-z_][A-Za-z0-9_]*")
 
 
-def _word(value: Any) -> str:
-    """A parameter as a word that no other value is written as."""
-    if isinstance(value, str) and _PLAIN.fullmatch(value):
+def _encode_word(value: Any) -> str:
+    """A parameter value as a word that no other value is written as."""
+    if isinstance(value, str) and _BARE_WORD.fullmatch(value):
         return value
     if isinstance(value, float):
         return repr(float(value))
     if isinstance(value, list | tuple):
-        return f"({','.join(_word(item) for item in value)})"
+        return f"({','.join(_encode_word(item) for item in value)})"
     return encode(value).decode()
 
 
-def _percent(confidence: float) -> str:
+def _format_percent(confidence: float) -> str:
     text = f"{Decimal(repr(confidence)) * 100:f}"
     return f"{text.rstrip('0').rstrip('.')}%"
 
 
-def _empty(column: np.ndarray) -> np.ndarray:
+def _empty_cells(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind == "O":
         return np.asarray(column == np.array(None), np.bool_)
     if column.dtype.kind == "M":

@@ -17,9 +17,9 @@ TRUTH, PREDICTION = "truth", "prediction"
 
 @dataclass(frozen=True, kw_only=True)
 class PartlyDefined(Student):
-    """A mean of numbers that some rows have none of.
+    """A mean of numbers that are undefined for some rows, for which `prepare` returns NaN.
 
-    A group with such a row has no value, and says of how many rows that is so. `prepare` gives NaN for them.
+    A group with such rows has no value; its reason says how many there are.
 
     Attributes:
         unfit: what such a row has, in words that follow "3 rows have".
@@ -39,16 +39,22 @@ class PartlyDefined(Student):
     def compute(self, state: State) -> Values:
         found, without = super().compute(state), state[_WITHOUT]
         value, low, high = (np.where(without, np.nan, end) for end in (found.value, found.low, found.high))
-        told = zip(without.tolist(), found.reason, strict=True)
         reason = [
-            f"{rows} {'row has' if rows == 1 else 'rows have'} {self.unfit}" if rows else why for rows, why in told
+            f"{rows} {'row has' if rows == 1 else 'rows have'} {self.unfit}" if rows else other
+            for rows, other in zip(without.tolist(), found.reason, strict=True)
         ]
         return replace(found, value=value, low=low, high=high, reason=reason)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeanError(PartlyDefined):
-    """A mean of errors of 0 or more; lower is better."""
+    """A mean of errors of 0 or more; lower is better.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
+    """
 
     direction = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
@@ -62,8 +68,8 @@ class MeanError(PartlyDefined):
 
     @property
     def drawn_by(self) -> Metric | None:
-        """Residuals, where each of them is of one answer."""
-        from evaluand.metrics.base.residuals import Residuals  # which reads truth and prediction as this module says
+        """Residuals, if each belongs to one answer."""
+        from evaluand.metrics.base.residuals import Residuals  # it imports this module
 
         if self.reduce not in Residuals.reductions:
             return None
@@ -71,7 +77,7 @@ class MeanError(PartlyDefined):
 
     @abstractmethod
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """The error of each row, NaN where there is none."""
+        """The error of each row, NaN where undefined."""
 
     def prepare(self, columns: Columns) -> Columns:
         truth, prediction = paired_numbers(columns, self.kind).values()
@@ -84,7 +90,7 @@ _WITHOUT: Final = "without"
 
 
 def absolute_errors(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    """|prediction − truth|, infinite where that is too large for a number."""
+    """|prediction − truth|, infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(np.abs(prediction - truth))
 
@@ -93,7 +99,7 @@ def paired_numbers(columns: Columns, kind: str) -> dict[str, np.ndarray]:
     """Truth and prediction as finite numbers.
 
     Raises:
-        SpecError: they are none.
+        SpecError: they are not numbers.
         DataError: a scored row lacks one.
     """
     return {name: numbers(columns, name, kind) for name in (TRUTH, PREDICTION)}

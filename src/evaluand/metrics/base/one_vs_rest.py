@@ -1,4 +1,4 @@
-"""Classes against the rest: statistics of the order that scores put rows into, for one class or averaged over all."""
+"""Base of ranking metrics of one class against the rest, for one class or averaged over classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, refuse_unknown_truth
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, harmonic
-from evaluand.metrics.base.curves import PARTS, Curve, Drawn, Kind, named
+from evaluand.metrics.base.curves import PARTS, Curve, Drawn, Kind, part_name
 from evaluand.metrics.base.labels import in_order
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Metric, State
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
@@ -21,7 +21,7 @@ Average = Literal["macro", "weighted", "micro"]
 
 
 class Ties(NamedTuple):
-    """The weight of positive rows and of the others in each tie of equal scores, lowest first: lines × ties."""
+    """The weight of positive and of negative rows in each tie of equal scores, lowest first: lines × ties."""
 
     positive: np.ndarray
     negative: np.ndarray
@@ -43,17 +43,22 @@ class Ordered(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OneVsRest(OfScores, WeightedRowsMetric):
-    """A statistic of each class against the rest.
+    """A metric of each class against the rest, computed from scores of classes.
 
     Args:
-        average: over classes: their mean (`macro`), their mean by how often they are the truth (`weighted`), or one
-            value of all pairs of a row and a class (`micro`). With `label` there is only one.
+        scored_by: what the scores are, see `OfScores`.
+        label: the positive class; by default the value is an average over all classes.
+        absent: the score of a class without one in a row; by default the value is undefined if one is missing.
+        average: over classes: their mean (`macro`), their mean weighted by how often each is the truth (`weighted`), or
+            one value of all pairs of a row and a class (`micro`). No effect with `label`.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for no interval.
 
     Attributes:
-        drawn: what the curve of a class is.
+        drawn: the kind of curve of a class.
 
     Raises:
-        SpecError: there is no such average.
+        SpecError: there is no such average, or the parameters contradict each other.
     """
 
     direction = "higher"
@@ -70,12 +75,12 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         super().__post_init__()
 
     @property
-    def keeps(self) -> tuple[str, ...]:  # type: ignore[override]
+    def row_columns(self) -> tuple[str, ...]:  # type: ignore[override]
         return (TRUTH, PREDICTION) if self._hard else (TRUTH, SCORES)
 
     @property
     def _hard(self) -> bool:
-        """Whether labels stand for the scores of all classes: counts tell all, and no matrix is made of them."""
+        """Whether labels replace the scores of all classes: counts suffice, and no matrix is built."""
         return self.scored_by == "labels" and self.label is None
 
     def prepare(self, columns: Columns) -> Columns:
@@ -86,24 +91,24 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 
     @abstractmethod
     def of_ties(self, ties: Ties) -> np.ndarray:
-        """The value of each line of ties, NaN where all rows that have weight are of one kind."""
+        """The value of each line of ties; NaN if all rows with weight are positive, or all negative."""
 
     @abstractmethod
     def influence_in_ties(self, ties: Ties) -> Ties:
-        """The derivative of the value by the weight of a row of each tie, where it is positive and where it is not."""
+        """The derivative of the value by the weight of a row of each tie, for positive and for negative rows."""
 
     def rows_like(self, share: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """The share of all rows of which a proportion would vary as the value of a class is expected to.
+        """The share of all rows of which a proportion would vary as much as the value of a class is expected to.
 
         Args:
-            share: of the rows, those that are positive.
+            share: the share of positive rows.
             value: of each class.
         """
         return share
 
     @abstractmethod
     def curve(self, positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Curve:
-        """The curve of one class, of rows of which some are positive and some are not."""
+        """The curve of one class; some rows are positive and some negative."""
 
     @property
     def drawn_by(self) -> Metric:
@@ -116,7 +121,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         return found
 
     def _curves(self, rows: Columns) -> Iterator[tuple[str | None, Curve]]:
-        """The curves of classes, of many those that are most often the truth; with micro averages that of all pairs."""
+        """The curves of the classes that are most often the truth; for the micro average, that of all pairs."""
         classes, weight = _found_classes(rows), rows[WEIGHT]
         if self.average == "micro" and len(classes) > 1:
             pairs = (rows[TRUTH][:, None] == classes).ravel()
@@ -126,7 +131,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         often = np.bincount(rows[TRUTH] + 1, weight, minlength=len(rows[LABELS]) + 1)[1:]
         shown = classes[np.argsort(-often[classes], kind="stable")][:PARTS]
         for place in [place for place in in_order(rows[LABELS]).tolist() if place in shown]:
-            name = named(rows[LABELS][place])
+            name = part_name(rows[LABELS][place])
             yield from self._part(name, rows[TRUTH] == place, _scores(rows, place), weight)
 
     def _part(
@@ -139,7 +144,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 
     def arranged(self, rows: Columns) -> Columns:
         rows = {**rows, _CLASSES: _found_classes(rows)}
-        return rows if self._hard else {**rows, ORDERED: _held([*self._ordered(rows)])}
+        return rows if self._hard else {**rows, ORDERED: _object_array([*self._ordered(rows)])}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         return np.array([self._of_classes(rows, each) @ self._shares(rows, each) for each in weight])
@@ -162,14 +167,14 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         return np.full(len(positives), 1 / len(positives))
 
     def _positives(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        """The weight of the rows that are of each class; for micro, where each row is one of all its pairs, of all."""
+        """The weight of the rows of each class; for micro, of all rows, since each has one positive pair."""
         classes = _classes(rows)
         if self.average == "micro" and len(classes) > 1:
             return np.array([weight.sum()])
         return np.asarray(np.bincount(rows[TRUTH] + 1, weight, minlength=len(rows[LABELS]) + 1)[1:][classes])
 
     def _counted(self, rows: Columns, weight: np.ndarray) -> Ties:
-        """The two ties of each class, of rows with another prediction and of rows with this; one line for micro."""
+        """The two ties of each class: rows with another prediction and rows with this one; one line for micro."""
         classes, n = _classes(rows), len(rows[LABELS])
         right = rows[TRUTH] == rows[PREDICTION]
         expected, predicted, both = (
@@ -189,9 +194,9 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         if self.average == "weighted":  # the shares depend on the rows too
             place = np.full(len(rows[LABELS]) + 1, len(values))
             place[_classes(rows)] = np.arange(len(values))
-            apart = np.append((values - values @ shares) / self._positives(rows, weight).sum(), 0.0)
-            found = found + apart[place[rows[TRUTH]]]
-        return np.where(self._hangs_on_one(rows, weight), np.nan, found)
+            of_share = np.append((values - values @ shares) / self._positives(rows, weight).sum(), 0.0)
+            found = found + of_share[place[rows[TRUTH]]]
+        return np.where(self._depends_on_one_cluster(rows, weight), np.nan, found)
 
     def _of_orders(self, rows: Columns, weight: np.ndarray, shares: np.ndarray) -> np.ndarray:
         found = np.zeros(len(weight))
@@ -203,7 +208,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         return found
 
     def _of_labels(self, rows: Columns, weight: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Of each class as a row that is neither expected nor predicted to be of it, but for the two that it is."""
+        """The influence of each row: that of an uninvolved row, corrected for its truth and its prediction."""
         classes = _classes(rows)
         of_ties = self.influence_in_ties(self._counted(rows, weight))
         if self.average == "micro":
@@ -213,12 +218,12 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         place = np.zeros(len(rows[LABELS]), np.int64)
         place[classes] = np.arange(len(classes))
         truth, prediction = place[rows[TRUTH]], place[rows[PREDICTION]]
-        right, given = rows[TRUTH] == rows[PREDICTION], rows[PREDICTION] >= 0
+        right, answered = rows[TRUTH] == rows[PREDICTION], rows[PREDICTION] >= 0
         found = negative[:, 0].sum() + positive[truth, right.astype(int)] - negative[truth, 0]
-        return np.asarray(found + np.where(given & ~right, negative[prediction, 1] - negative[prediction, 0], 0.0))
+        return np.asarray(found + np.where(answered & ~right, negative[prediction, 1] - negative[prediction, 0], 0.0))
 
-    def _hangs_on_one(self, rows: Columns, weight: np.ndarray) -> bool:
-        """Whether all rows of a class, or all others, are of one cluster, so that nothing tells how they vary."""
+    def _depends_on_one_cluster(self, rows: Columns, weight: np.ndarray) -> bool:
+        """Whether all rows of a class, or all others, are in one cluster, so that their spread is unknown."""
         there, classes = weight > 0, _classes(rows)
         if self.average == "micro" and len(classes) > 1:
             return False
@@ -246,15 +251,15 @@ class OneVsRest(OfScores, WeightedRowsMetric):
             label, mine = rows[LABELS][place], rows[TRUTH] == place
             lacking = 0 if self._hard else int(np.isnan(rows[SCORES][:, place]).sum())
             if lacking and np.isnan(self.otherwise):
-                told = f"{lacking} {'row has' if lacking == 1 else 'rows have'} no score for {label!r}"
-                return f"{told}; {GIVE_SCORES}, or absent=0, which takes it for 0"
+                rows_have = "row has" if lacking == 1 else "rows have"
+                return f"{lacking} {rows_have} no score for {label!r}; {GIVE_SCORES}, or absent=0, which takes it for 0"
             if not weight[mine].sum() > 0:
                 return f"no truth is {label!r}"
             if not weight[~mine].sum() > 0:
                 return f"all truths are {label!r}"
         return "undefined for these rows"
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The value of each class."""
         classes = _classes(rows)
         if self.average == "micro" or len(classes) < 2:
@@ -263,21 +268,21 @@ class OneVsRest(OfScores, WeightedRowsMetric):
             found = self._of_classes(rows, weight)
         by_label = dict(zip(classes.tolist(), found.tolist(), strict=True))
         order = [place for place in in_order(rows[LABELS]).tolist() if place in by_label]
-        named = [(rows[LABELS][place], by_label[place]) for place in order]
-        return {"classes": [{"label": label, "value": None if v != v else v} for label, v in named]}
+        labelled = [(rows[LABELS][place], by_label[place]) for place in order]
+        return {"classes": [{"label": label, "value": None if v != v else v} for label, v in labelled]}
 
     def _ordered(self, rows: Columns) -> Iterator[Ordered | Ties]:
-        """The rows of each class in order; where all count alike and the value is enough, the ties."""
+        """The rows of each class in order; only their ties if all rows count equally and no interval is needed."""
         classes = _classes(rows)
         if self.average == "micro" and len(classes) > 1:
-            yield self._in_order(
+            yield self._order_rows(
                 rows[SCORES][:, classes].ravel(), (rows[TRUTH][:, None] == classes).ravel(), len(classes)
             )
             return
         for place in classes.tolist():
-            yield self._in_order(rows[SCORES][:, place], rows[TRUTH] == place, 1)
+            yield self._order_rows(rows[SCORES][:, place], rows[TRUTH] == place, 1)
 
-    def _in_order(self, scores: np.ndarray, positive: np.ndarray, per_row: int) -> Ordered | Ties:
+    def _order_rows(self, scores: np.ndarray, positive: np.ndarray, per_row: int) -> Ordered | Ties:
         scores = self._filled(scores)
         if np.isnan(scores).any():
             return _UNKNOWN
@@ -291,11 +296,11 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 
 
 def _ties_of(scores: np.ndarray, positive: np.ndarray) -> Ties:
-    """The ties of rows that count alike: to sort numbers takes a quarter of the time of finding their order."""
+    """The ties of rows of equal weight. Sorting numbers takes a quarter of the time of finding their order."""
     ordered = np.sort(scores)
     starts = _starts_of(ordered)
     sizes = np.diff(starts, append=len(ordered))
-    rare = np.count_nonzero(positive) * 2 <= len(positive)  # fewer are to be found among the others
+    rare = np.count_nonzero(positive) * 2 <= len(positive)  # look the fewer up among the others
     fewer = np.searchsorted(ordered[starts], np.sort(scores[positive if rare else ~positive]))
     counted = np.bincount(fewer, minlength=len(starts))
     ties = (counted, sizes - counted) if rare else (sizes - counted, counted)
@@ -307,7 +312,7 @@ def _classes(rows: Columns) -> np.ndarray:
 
 
 def _found_classes(rows: Columns) -> np.ndarray:
-    """The labels that are the truth of a row, or that one has a score for."""
+    """The labels that are the truth of a row, or have a score in one."""
     known = np.bincount(rows[TRUTH] + 1, minlength=len(rows[LABELS]) + 1)[1:] > 0
     if SCORES in rows:
         known |= ~np.isnan(rows[SCORES]).all(axis=0)
@@ -323,7 +328,7 @@ def _scores(rows: Columns, place: int) -> np.ndarray:
     return np.asarray(rows[PREDICTION] == place, np.float64)
 
 
-def _held(ordered: list[Ordered | Ties]) -> np.ndarray:
+def _object_array(ordered: list[Ordered | Ties]) -> np.ndarray:
     found = np.empty(len(ordered), np.object_)
     for place, one in enumerate(ordered):
         found[place] = one

@@ -1,16 +1,19 @@
-"""What metrics share that make one value of all the answers to an example."""
+"""Base of metrics that compute one value from all the answers to an example."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from evaluand.metrics.base.metric import Metric, Missing, Reduce, whole_of
+from evaluand.metrics.base.metric import Metric, Missing, Reduce, check_whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverReplications(Metric):
-    """A row is an example with all its replications, of which k matter.
+    """A metric whose rows are examples with all their replications.
+
+    Args:
+        k: how many answers matter.
 
     Raises:
         SpecError: k is below 1.
@@ -24,7 +27,7 @@ class OverReplications(Metric):
     missing: Missing = "wrong"
 
     def __post_init__(self) -> None:
-        whole_of(self.kind, "k", self.k, 1)
+        check_whole_number(self.kind, "k", self.k, 1)
         super().__post_init__()
 
     @property

@@ -1,4 +1,4 @@
-"""The errors of single rows, for the residual plots of metrics that are means of errors."""
+"""Errors of single rows, for residual plots of metrics that are means of errors."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from evaluand.metrics.base.curves import Drawn, residual_curve
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Columns, Metric, State, Values, weights_of
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
-from evaluand.metrics.stats.intervals import count_rows, scrambled
+from evaluand.metrics.stats.intervals import count_rows, random_bits
 
 ROWS: Final = 20_000
-"""Of a group with more rows, these are kept: those with the smallest key, which only the row itself decides."""
+"""The largest number of rows per group: those with the smallest keys, which depend only on the row itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Residuals(Metric):
-    """Truth − prediction against the prediction; it has curves and no value, and is no kind to be asked for by name.
+    """Truth − prediction against the prediction; it has curves but no value, and is not registered as a kind.
 
-    Which rows are kept depends neither on their order nor on how they are cut, so halves merge to the whole.
+    Which rows are stored depends neither on their order nor on shards, so shards merge to the same state.
 
     Args:
         weighted: each row counts by the weight of its example.
@@ -51,13 +51,13 @@ class Residuals(Metric):
         rows = {TRUTH: columns[TRUTH], PREDICTION: columns[PREDICTION], WEIGHT: weight}
         key = np.asarray(columns[CLUSTER]).astype(np.int64, copy=False).view(np.uint64)
         for seed, name in enumerate(_ROW):
-            key = scrambled(key + rows[name].astype(np.float64).view(np.uint64), seed)
+            key = random_bits(key + rows[name].astype(np.float64).view(np.uint64), seed)
         n = {"n": count_rows(group, n_groups), _TOTAL: np.bincount(group, weight, minlength=n_groups)}
-        return n | _sampled(rows | {_KEY: key, _GROUP: group})
+        return n | _sample_rows(rows | {_KEY: key, _GROUP: group})
 
     def merge(self, states: Sequence[State]) -> State:
         sums = {name: np.sum([state[name] for state in states], axis=0) for name in ("n", _TOTAL)}
-        return sums | _sampled({name: np.concatenate([state[name] for state in states]) for name in _TABLE})
+        return sums | _sample_rows({name: np.concatenate([state[name] for state in states]) for name in _TABLE})
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
         sums = super().place({name: state[name] for name in ("n", _TOTAL)}, positions, n_groups)
@@ -71,21 +71,20 @@ class Residuals(Metric):
         found: list[list[Drawn]] = []
         for group, total in enumerate(state[_TOTAL].tolist()):
             truth, prediction, weight = (state[name][state[_GROUP] == group] for name in _ROW)
-            held = weight.sum()
-            drawn = [residual_curve(truth, prediction, weight * (total / held))] if held > 0 else []
-            found.append(drawn)
+            sampled = weight.sum()
+            found.append([residual_curve(truth, prediction, weight * (total / sampled))] if sampled > 0 else [])
         return found
 
 
-def _sampled(table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _sample_rows(table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The rows of each group with the smallest keys."""
     group, order = table[_GROUP], np.arange(len(table[_KEY]))
-    if len(group) > ROWS and (group == group[0]).all():  # as it mostly is
+    if len(group) > ROWS and (group == group[0]).all():  # the common case
         order = np.argpartition(table[_KEY], ROWS)[: ROWS + 1]
     order = order[np.lexsort((table[_KEY][order], group[order]))]
     group = table[_GROUP][order]
-    kept = order[np.arange(len(order)) - np.searchsorted(group, group) < ROWS]
-    return {name: column[kept] for name, column in table.items()}
+    sample = order[np.arange(len(order)) - np.searchsorted(group, group) < ROWS]
+    return {name: column[sample] for name, column in table.items()}
 
 
 _KEY: Final = "key"

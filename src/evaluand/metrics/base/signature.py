@@ -1,4 +1,4 @@
-"""What metrics' signatures say, and what tells metrics of one kind apart."""
+"""Read metric signatures, and find the parameters that distinguish metrics of one kind."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _WORD = re.compile(r'interval=\S+ \S+\Z|(?:"(?:[^"\\]|\\.)*"|[^\s"])+')
 
 
 _UNBOUNDED = "(-inf,inf)"
-"""The range of what declares none, which tells nothing."""
+"""The range of a metric that declares none."""
 
 
 def words_of(signature: str) -> dict[str, str]:
-    """What a signature says: name → value as it is written there; the version has no name.
+    """Parameter name → value as written in a signature; the version has an empty name.
 
     Example:
         >>> words_of("f_beta v1 tag=PER interval=wilson 95%")
@@ -24,21 +24,23 @@ def words_of(signature: str) -> dict[str, str]:
     return {name if sign else "": value if sign else name for name, sign, value in pairs}
 
 
-def told_apart(signatures: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Signature → the words that tell it from the others of its kind, which these are.
+def distinguishing_words(signatures: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Signature → the parameters that distinguish it from the other signatures of its kind.
 
-    What most of these have in common, and what some of them leave out, is not said of those that have it, or leave it
-    out: so no two are told by the same words. Of how many answers a metric tells, its `k`, is always said.
+    A parameter that most signatures share, or that some omit, is not listed for those that share, or omit, it; so no
+    two signatures have the same parameters. `k`, the number of answers that a metric looks at, is always listed.
+
+    Args:
+        signatures: all signatures of one kind.
 
     Example:
-        >>> told_apart(["f_beta v1 average=micro", "f_beta v1 average=micro tag=A", "f_beta v1 average=macro"])
-        {'f_beta v1 average=micro': {}, 'f_beta v1 average=micro tag=A': {'tag': 'A'}, 'f_beta v1 average=macro': \
-{'average': 'macro'}}
+        >>> distinguishing_words(["f_beta v1 beta=1", "f_beta v1 beta=1 tag=A", "f_beta v1 beta=2"])
+        {'f_beta v1 beta=1': {}, 'f_beta v1 beta=1 tag=A': {'tag': 'A'}, 'f_beta v1 beta=2': {'beta': '2'}}
     """
     words = {s: {n: w for n, w in words_of(s).items() if w != _UNBOUNDED} for s in signatures}
-    return {signature: _apart(own, list(words.values())) for signature, own in words.items()}
+    return {signature: _select_words(own, list(words.values())) for signature, own in words.items()}
 
 
-def _apart(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    held = {name: Counter(other.get(name) for other in others) for name in words}
-    return {n: w for n, w in words.items() if n == "k" or None in held[n] or held[n][w] * 2 <= len(others)}
+def _select_words(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    counts = {name: Counter(other.get(name) for other in others) for name in words}
+    return {n: w for n, w in words.items() if n == "k" or None in counts[n] or counts[n][w] * 2 <= len(others)}

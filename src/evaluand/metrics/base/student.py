@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaluand.metrics.base.averaging import Averaging, alone, quotient, unweighable
+from evaluand.metrics.base.averaging import Averaging, no_interval_reason, quotient, weight_problem
 from evaluand.metrics.base.metric import NO_ROWS, State, Values
 from evaluand.metrics.stats.intervals import (
     Spread,
@@ -23,7 +23,13 @@ from evaluand.metrics.stats.intervals import (
 
 @dataclass(frozen=True, kw_only=True)
 class Student(Averaging):
-    """A mean with Student's t interval; where no two values differ, with that of a share of their range."""
+    """A mean with Student's t interval; if all values are equal, with the interval of a share of the range.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
+    """
 
     method = "student"
 
@@ -40,10 +46,10 @@ class Student(Averaging):
         value = self._value(state)
         value = np.where(np.isfinite(value), value, np.nan)
         with np.errstate(over="ignore", invalid="ignore"):
-            low, high, independent, alike = self._interval(state, value, variance)
+            low, high, independent, equal = self._interval(state, value, variance)
         weight = state["weight"] if self.weighted else n
-        told = (n, weight, value, np.isfinite(low), independent, alike)
-        reasons = [_reason(*group) for group in zip(*(array.tolist() for array in told), strict=True)]
+        each = (n, weight, value, np.isfinite(low), independent, equal)
+        reasons = [_reason(*group) for group in zip(*(array.tolist() for array in each), strict=True)]
         data = [_data(*group) for group in zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)]
         if "cluster_key" in state:
             data = [one | {"clusters": found} for one, found in zip(data, independent.tolist(), strict=True)]
@@ -56,21 +62,21 @@ class Student(Averaging):
             return np.where(state["n"] > 0, state["mean"] + state["rest"], np.nan)
 
     def _interval(self, state: State, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Lower and upper ends, how many independent rows or clusters they rest on, and whether these are all alike."""
+        """Lower and upper ends, the number of independent rows or clusters, and whether all of these are equal."""
         n = state["n"]
         spread = cluster_variance(state, value) if "cluster_key" in state else Spread(variance / np.maximum(n, 1), n, n)
         half = t_quantile(self.confidence, spread.clusters - 1) * np.sqrt(spread.variance)
         half = np.where(np.isfinite(half) & (half > 0), half, np.nan)
         low, high = self.drawn(state, value, value - half, value + half)
-        alike = self._of_equal_values(value, spread._replace(variance=np.zeros(n.shape)))
+        ends = self._interval_of_equal_values(value, spread._replace(variance=np.zeros(n.shape)))
         equal = np.isnan(low) & (spread.clusters > 1)
-        low, high = (np.where(equal, other, end) for end, other in zip((low, high), alike, strict=True))
+        low, high = (np.where(equal, other, end) for end, other in zip((low, high), ends, strict=True))
         known = np.isfinite(low) & np.isfinite(high)
         low, high = (np.where(known, np.clip(end, *self.range), np.nan) for end in (low, high))
         return low, high, spread.clusters, spread.variance == 0
 
-    def _of_equal_values(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
-        """The interval where no two values differ: that of a share of a known range, else none."""
+    def _interval_of_equal_values(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        """The interval if all values are equal: that of a share of a known range, else none."""
         least, most = self.range
         if not (math.isfinite(least) and math.isfinite(most)):
             return np.full(value.shape, np.nan), np.full(value.shape, np.nan)
@@ -78,16 +84,16 @@ class Student(Averaging):
         return least + low * (most - least), least + high * (most - least)
 
 
-def _reason(n: int, weight: float, value: float, has_interval: bool, independent: int, alike: bool) -> str | None:
+def _reason(n: int, weight: float, value: float, has_interval: bool, independent: int, equal: bool) -> str | None:
     if n == 0:
         return NO_ROWS
     if math.isnan(value):
-        return unweighable(weight) or "the values are too large to be averaged"
+        return weight_problem(weight) or "the values are too large to be averaged"
     if independent == 1:
-        return alone(n)
+        return no_interval_reason(n)
     if has_interval:
         return None
-    if not alike:
+    if not equal:
         return TOO_FAR
     return "no interval: all values are equal" + (", or too small for squares" if abs(value) < _NO_SQUARE else "")
 

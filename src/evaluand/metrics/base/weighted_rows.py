@@ -1,14 +1,14 @@
-"""Statistics: metrics that are a function of all their rows and no mean of them, with an interval.
+"""Base of metrics that are a function of all their weighted rows and not a mean over them, with an interval.
 
-A kind says which columns make a row and what the value of weighted rows is; everything else is here. The interval
-leaves out one block of examples after the other: blocks are a pure function of what tells examples (or clusters)
-apart, so the same rows give the same interval on any machine and in any shards. A replicate is the same value with
-other weights, so one function serves for both. A kind that knows the influence of each row, the derivative of its value
-by the row's weight, needs no replicate: summed by cluster, influences are what leaving one out would change.
+A kind defines which columns make a row and the value of weighted rows; everything else is here. The interval leaves out
+one block of examples at a time: a block is a pure function of the key of an example (or cluster), so the same rows give
+the same interval on any machine and in any shards. A replicate is the same value with other weights, so one function
+computes both. A kind that knows the influence of each row, the derivative of its value by the row's weight, needs no
+replicates: summed by cluster, influences are the change caused by leaving a cluster out.
 
-Rows that consist of labels alone are counted: what is kept is a table of how often each combination occurred in each
-block, which does not grow with the rows; only an interval needs a key of each row besides, to count the clusters. Other
-rows are kept as they are.
+Rows that consist only of labels are counted: the state is a table of how often each combination occurred in each block,
+which does not grow with the rows; an interval also needs the key of each row, to count the clusters. Other rows are
+stored in the state as they are.
 
     prepare ──▶ rows by group, block and weight ── merge ──▶ arranged once per group ── value(weights) ──▶ Values
 """
@@ -27,8 +27,8 @@ import numpy as np
 
 from evaluand.metrics.base.labels import one_vocabulary
 from evaluand.metrics.base.metric import (
-    APART,
     CLUSTER,
+    INDEPENDENT,
     LABELS,
     NO_ROWS,
     WEIGHT,
@@ -37,7 +37,7 @@ from evaluand.metrics.base.metric import (
     Metric,
     State,
     Values,
-    confidence_of,
+    check_confidence,
     weights_of,
 )
 from evaluand.metrics.stats.intervals import (
@@ -46,43 +46,43 @@ from evaluand.metrics.stats.intervals import (
     count_rows,
     interval_within,
     mean_of_shares,
+    random_bits,
     runs,
-    scrambled,
-    steadied,
+    steady_interval,
 )
 
 BLOCKS: Final = 256
-"""How many blocks the jackknife leaves out at most; its interval has a degree of freedom less than there are."""
+"""The largest number of blocks of the jackknife; its interval has one degree of freedom less."""
 
 FEW_BLOCKS: Final = 64
-"""How many it leaves out of more than `MANY_ROWS` rows that are not counted."""
+"""The number of blocks for more than `MANY_ROWS` rows that are not counted."""
 
 MANY_ROWS: Final = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedRowsMetric(Metric):
-    """A function of weighted rows, with an interval by rows' influence, or else by the jackknife over blocks of them.
+    """A function of weighted rows, with an interval by the rows' influence, or else by the jackknife over blocks.
 
-    Where the range is bounded on both sides, the interval is the score interval of a proportion with the variance
-    found, so it stays within the range and has a width where all rows agree; else it is Student's.
+    If the range is bounded on both sides, the interval is the score interval of a proportion with the measured
+    variance, so it stays within the range and has a width even if all rows agree; otherwise it is Student's.
     Source: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3 for blocks left out and 2.4 for influences
-    (the infinitesimal jackknife); see `clustered_wilson` and `steadied` for the score interval.
+    (the infinitesimal jackknife); see `clustered_wilson` and `steady_interval` for the score interval.
 
     Args:
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one, which costs less: with it, a key is kept of each row.
+        confidence: of the interval; None for no interval, which costs less: an interval needs a key of each row.
 
     Attributes:
-        keeps: the prepared columns that make a row; their first axis is the row.
-        counted: the rows are labels and nothing else, and are kept as a table of counts.
-        adds: columns of numbers that are added up where rows are counted, as weights are.
+        row_columns: the prepared columns that make a row; their first axis is the row.
+        counted: rows consist only of labels, and the state holds a table of their counts.
+        adds: columns of numbers that are summed, as weights are, when rows are counted.
 
     Raises:
         SpecError: the confidence does not lie between 0 and 1.
     """
 
-    keeps: ClassVar[tuple[str, ...]]
+    row_columns: ClassVar[tuple[str, ...]]
     counted: ClassVar[bool] = False
     adds: ClassVar[tuple[str, ...]] = ()
 
@@ -91,7 +91,7 @@ class WeightedRowsMetric(Metric):
 
     def __post_init__(self) -> None:
         if self.confidence is not None:
-            object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
+            object.__setattr__(self, "confidence", check_confidence(self.kind, self.confidence))
         super().__post_init__()
 
     @property
@@ -105,7 +105,7 @@ class WeightedRowsMetric(Metric):
         return self.confidence is not None
 
     @property
-    def counts_apart(self) -> bool:
+    def counts_independent_rows(self) -> bool:
         return self.counted and self.by_cluster and not self.weighted
 
     @abstractmethod
@@ -113,70 +113,70 @@ class WeightedRowsMetric(Metric):
         """The values of some rows under several weightings.
 
         Args:
-            rows: what `arranged` gave, of one group; with at least one row.
-            weight: replicates × rows, 0 or more; the rows of weight 0 are not there.
+            rows: what `arranged` returned, of one group; at least one row.
+            weight: replicates × rows, 0 or more; rows of weight 0 do not count.
 
         Returns:
             One value for each replicate, NaN where it is undefined.
         """
 
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
-        """The share of the rows that a value rests on: recall rests on those expected, and knows nothing of others.
+        """The share of the rows that the value depends on: recall depends only on the expected rows.
 
         Args:
-            rows: what `arranged` gave.
+            rows: what `arranged` returned.
             weight: one for each row.
         """
         return 1.0
 
     def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray | None:
-        """The derivative of the value by the weight of each row; NaN where rows are too few to tell its spread.
+        """The derivative of the value by the weight of each row; NaN if there are too few rows to estimate its spread.
 
-        A kind that gives it has its interval from it, and else from the values without each block.
+        A kind that defines it gets its interval from it; other kinds from the values without each block.
 
         Args:
-            rows: what `arranged` gave; with `CLUSTER`, which rows belong together.
+            rows: what `arranged` returned; `CLUSTER` says which rows belong together.
             weight: one for each row.
         """
         return None
 
     def least_variance(self, rows: Columns, value: float) -> float:
-        """What a value's variance cannot lie below unless it is 0, whatever few blocks say that are alike by chance.
+        """A lower bound of the value's variance, unless that is 0: few blocks may be equal by chance.
 
         Args:
-            rows: what `arranged` gave.
+            rows: what `arranged` returned.
         """
         return 0.0
 
     def expected_basis(self, rows: Columns, weight: np.ndarray) -> float:
-        """The share of the rows of which a proportion would vary as a value by influence is expected to.
+        """The share of the rows of which a proportion would vary as much as the value is expected to by its influence.
 
-        What is measured counts the more against it, the more rows there are, see `steadied`.
+        The measured variance counts more, relative to this expectation, the more rows there are: see `steady_interval`.
         """
         return self.basis(rows, weight)
 
     def arranged(self, rows: Columns) -> Columns:
-        """The rows of one group in another order, and what else is found out once for all weightings.
+        """The rows of one group, reordered, with everything that is computed once for all weightings.
 
-        What has the length of the rows is to be in their new order, `WEIGHT` and `BLOCK` too.
+        Every column of the rows' length must be in the new order, `WEIGHT` and `BLOCK` too.
         """
         return rows
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
-        """Why rows that are there have no value, in words."""
+        """Why existing rows have no value, in words."""
         return "undefined for these rows"
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        """What else there is to say of a group's rows, JSON-like; `weight` has one entry for each."""
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """Further results of a group's rows, JSON-like; `weight` has one entry per row."""
         return {}
 
     def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The blocks that hold rows of any weight, and the value without each of them.
+        """The blocks that hold rows of positive weight, and the value without each of them.
 
-        A kind that knows a quicker way than to begin anew for each block takes that.
+        A kind may override it with a faster method than recomputing the value for each block.
 
         Args:
-            rows: what `arranged` gave; where they are `counted`, as they are counted.
+            rows: what `arranged` returned; if the metric is `counted`, the counted rows.
             block: the block of each row.
         """
         weight = rows[WEIGHT]
@@ -194,11 +194,11 @@ class WeightedRowsMetric(Metric):
         return blocks, np.concatenate(found) if found else np.empty(0)
 
     def _left(self, rows: Columns, block: np.ndarray, blocks: np.ndarray) -> tuple[Columns, np.ndarray] | None:
-        """What occurs, and how often without each block; None where more is kept of it, or there is too much of it."""
+        """Distinct rows, and their counts without each block; None with `adds`, or if the table would be too large."""
         if self.adds:
             return None
         cell = np.zeros(len(block), np.int64)
-        for name in self.keeps:
+        for name in self.row_columns:
             cell = np.unique(cell * (int(rows[name].max()) + 3) + rows[name] + 2, return_inverse=True)[1]
         _, first = np.unique(cell, return_index=True)
         shape = len(blocks), len(first)
@@ -211,7 +211,7 @@ class WeightedRowsMetric(Metric):
             for each in (rows[WEIGHT][known], None)
         )
         left = np.where(often == often.sum(axis=0), 0.0, here.sum(axis=0) - here)
-        cells = {name: rows[name][first] for name in self.keeps}
+        cells = {name: rows[name][first] for name in self.row_columns}
         weight = here.sum(axis=0)
         arranged = self.arranged({**cells, LABELS: rows[LABELS], WEIGHT: weight, BLOCK: np.arange(len(first))})
         return arranged, left[:, arranged[BLOCK]]
@@ -220,34 +220,34 @@ class WeightedRowsMetric(Metric):
         n = len(group)
         weight = weights_of(columns, self.kind) if self.weighted else np.ones(n)
         table = {_GROUP: group, BLOCK: np.zeros(n, np.int64), WEIGHT: weight}
-        table |= {name: columns[name] for name in (*self.keeps, *self.adds)}
+        table |= {name: columns[name] for name in (*self.row_columns, *self.adds)}
         clusters: Columns = {}
         if self.by_cluster:
-            keys = np.asarray(columns[APART if APART in columns else CLUSTER]).astype(np.int64, copy=False)
-            table[BLOCK] = (scrambled(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
+            keys = np.asarray(columns[INDEPENDENT if INDEPENDENT in columns else CLUSTER]).astype(np.int64, copy=False)
+            table[BLOCK] = (random_bits(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
             clusters = dict(zip(_CLUSTERS, (keys, group, weight), strict=True))
-            if APART in columns:
-                clusters = {APART: count_rows(group, n_groups)}
+            if INDEPENDENT in columns:
+                clusters = {INDEPENDENT: count_rows(group, n_groups)}
         vocabulary = columns.get(LABELS, np.empty(0, np.object_))
         if self.counted:
-            table = _counted(table, self.keeps, len(vocabulary), self.adds)
-        return {"n": count_rows(group, n_groups), **clusters, LABELS: vocabulary, **_held(table)}
+            table = _count_equal_rows(table, self.row_columns, len(vocabulary), self.adds)
+        return {"n": count_rows(group, n_groups), **clusters, LABELS: vocabulary, **_prefix_columns(table)}
 
     def merge(self, states: Sequence[State]) -> State:
         vocabulary, codes = one_vocabulary([state[LABELS] for state in states])
         tables = []
         for state, code in zip(states, codes, strict=True):
-            table = _table(state)
-            table |= {name: code[table[name]] for name in self.keeps if name in self.label_columns}
-            scores = [name for name in self.keeps if name in self.score_columns]
-            table |= {name: _placed_columns(table[name], code, len(vocabulary)) for name in scores}
+            table = _row_table(state)
+            table |= {name: code[table[name]] for name in self.row_columns if name in self.label_columns}
+            scores = [name for name in self.row_columns if name in self.score_columns]
+            table |= {name: _place_columns(table[name], code, len(vocabulary)) for name in scores}
             tables.append(table)
         table = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
         if self.counted:
-            table = _counted(table, self.keeps, len(vocabulary), self.adds)
+            table = _count_equal_rows(table, self.row_columns, len(vocabulary), self.adds)
         clusters = {name: np.concatenate([state[name] for state in states]) for name in _CLUSTERS if name in states[0]}
         sums = {name: reduce(np.add, [state[name] for state in states]) for name in _by_group_in(states[0])}
-        return {**sums, **clusters, LABELS: vocabulary, **_held(table)}
+        return {**sums, **clusters, LABELS: vocabulary, **_prefix_columns(table)}
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
         placed = super().place({name: state[name] for name in _by_group_in(state)}, positions, n_groups)
@@ -261,10 +261,10 @@ class WeightedRowsMetric(Metric):
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
         clusters, effective = clusters_of(state)
         variance, blocks = np.full(n.shape, np.nan), np.zeros(n.shape, np.int64)
-        for group, found in self.judged(state):
-            value[group], reasons[group] = found.value, found.why
-            data[group] |= found.told
-            if found.why is not None:
+        for group, found in self.group_results(state):
+            value[group], reasons[group] = found.value, found.reason
+            data[group] |= found.details
+            if found.reason is not None:
                 continue
             if found.basis < 1 - _ROUNDING:
                 data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
@@ -275,34 +275,34 @@ class WeightedRowsMetric(Metric):
                 low[group], high[group] = found.bounds(float(effective[group]))
                 continue
             if found.changes is not None:
-                low[group], high[group] = self._by_influence(found.value, [found], effective[[group]])
+                low[group], high[group] = self._interval_by_influence(found.value, [found], effective[[group]])
                 continue
             effective[group] *= found.basis
             variance[group], blocks[group] = self._variance(found.value, found.without, found.least, found.often)
         if _has_blocks(state):
-            held = np.isfinite(variance)
-            spread = Spread(variance[held], blocks[held], effective[held])
-            low[held], high[held] = self._within(value[held], spread)
+            known = np.isfinite(variance)
+            spread = Spread(variance[known], blocks[known], effective[known])
+            low[known], high[known] = self._score_interval(value[known], spread)
             for group in np.flatnonzero(np.isfinite(value)).tolist():
                 few, all_ = int(clusters[group]), int(n[group])
                 reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few)
                 data[group] |= {"clusters": few} if few != all_ else {}
         return Values(value, low, high, reasons, data)
 
-    def judged(self, state: State) -> Iterator[tuple[int, Judged]]:
-        """What the rows of each group that has some come to, group by group.
+    def group_results(self, state: State) -> Iterator[tuple[int, GroupResult]]:
+        """The result of each group that has rows, group by group.
 
-        A kind that knows a way for many groups at once takes that.
+        A kind may override it with a method for many groups at once.
         """
         for group, rows in self.rows_of(state):
-            arranged = self.arranged(self._alike(rows))
+            arranged = self.arranged(self._merge_equal_rows(rows))
             weight = arranged[WEIGHT]
             value = float(self._values(arranged, weight[None])[0])
-            told = self.told(arranged, weight)
+            details = self.details(arranged, weight)
             if not math.isfinite(value):
-                yield group, Judged(value, told, self._why(arranged, weight))
+                yield group, GroupResult(value, details, self._undefined_reason(arranged, weight))
                 continue
-            found = Judged(value, told, None, min(self.basis(arranged, weight), 1.0))
+            found = GroupResult(value, details, None, min(self.basis(arranged, weight), 1.0))
             if _has_blocks(state) and self.interval == "influence":
                 found = found._replace(changes=self._changes(arranged))
             elif _has_blocks(state):
@@ -310,24 +310,28 @@ class WeightedRowsMetric(Metric):
                 found = found._replace(without=without, least=self.least_variance(arranged, value))
             yield group, found
 
-    def _alike(self, rows: Columns) -> Columns:
-        """Rows of labels that are alike in whatever block, as one."""
+    def _merge_equal_rows(self, rows: Columns) -> Columns:
+        """Rows of labels, with equal rows of all blocks merged into one."""
         if not self.counted:
             return rows
         nothing = np.zeros_like(rows[BLOCK])
-        table = {_GROUP: nothing, BLOCK: nothing, **{name: rows[name] for name in (WEIGHT, *self.keeps, *self.adds)}}
-        return {**_counted(table, self.keeps, len(rows[LABELS]), self.adds), LABELS: rows[LABELS]}
+        table = {
+            _GROUP: nothing,
+            BLOCK: nothing,
+            **{name: rows[name] for name in (WEIGHT, *self.row_columns, *self.adds)},
+        }
+        return {**_count_equal_rows(table, self.row_columns, len(rows[LABELS]), self.adds), LABELS: rows[LABELS]}
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
-        """The rows of each group that has some, as `arranged` takes them."""
+        """The rows of each group that has any, as `arranged` takes them."""
         keys = {} if self.counted or "cluster_key" not in state else {CLUSTER: state["cluster_key"]}
-        for group, rows in _by_group({**_table(state), **keys}):
+        for group, rows in _by_group({**_row_table(state), **keys}):
             yield group, {**rows, LABELS: state[LABELS]}
 
     def replicates(self, state: State) -> tuple[np.ndarray, np.ndarray]:
-        """The value of each group, and all of them once more without each block (`BLOCKS` × groups).
+        """The value of each group, and the values without each block (`BLOCKS` × groups).
 
-        A group without rows in a block has its own value there.
+        For a block in which a group has no rows, that is the group's value.
         """
         n = state["n"]
         value, without = np.full(n.shape, np.nan), np.full((BLOCKS, *n.shape), np.nan)
@@ -340,7 +344,7 @@ class WeightedRowsMetric(Metric):
         return value, without
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
-        """With an interval, in which a block is left out of all groups at once, or a cluster changes all of them."""
+        """With an interval that leaves a block out of all groups at once, or in which a cluster changes all of them."""
         found = super().mean_over(state, groups)
         if self.confidence is None:
             return replace(
@@ -348,8 +352,8 @@ class WeightedRowsMetric(Metric):
             )
         ends = self._ends_of_means(state, found.value, groups)
         reason = [
-            None if known else why if value != value else _FEW_DECIDE
-            for known, value, why in zip(np.isfinite(ends[:, 0]), found.value, found.reason, strict=True)
+            None if known else reason if value != value else _FEW_DECIDE
+            for known, value, reason in zip(np.isfinite(ends[:, 0]), found.value, found.reason, strict=True)
         ]
         return replace(found, low=ends[:, 0], high=ends[:, 1], reason=reason)
 
@@ -359,31 +363,31 @@ class WeightedRowsMetric(Metric):
             return ends
         known = [place for place in range(len(groups)) if math.isfinite(value[place])]
         _, effective = clusters_of(state)
-        judged = dict(self.judged(state))
+        results = dict(self.group_results(state))
         if self.interval == "influence":
             for place in known:
                 members = groups[place]
-                each = [judged[group] for group in members.tolist()]
-                ends[place] = self._by_influence(float(value[place]), each, effective[members])
+                each = [results[group] for group in members.tolist()]
+                ends[place] = self._interval_by_influence(float(value[place]), each, effective[members])
             return ends
-        table = _table(state)
+        table = _row_table(state)
         _, without = self.replicates(state)
         for place in known:
             members = groups[place]
             blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
             means = without[:, members].mean(axis=1)[blocks]
-            each = [judged[group] for group in members.tolist()]
+            each = [results[group] for group in members.tolist()]
             if all(found.bounds is not None for found in each):
-                ends[place] = self._by_bounds(each, without[:, members][blocks], effective[members])
+                ends[place] = self._interval_by_bounds(each, without[:, members][blocks], effective[members])
                 continue
             variance, n = self._variance(float(value[place]), means, float(np.mean([found.least for found in each])))
             if math.isfinite(variance):
                 rests_on = min(float(k) * found.basis for k, found in zip(effective[members], each, strict=True))
                 spread = Spread(*(np.array([x]) for x in (variance, n, rests_on)))
-                ends[place] = np.concatenate(self._within(value[place : place + 1], spread))
+                ends[place] = np.concatenate(self._score_interval(value[place : place + 1], spread))
         return ends
 
-    def _why(self, rows: Columns, weight: np.ndarray) -> str:
+    def _undefined_reason(self, rows: Columns, weight: np.ndarray) -> str:
         if not weight.sum() > 0:
             return WEIGHTLESS
         return self.undefined(rows, weight)
@@ -397,22 +401,22 @@ class WeightedRowsMetric(Metric):
         weight = rows[WEIGHT]
         influence = self.influence(rows, weight)
         assert influence is not None
-        alike = float(weight.sum() ** 2 / np.square(weight).sum())
-        return Changes(rows[CLUSTER], weight * influence, alike, min(self.expected_basis(rows, weight), 1.0))
+        effective_rows = float(weight.sum() ** 2 / np.square(weight).sum())
+        return Changes(rows[CLUSTER], weight * influence, effective_rows, min(self.expected_basis(rows, weight), 1.0))
 
     def _without(self, rows: Columns, n: int) -> np.ndarray:
-        """The values without each block that is left out for the interval."""
+        """The value without each block, for the interval."""
         many = n > MANY_ROWS and not self.counted
         return self.without_each(rows, rows[BLOCK] % FEW_BLOCKS if many else rows[BLOCK])[1]
 
     def _variance(
         self, value: float, without: np.ndarray, least: float = 0.0, often: np.ndarray | None = None
     ) -> tuple[float, int]:
-        """The jackknife's variance of a value, NaN where there is none, and from how many blocks.
+        """The jackknife variance of a value, NaN if undefined, and the number of blocks.
 
         Args:
             least: see `least_variance`.
-            often: how many blocks each value is without; one if not given.
+            often: the number of blocks that each value stands for; one by default.
         """
         n = len(without) if often is None else int(often.sum())
         if n < 2 or not np.isfinite(without).all():
@@ -420,49 +424,57 @@ class WeightedRowsMetric(Metric):
         with np.errstate(over="ignore", invalid="ignore"):
             if often is None:
                 variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
-            else:  # kinds of rows have no order that other groups do not change
+            else:  # the order of kinds of rows depends on other groups
                 off = without - math.fsum(often * without) / n
                 variance = (n - 1) / n * math.fsum(often * np.square(off))
         if not math.isfinite(variance):
             return math.nan, n
-        variance = self._unless_rounding(variance, value, n)
+        variance = self._drop_rounding(variance, value, n)
         variance = max(variance, least) if variance else variance
         return variance if variance or math.isfinite(self.range[1] - self.range[0]) else math.nan, n
 
-    def _within(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
-        """The interval: that of a proportion where the range is bounded, else Student's."""
+    def _score_interval(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        """The interval: that of a proportion if the range is bounded, else Student's."""
         assert self.confidence is not None
         variance, blocks, effective = spread
         effective = np.where(variance > 0, np.minimum(effective, blocks), effective)
         return interval_within(value, Spread(variance, blocks, effective), self.range, self.confidence)
 
-    def _by_influence(self, value: float, groups: Sequence[Judged], effective: np.ndarray) -> tuple[float, float]:
-        """The interval about the mean of the values of groups that may share clusters.
+    def _interval_by_influence(
+        self, value: float, groups: Sequence[GroupResult], effective: np.ndarray
+    ) -> tuple[float, float]:
+        """The interval of the mean of the values of groups that may share clusters.
 
-        Clusters tell as much as they are, but no more than the rows that a value rests on.
+        The information is that of the clusters, but at most that of the rows that a value depends on.
 
         Args:
-            effective: how many clusters of equal weight each group has.
+            effective: the number of clusters of equal weight in each group.
         """
         assert self.confidence is not None
         each = [(found.basis, found.changes) for found in groups if found.changes is not None]
         change = np.concatenate([changes.change for _, changes in each]) / len(each)
-        resting = [min(float(n), changes.alike * basis) for n, (basis, changes) in zip(effective, each, strict=True)]
+        resting = [
+            min(float(n), changes.effective_rows * basis) for n, (basis, changes) in zip(effective, each, strict=True)
+        ]
         fewest = min(resting)
         if fewest < _FEWEST or not np.isfinite(change).all():
             return math.nan, math.nan
         expected = min(n / basis * changes.expected for n, (basis, changes) in zip(resting, each, strict=True))
-        change = _summed(np.concatenate([changes.key for _, changes in each]), change)
+        change = _sum_by_cluster(np.concatenate([changes.key for _, changes in each]), change)
         variance = fewest / (fewest - 1) * float(np.square(change).sum())
-        variance = self._unless_rounding(variance, value, len(change))
-        return steadied(value, variance, expected, fewest, self.range, self.confidence)
+        variance = self._drop_rounding(variance, value, len(change))
+        return steady_interval(value, variance, expected, fewest, self.range, self.confidence)
 
-    def _by_bounds(self, groups: Sequence[Judged], without: np.ndarray, effective: np.ndarray) -> tuple[float, float]:
-        """The interval about the mean of the values of groups by theirs; groups without spread are taken as alike.
+    def _interval_by_bounds(
+        self, groups: Sequence[GroupResult], without: np.ndarray, effective: np.ndarray
+    ) -> tuple[float, float]:
+        """The interval of the mean of the values of groups, from the groups' intervals.
+
+        Groups without spread are taken to be fully correlated.
 
         Args:
             without: the values without each block, blocks × groups.
-            effective: how many clusters of equal weight each group has.
+            effective: the number of clusters of equal weight in each group.
         """
         each = [found.bounds(float(n)) for n, found in zip(effective, groups, strict=True) if found.bounds is not None]
         low, high = np.array(each).T
@@ -472,48 +484,48 @@ class WeightedRowsMetric(Metric):
         ends = mean_of_shares(np.array([found.value for found in groups]), low, high, together, self.range)
         return float(ends[0]), float(ends[1])
 
-    def _unless_rounding(self, variance: float, value: float, n: int) -> float:
-        """The variance, 0 where it may be of rounding alone."""
+    def _drop_rounding(self, variance: float, value: float, n: int) -> float:
+        """The variance; 0 if rounding alone may explain it."""
         width = self.range[1] - self.range[0]
         least = _ROUNDING * (width if math.isfinite(width) else abs(value)) * math.sqrt(n)
         return 0.0 if math.sqrt(variance) <= least else variance
 
 
 class Changes(NamedTuple):
-    """What the influences of rows tell of the spread of their value.
+    """The influences of rows, from which the spread of the value follows.
 
     Attributes:
         key: the cluster of each row.
-        change: by the influence of each row with its weight.
-        alike: of how many rows of equal weight it is.
-        expected: the share of them of which a proportion would vary as is expected.
+        change: the influence of each row times its weight.
+        effective_rows: the number of rows of equal weight with as much information.
+        expected: the share of these rows of which a proportion would vary as expected.
     """
 
     key: np.ndarray
     change: np.ndarray
-    alike: float
+    effective_rows: float
     expected: float
 
 
-class Judged(NamedTuple):
-    """What the rows of one group come to.
+class GroupResult(NamedTuple):
+    """The result of one group of rows.
 
     Attributes:
         value: NaN where undefined.
-        told: what else there is to say.
-        why: why it is undefined; None where it is not.
-        basis: the share of the rows that it rests on, up to 1.
-        without: the values without each block, where there is to be an interval by them.
+        details: further results.
+        reason: why the value is undefined; None if it is defined.
+        basis: the share of the rows that the value depends on, up to 1.
+        without: the values without each block, for an interval by the jackknife.
         least: see `least_variance`.
-        changes: the influences, where there is to be an interval by them.
-        often: how many blocks each of `without` stands for; one if not given.
-        ends: the interval, where it is known without them.
-        bounds: the interval of so many clusters of equal weight, of a kind that has it otherwise.
+        changes: the influences, for an interval by influence.
+        often: the number of blocks that each entry of `without` stands for; one by default.
+        ends: the interval, if it is known without blocks and influences.
+        bounds: number of clusters of equal weight → interval, for a kind that computes it in another way.
     """
 
     value: float
-    told: dict[str, Any]
-    why: str | None
+    details: dict[str, Any]
+    reason: str | None
     basis: float = 1.0
     without: np.ndarray = np.empty(0)
     least: float = 0.0
@@ -523,25 +535,25 @@ class Judged(NamedTuple):
     bounds: Callable[[float], tuple[float, float]] | None = None
 
 
-def of_kinds(state: State, keeps: Sequence[str], most: int = BLOCKS) -> tuple[State, np.ndarray]:
-    """Counted rows that nothing belongs to but themselves, with those that are alike as a block.
+def blocks_by_kind(state: State, columns: Sequence[str], most: int = BLOCKS) -> tuple[State, np.ndarray]:
+    """Independent counted rows, with each kind of equal rows as one block.
 
-    Of groups that have too many kinds of rows for that, the blocks stay as they are.
+    Groups with too many kinds of rows keep their blocks.
 
     Args:
-        keeps: the columns that make a row.
-        most: how many kinds of rows a group may have.
+        columns: the columns that make a row.
+        most: the largest number of kinds of rows in a group.
 
     Returns:
         The state, and which groups have such blocks.
     """
-    table, n_groups = _table(state), len(state["n"])
-    alike = _counted({**table, BLOCK: np.zeros_like(table[BLOCK])}, keeps, len(state[LABELS]), ())
-    few = count_rows(alike[_GROUP], n_groups) <= most
-    alike[BLOCK] = np.arange(len(alike[_GROUP]))
-    held = few[alike[_GROUP]], ~few[table[_GROUP]]
-    parts = {name: np.concatenate([alike[name][held[0]], table[name][held[1]]]) for name in table}
-    return {**state, **_held(parts)}, few
+    table, n_groups = _row_table(state), len(state["n"])
+    kinds = _count_equal_rows({**table, BLOCK: np.zeros_like(table[BLOCK])}, columns, len(state[LABELS]), ())
+    few = count_rows(kinds[_GROUP], n_groups) <= most
+    kinds[BLOCK] = np.arange(len(kinds[_GROUP]))
+    by_kind, by_block = few[kinds[_GROUP]], ~few[table[_GROUP]]
+    parts = {name: np.concatenate([kinds[name][by_kind], table[name][by_block]]) for name in table}
+    return {**state, **_prefix_columns(parts)}, few
 
 
 def reordered(rows: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
@@ -553,12 +565,12 @@ BLOCK: Final = "_block_"
 _GROUP: Final = "_group_"
 _PREFIX: Final = "row:"
 _CLUSTERS: Final = ("cluster_key", "cluster_group", "cluster_weight")
-"""Arrays of `CLUSTER_TABLE`, with an entry for each row: which rows belong together is known when all are there."""
-_AT_ONCE: Final = 1 << 22  # weights held in memory
+"""Arrays of `CLUSTER_TABLE`, with an entry for each row: clusters are complete only when all states are merged."""
+_AT_ONCE: Final = 1 << 22  # weights in memory at once
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
-_FEWEST: Final = 1.5  # rows that decide: of one alone nothing can be told
+_FEWEST: Final = 1.5  # a single deciding row has no spread
 
 
 _FEW_DECIDE: Final = "no interval: leaving a few rows out leaves no value, or changes nothing, or too much"
@@ -570,12 +582,12 @@ def _no_interval(n: int, clusters: int) -> str:
     return "one scored row has no interval" if n == 1 else "one cluster has no interval"
 
 
-def kept(state: State, name: str) -> np.ndarray:
-    """One of the columns that rows are kept as."""
+def row_column(state: State, name: str) -> np.ndarray:
+    """One of the columns that make a row, from a state."""
     return state[_PREFIX + name]
 
 
-def _summed(key: np.ndarray, change: np.ndarray) -> np.ndarray:
+def _sum_by_cluster(key: np.ndarray, change: np.ndarray) -> np.ndarray:
     """The sum of each cluster."""
     if (key[1:] > key[:-1]).all():
         return change
@@ -583,17 +595,17 @@ def _summed(key: np.ndarray, change: np.ndarray) -> np.ndarray:
     return np.asarray(np.add.reduceat(change[order], runs(key[order])))
 
 
-def _held(table: Columns) -> dict[str, np.ndarray]:
+def _prefix_columns(table: Columns) -> dict[str, np.ndarray]:
     return {_PREFIX + name: column for name, column in table.items()}
 
 
-def _table(state: State) -> dict[str, np.ndarray]:
+def _row_table(state: State) -> dict[str, np.ndarray]:
     return {name.removeprefix(_PREFIX): column for name, column in state.items() if name.startswith(_PREFIX)}
 
 
 def _has_blocks(state: State) -> bool:
-    """Whether rows are told apart, so that there is an interval."""
-    return "cluster_key" in state or APART in state
+    """Whether the state has the keys or counts of rows that an interval needs."""
+    return "cluster_key" in state or INDEPENDENT in state
 
 
 def _by_group_in(state: State) -> list[str]:
@@ -602,10 +614,10 @@ def _by_group_in(state: State) -> list[str]:
 
 
 def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
-    """How many clusters with weight each group has, and how many of equal weight would tell as much (Kish)."""
+    """The number of clusters with weight in each group, and Kish's effective number of equal weight."""
     n_groups = len(state["n"])
-    if APART in state:
-        return state[APART], state[APART].astype(np.float64)
+    if INDEPENDENT in state:
+        return state[INDEPENDENT], state[INDEPENDENT].astype(np.float64)
     if "cluster_key" not in state:
         return np.zeros(n_groups), np.zeros(n_groups)
     key, group, weight = (state[name] for name in _CLUSTERS)
@@ -620,12 +632,14 @@ def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
         return count_rows(group[weight > 0], n_groups), total * total / square
 
 
-def _counted(table: Columns, names: Sequence[str], n_labels: int, adds: Sequence[str]) -> dict[str, np.ndarray]:
-    """Rows that are alike as one, with their weights added.
+def _count_equal_rows(
+    table: Columns, names: Sequence[str], n_labels: int, adds: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """Merge equal rows and add up their weights.
 
     Args:
         names: columns of codes from -2 to `n_labels` - 1.
-        adds: columns that are added up too.
+        adds: further columns to add up.
     """
     keys = {_GROUP: table[_GROUP], BLOCK: table[BLOCK], **{name: table[name] + 2 for name in names}}
     sizes = {name: int(key.max(initial=-1)) + 1 for name, key in keys.items()}
@@ -650,7 +664,7 @@ def _counted(table: Columns, names: Sequence[str], n_labels: int, adds: Sequence
     return found
 
 
-def _placed_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.ndarray:
+def _place_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.ndarray:
     """The columns of a matrix of rows × labels at their places in a larger vocabulary, NaN elsewhere."""
     found = np.full((len(matrix), n_labels), np.nan)
     found[:, code[: matrix.shape[1]]] = matrix
@@ -658,12 +672,12 @@ def _placed_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.n
 
 
 def sorted_parts(state: State, width: int) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
-    """The rows by group and block, some groups at a time, with the group and block of each.
+    """The rows sorted by group and block, some groups at a time, with the group and block of each row.
 
     Args:
-        width: how many numbers there will be for each block.
+        width: how many numbers the caller computes for each block.
     """
-    table = _table(state)
+    table = _row_table(state)
     order = np.lexsort((table[BLOCK], table[_GROUP]))
     group, block = table[_GROUP][order], table[BLOCK][order]
     starts, first = runs(group, block), runs(group)
@@ -676,7 +690,7 @@ def sorted_parts(state: State, width: int) -> Iterator[tuple[dict[str, np.ndarra
 
 
 def _by_group(table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
-    """The rows of each group that has some."""
+    """The rows of each group that has any."""
     group = table[_GROUP]
     rows = {name: column for name, column in table.items() if name != _GROUP}
     if not len(group):

@@ -1,8 +1,8 @@
 """Boxes as columns: read from tables, arrays and rows, and checked.
 
-A box is (x_min, y_min) to (x_max, y_max), the top left and the bottom right. Coordinates are numbers, or text that is
-one; a whole box may also be one text, `10,11,100,100`. What is wrong is told with its row and image. Columns go the
-fast way at once; only where that fails is each cell looked at, to say which.
+A box goes from (x_min, y_min), the top left, to (x_max, y_max), the bottom right. Coordinates are numbers or text of
+numbers; a box may also be one text, `10,11,100,100`. Faults are reported with row and image. Columns are converted at
+once; only if that fails is each cell checked, to name the faulty one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from evaluand.core.errors import DataError, Fault, SpecError
 
 COORDINATES: Final = ("x_min", "y_min", "x_max", "y_max")
 IMAGE, BOX, CONFIDENCE, LABEL, CROWD = "image", "box", "confidence", "label", "crowd"
-_LARGEST: Final = 1e150  # areas of larger boxes are no numbers any more
-_SMALLEST: Final = 1 / _LARGEST  # and of boxes that are smaller, but no lines
+_LARGEST: Final = 1e150  # areas of larger boxes overflow
+_SMALLEST: Final = 1 / _LARGEST  # areas of smaller boxes underflow
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Boxes:
     """Boxes in images, row by row.
 
     Attributes:
-        what: what a row is called in messages.
+        what: the name of a row in messages.
         image: text or integers.
         corners: 4 × rows: x_min, y_min, x_max, y_max.
-        confidence: how sure each detection is, higher is surer; None where nothing says so, which makes all alike.
-        label: what each box holds, text or integers; None where all hold the same.
-        crowd: which true boxes hold many objects that are not told apart; None where none does.
+        confidence: of each detection, higher is more confident; None if unknown, then all are equal.
+        label: of each box, text or integers; None if all boxes have the same.
+        crowd: which true boxes hold many objects that are not separated; None if none does.
 
     Example:
         >>> Boxes.of([["a.png", 0, 0, 9, 9, 0.5], ["a.png", "5", "5", "9", "9", "0.25"]], "detection").corners.T
@@ -53,29 +53,29 @@ class Boxes:
         return len(self.image)
 
     @classmethod
-    def of(cls, given: Any, what: str = "box") -> Boxes:
-        """Boxes from what holds them.
+    def of(cls, source: Any, what: str = "box") -> Boxes:
+        """Boxes from a table, columns or rows.
 
         Args:
-            given: a table or mapping of columns with `image`, `x_min`, `y_min`, `x_max`, `y_max` (or `box`, text of
+            source: a table or mapping of columns with `image`, `x_min`, `y_min`, `x_max`, `y_max` (or `box`, text of
                 these four with commas between them), and perhaps `confidence`, `label` and `crowd` (true or false);
                 or rows of an image, four coordinates or a text of four, and perhaps a confidence.
-            what: what a row is called in messages.
+            what: the name of a row in messages.
 
         Raises:
-            SpecError: a column is missing, or it is nothing of this kind.
-            DataError: cells are no numbers, or rows have other lengths than the first; each with row and image.
+            SpecError: a column is missing, or the source is of another kind.
+            DataError: cells are not numbers, or rows differ in length; reported with row and image.
         """
-        if isinstance(given, Boxes):
-            return given
-        if isinstance(given, np.ndarray) and given.dtype.names is None:
-            given = given.tolist()
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            return cls._of_columns(_columns_of_rows(given, what), what)
-        return cls._of_columns(_columns(given, what), what)
+        if isinstance(source, Boxes):
+            return source
+        if isinstance(source, np.ndarray) and source.dtype.names is None:
+            source = source.tolist()
+        if isinstance(source, Sequence) and not isinstance(source, str):
+            return cls._from_columns(_columns_of_rows(source, what), what)
+        return cls._from_columns(_select_columns(source, what), what)
 
     @classmethod
-    def _of_columns(cls, columns: Mapping[str, Any], what: str) -> Boxes:
+    def _from_columns(cls, columns: Mapping[str, Any], what: str) -> Boxes:
         image = _arrow(columns[IMAGE], f"{what}: image")
         if image.null_count:
             empty = np.flatnonzero(np.asarray(image.is_null()))
@@ -91,17 +91,20 @@ class Boxes:
         )
         lengths = {len(each) for each in (image, label, confidence, crowd, *sides) if each is not None}
         if len(lengths) > 1:
-            told = " and ".join(map(str, sorted(lengths)))
-            raise DataError(f"{what}: the columns have {told} rows; give each as many")
+            counts = " and ".join(map(str, sorted(lengths)))
+            raise DataError(f"{what}: the columns have {counts} rows; give all columns equally many")
         if confidence is not None and len(confidence) and np.isnan(confidence).all() and _all_null(columns[CONFIDENCE]):
             confidence = None
         return cls(what, image, np.stack(sides), confidence, label, crowd)
 
     def refuse_odd(self, takes: Literal["proper", "inverted", "anything"]) -> None:
-        """Stops at boxes and confidences that are none.
+        """Check boxes and confidences.
+
+        Args:
+            takes: see `Definition`.
 
         Raises:
-            DataError: names each by row and image.
+            DataError: lists invalid ones by row and image.
         """
         if takes == "anything":
             return
@@ -110,26 +113,29 @@ class Boxes:
             raise DataError(fault for _, fault in sorted(faults, key=lambda each: each[0]))
 
     def _faults(self, takes: str) -> Iterable[tuple[int, Fault]]:
-        named = dict(zip(COORDINATES, self.corners, strict=True))
+        columns = dict(zip(COORDINATES, self.corners, strict=True))
         if self.confidence is not None:
-            named[CONFIDENCE] = self.confidence
-        for name, column in named.items():
+            columns[CONFIDENCE] = self.confidence
+        for name, column in columns.items():
             limit = math.inf if name == CONFIDENCE else _LARGEST
             for row in np.flatnonzero(~(np.abs(column) < limit)).tolist():
-                told = "missing or NaN" if column[row] != column[row] else f"{column[row]}, which is too large"
-                yield row, self.fault(row, f"{name} is {told}; give a finite number")
+                problem = "missing or NaN" if column[row] != column[row] else f"{column[row]}, which is too large"
+                yield row, self.fault(row, f"{name} is {problem}; give a finite number")
         for axis, least, most in (("x", *self.corners[::2]), ("y", *self.corners[1::2])):
             size = most - least
             for row in np.flatnonzero((np.abs(size) < _SMALLEST) & (size != 0)).tolist():
-                yield row, self.fault(row, f"{axis}_max is {axis}_min and {size[row]:g}, too little for an area")
+                yield (
+                    row,
+                    self.fault(row, f"{axis}_max exceeds {axis}_min by {size[row]:g}, which is too little for an area"),
+                )
             if takes == "inverted":
                 continue
             for row in np.flatnonzero(most < least).tolist():
-                told = f"{axis}_max is {most[row]:g} and smaller than {axis}_min, {least[row]:g}"
-                yield row, self.fault(row, f"{told}; a box is x_min, y_min, x_max, y_max")
+                message = f"{axis}_max {most[row]:g} is smaller than {axis}_min {least[row]:g}"
+                yield row, self.fault(row, f"{message}; a box is x_min, y_min, x_max, y_max")
 
     def fault(self, row: int, message: str) -> Fault:
-        """What is wrong with a row."""
+        """A fault of a row."""
         return Fault(_where(self.what, row, self.image[row].as_py()), message)
 
 
@@ -137,25 +143,25 @@ def _where(what: str, row: int, image: Any) -> str:
     return f"{what} row {row} (image {image!r})"
 
 
-def _columns(given: Any, what: str) -> Mapping[str, Any]:
-    if isinstance(given, np.ndarray):
-        names = list(given.dtype.names or ())
-    elif isinstance(given, Mapping):
-        names = list(given)
-    elif isinstance(given, pa.Table | pa.RecordBatch):
-        names = given.schema.names
-    elif hasattr(given, "columns"):
-        names = list(given.columns)
+def _select_columns(source: Any, what: str) -> Mapping[str, Any]:
+    if isinstance(source, np.ndarray):
+        names = list(source.dtype.names or ())
+    elif isinstance(source, Mapping):
+        names = list(source)
+    elif isinstance(source, pa.Table | pa.RecordBatch):
+        names = source.schema.names
+    elif hasattr(source, "columns"):
+        names = list(source.columns)
     else:
-        raise SpecError(f"{what}s are a table, columns by name or a list of rows, and not {type(given).__name__}")
+        raise SpecError(f"{what}s must be a table, columns by name or a list of rows, not {type(source).__name__}")
     needed = [IMAGE] if BOX in names else [IMAGE, *COORDINATES]
     lacking = [name for name in needed if name not in names]
     if lacking:
         raise SpecError(
-            f"{what}s lack {', '.join(map(repr, lacking))}; there is {', '.join(map(repr, names)) or 'nothing'}"
+            f"{what}s lack {', '.join(map(repr, lacking))}; the columns are {', '.join(map(repr, names)) or 'none'}"
         )
     optional = [name for name in (BOX, CONFIDENCE, LABEL, CROWD) if name in names]
-    return {name: given[name] for name in dict.fromkeys([*needed, *optional])}
+    return {name: source[name] for name in dict.fromkeys([*needed, *optional])}
 
 
 _BY_LENGTH: Final = {
@@ -189,10 +195,10 @@ def _columns_of_rows(rows: Sequence[Any], what: str) -> Mapping[str, Any]:
 _FORM: Final = "image, x_min, y_min, x_max, y_max and perhaps a confidence"
 
 
-def _arrow(given: Any, what: str) -> pa.Array:
+def _arrow(values: Any, what: str) -> pa.Array:
     """A column of text or integers."""
     try:
-        column = given if isinstance(given, pa.Array | pa.ChunkedArray) else pa.array(given)
+        column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise DataError(f"{what}: the column holds values of several types; give text, or integers") from None
     if isinstance(column, pa.ChunkedArray):
@@ -200,50 +206,50 @@ def _arrow(given: Any, what: str) -> pa.Array:
     return pa.array([], pa.string()) if pa.types.is_null(column.type) and not len(column) else column
 
 
-def _all_null(given: Any) -> bool:
-    column = _arrow(given, CONFIDENCE)
+def _all_null(values: Any) -> bool:
+    column = _arrow(values, CONFIDENCE)
     return bool(column.null_count == len(column))
 
 
 @dataclass(frozen=True)
 class _Parser:
-    """Turns cells into numbers, or says which is none."""
+    """Converts cells into numbers, and reports those that are not numbers."""
 
     what: str
     image: pa.Array
 
-    def numbers(self, given: Any, name: str) -> np.ndarray:
+    def numbers(self, values: Any, name: str) -> np.ndarray:
         """A column as 64-bit floats; null is NaN."""
-        if isinstance(given, np.ndarray) and given.dtype.kind in "fiu":
-            return given.astype(np.float64, copy=False)
+        if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+            return values.astype(np.float64, copy=False)
         try:
-            column = given if isinstance(given, pa.Array | pa.ChunkedArray) else pa.array(given)
+            column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
             if _is_text(column.type):
                 column = pc.utf8_trim_whitespace(column)
             elif pa.types.is_boolean(column.type):
                 return self._each(column.to_pylist(), name)
             return np.asarray(column.cast(pa.float64()))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            return self._each(given.to_pylist() if hasattr(given, "to_pylist") else list(given), name)
+            return self._each(values.to_pylist() if hasattr(values, "to_pylist") else list(values), name)
 
-    def flags(self, given: Any, name: str) -> np.ndarray:
+    def flags(self, values: Any, name: str) -> np.ndarray:
         """A column of bools, or of 0 and 1; null is false."""
-        column = _arrow(given, f"{self.what}: {name}")
+        column = _arrow(values, f"{self.what}: {name}")
         if pa.types.is_boolean(column.type):
             return np.asarray(pc.fill_null(column, False))
-        numbers = np.nan_to_num(self.numbers(given, name))
+        numbers = np.nan_to_num(self.numbers(values, name))
         self._refuse(
             ~np.isin(numbers, (0, 1)), lambda row: f"{name} is {column[row].as_py()!r}; give true or false, or 1 or 0"
         )
         return np.asarray(numbers == 1)
 
-    def boxes(self, given: Any) -> list[np.ndarray]:
+    def boxes(self, values: Any) -> list[np.ndarray]:
         """The coordinates of a column of texts such as `10,11,100,100`, or of lists of four."""
-        column = _arrow(given, f"{self.what}: {BOX}")
+        column = _arrow(values, f"{self.what}: {BOX}")
         if not len(column):
             return [np.empty(0)] * 4
         if not _is_text(column.type) and not pa.types.is_list(column.type):
-            raise DataError(f"{self.what}: box holds {column.type}; give text such as '10,11,100,100'")
+            raise DataError(f"{self.what}: the column box holds {column.type}; give text such as '10,11,100,100'")
         parts = pc.split_pattern(column, ",") if _is_text(column.type) else column
         counts = np.asarray(pc.fill_null(pc.list_value_length(parts), 0))
         self._refuse(counts != 4, lambda row: f"box is {column[row].as_py()!r}; give x_min,y_min,x_max,y_max")
@@ -259,7 +265,7 @@ class _Parser:
                 values[row] = math.nan if cell is None else float(cell)
             except (TypeError, ValueError, OverflowError):
                 bad[row] = True
-        self._refuse(bad, lambda row: f"{name} is {cells[row]!r}, not a number{_quoted(cells[row])}")
+        self._refuse(bad, lambda row: f"{name} is {cells[row]!r}, not a number{_quote_hint(cells[row])}")
         return values
 
     def _refuse(self, bad: np.ndarray, message: Callable[[int], str]) -> None:
@@ -274,6 +280,6 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _quoted(cell: Any) -> str:
+def _quote_hint(cell: Any) -> str:
     single = isinstance(cell, str) and "'" in cell
-    return '; quotes do not belong to a number, and a file quotes with " only' if single else ""
+    return '; remove the quotes: a CSV file quotes with " only' if single else ""

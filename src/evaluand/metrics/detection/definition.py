@@ -1,4 +1,4 @@
-"""What public definitions of average precision in object detection differ in."""
+"""Public definitions of average precision in object detection, and how they differ."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from evaluand.core.errors import SpecError
 from evaluand.core.registry import nearest
 
 Points = Literal["area", 11, 101]
-"""Over what precision is averaged: the area under its envelope, or so many evenly spaced recalls."""
+"""What precision is averaged over: the area under its envelope, or 11 or 101 evenly spaced recalls."""
 
 Area = Literal["small", "medium", "large"]
 
 AREAS: Final = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
-"""The least and the largest area of a box in each range, those of COCO: both ends belong to it."""
+"""The smallest and the largest area of a box in each of COCO's ranges, both included."""
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,22 @@ class Definition:
     """One definition of average precision.
 
     Attributes:
-        pixel: added to the width and height of every box and overlap: 1 where coordinates name pixels, of which a box
-            has its first and its last.
-        strict: a match overlaps by more than the threshold; else by at least as much.
-        only_best: a detection can find only the true box it overlaps most, and is wrong where that was found before;
-            else the one it overlaps most of those that are left.
-        ties: what comes first among equal confidences: `step`, nothing (they are one step of the curve, and those
-            that overlap more take their match first); `file`, the earlier row; `box`, the smaller coordinates, then
-            the earlier row; `image`, the smaller image, then the earlier row.
-        points: over what precision is averaged.
-        rounded: recalls and thresholds have the rounding errors of the code that defined them.
-        most: how many detections of each image and label count, the surest first.
-        area: the least and the largest area of boxes that count: a true box outside is ignored, and so is a detection
-            outside that finds none.
-        takes: which boxes are accepted: `proper` ones; `inverted` ones too, which overlap nothing; or `anything`,
-            where also a number that is none overlaps nothing, and lets nothing be found in the image of a true box
-            that has one.
+        pixel: added to the width and height of every box and overlap: 1 if coordinates are pixels, and a box includes
+            its first and its last.
+        strict: a match must overlap by more than the threshold; else by at least as much.
+        only_best: a detection can find only the true box it overlaps most, and is wrong if that was found before;
+            else it finds the remaining true box it overlaps most.
+        ties: the order of equal confidences. `step`: none; they are one step of the curve, and those that overlap more
+            are matched first. `file`: the earlier row first. `box`: the smaller coordinates, then the earlier row.
+            `image`: the smaller image, then the earlier row.
+        points: what precision is averaged over.
+        rounded: recalls and thresholds reproduce the rounding errors of the code that defined them.
+        most: how many detections of each image and label count, the most confident first.
+        area: the smallest and the largest area of boxes that count: a true box outside is ignored, and so is a
+            detection outside that finds nothing.
+        takes: which boxes are accepted. `proper`: valid ones. `inverted`: inverted ones too, which overlap nothing.
+            `anything`: also NaN; such boxes overlap nothing, and nothing is found in an image whose true boxes have
+                NaN.
     """
 
     pixel: int
@@ -61,7 +61,7 @@ class Definition:
         return np.asarray((area < self.area[0]) | (area > self.area[1]))
 
     def threshold(self, iou: float) -> float:
-        """The overlap a match is held to."""
+        """The overlap from which boxes match."""
         return min(iou, 1 - 1e-10) if self.rounded and not self.strict else iou
 
     @property
@@ -73,7 +73,7 @@ class Definition:
 
     @property
     def over_thresholds(self) -> tuple[float, ...]:
-        """The overlaps .50, .55, … .95, over which COCO's mean goes."""
+        """The overlaps .50, .55, … .95 of COCO's mean."""
         steps = np.linspace(0.5, 0.95, 10) if self.rounded else np.arange(50, 100, 5) / 100
         return tuple(steps.tolist())
 
@@ -105,17 +105,17 @@ DEFINITIONS: Final = {
         area=(0.0, 1e10),
     ),
 }
-"""`standard`: unchanged by the order of rows. `3.1.1`: the code published with the D3M problem schema 3.1.1, after that
-of PASCAL VOC (M. Everingham et al., "The PASCAL Visual Object Classes (VOC) Challenge", IJCV 88, 2010). `core-2022`:
-D3M's core package 2022.5.5. `coco`: pycocotools (T.-Y. Lin et al., "Microsoft COCO: Common Objects in Context", ECCV
-2014)."""
+"""`standard`: independent of the order of rows. `3.1.1`: the code published with the D3M problem schema 3.1.1, after
+that of PASCAL VOC (M. Everingham et al., "The PASCAL Visual Object Classes (VOC) Challenge", IJCV 88, 2010).
+`core-2022`: D3M's core package 2022.5.5. `coco`: pycocotools (T.-Y. Lin et al., "Microsoft COCO: Common Objects in
+Context", ECCV 2014)."""
 
 
 def definition_of(name: Any, points: Any = None, *, area: Any = None, max_detections: Any = None) -> Definition:
-    """A definition by its name, with other points, of boxes of one area, or of fewer detections where that is asked.
+    """A definition by name, optionally with other points, an area or a limit of detections.
 
     Raises:
-        SpecError: there is none of that name, or no such points, area or number.
+        SpecError: the name, the points, the area or the limit is unknown or invalid.
 
     Example:
         >>> definition_of("coco").points, definition_of("3.1.1", 11).points
@@ -123,12 +123,12 @@ def definition_of(name: Any, points: Any = None, *, area: Any = None, max_detect
     """
     if not isinstance(name, str) or name not in DEFINITIONS:
         hint = nearest(name, DEFINITIONS) if isinstance(name, str) else ""
-        raise SpecError(f"definition={name!r} is none of {', '.join(DEFINITIONS)}{hint}")
+        raise SpecError(f"definition={name!r} must be one of {', '.join(DEFINITIONS)}{hint}")
     if points not in (None, "area", 11, 101) or isinstance(points, float):
         raise SpecError(f"points={points!r} does not work here; choose one of 'area', 11, 101")
     if area is not None and (not isinstance(area, str) or area not in AREAS):
-        raise SpecError(f"area={area!r} is none of {', '.join(get_args(Area))}; leave it out for boxes of any area")
+        raise SpecError(f"area={area!r} must be one of {', '.join(get_args(Area))}; omit it for boxes of any area")
     if max_detections is not None and (type(max_detections) is not int or max_detections < 1):
         raise SpecError(f"max_detections={max_detections!r} must be a whole number of at least 1")
-    given = {"points": points, "area": None if area is None else AREAS[area], "most": max_detections}
-    return replace(DEFINITIONS[name], **{part: value for part, value in given.items() if value is not None})
+    changes = {"points": points, "area": None if area is None else AREAS[area], "most": max_detections}
+    return replace(DEFINITIONS[name], **{part: value for part, value in changes.items() if value is not None})

@@ -14,14 +14,14 @@ from evaluand.metrics.detection.definition import Area, Definition, Points, defi
 from evaluand.metrics.detection.matching import match
 
 
-class AveragePrecision(NamedTuple):
+class BoxPrecisionCurve(NamedTuple):
     """The average precision and the curve it averages.
 
     Attributes:
-        recall: after each step from the surest detection down; a step is one detection, or under the definition
-            `standard` all of one confidence.
-        precision: after the same steps; detections that are ignored make none.
-        ap: NaN where there is no true box, which leaves it undefined.
+        recall: after each step in order of confidence; a step is one detection, or under the definition `standard` all
+            detections of one confidence.
+        precision: after the same steps; ignored detections make no step.
+        ap: the average precision; NaN if there is no true box.
     """
 
     recall: np.ndarray
@@ -38,27 +38,28 @@ def average_precision(
     points: Points | None = None,
     area: Area | None = None,
     max_detections: int | None = None,
-) -> AveragePrecision:
+) -> BoxPrecisionCurve:
     """The average precision of detections of one class.
 
-    A detection is right if it overlaps a true box of its image enough and no other has found that. A detection in an
-    image without true boxes is wrong. Without detections recall and average are 0.
+    A detection is right if it overlaps a true box of its image enough and no other detection has found that box. A
+    detection in an image without true boxes is wrong. Without detections recall and average are 0.
 
     Args:
-        detections: what `Boxes.of` takes; without a confidence all are equally sure.
-        truths: the same without confidence, and perhaps with `crowd`: a true box of many objects is ignored, and so is
-            every detection that finds it, of which it covers at least `iou`.
+        detections: what `Boxes.of` takes; without confidences all are equal.
+        truths: the same without confidence, and optionally with `crowd`: a true box of many objects is ignored, and so
+            is every detection of which it covers at least `iou`.
         iou: intersection over union from which boxes match.
         definition: `standard`, `3.1.1`, `core-2022` or `coco`; see `DEFINITIONS`.
-        points: over what precision is averaged, where that is not to be the definition's own: `area` under the
-            envelope, or 11 or 101 evenly spaced recalls.
+        points: what precision is averaged over: `area` under the envelope, or 11 or 101 evenly spaced recalls; by
+            default as the definition says.
         area: only boxes of this area, by the ranges of COCO: `small` up to 32², `medium` up to 96², or `large`. True
             boxes outside are ignored, and detections outside that find nothing.
-        max_detections: how many detections of each image count, the surest first; as the definition has it by default.
+        max_detections: how many detections of each image count, the most confident first; by default as the definition
+            says.
 
     Raises:
-        SpecError: there is no such definition or area, the threshold is none, or the boxes have labels.
-        DataError: a box or a confidence is none; with its row and image.
+        SpecError: there is no such definition or area, the threshold is invalid, or the boxes have labels.
+        DataError: a box or a confidence is invalid; reported with row and image.
 
     Example:
         >>> truths = [["a.png", 0, 0, 10, 10], ["a.png", 50, 50, 60, 60]]
@@ -66,11 +67,13 @@ def average_precision(
         >>> found.recall, found.precision, found.ap
         (array([0.5, 0.5]), array([1. , 0.5]), 0.5)
     """
-    found, wanted = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
-    if found.label is not None or wanted.label is not None:
-        raise SpecError("average_precision is of one class, and the boxes have labels; use average_precision_by_label")
+    found, expected = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
+    if found.label is not None or expected.label is not None:
+        raise SpecError(
+            "average_precision takes boxes of one class, but these have labels; use average_precision_by_label"
+        )
     [(_, value)] = _by_label(
-        found, wanted, iou, definition_of(definition, points, area=area, max_detections=max_detections)
+        found, expected, iou, definition_of(definition, points, area=area, max_detections=max_detections)
     )
     return value
 
@@ -84,7 +87,7 @@ def average_precision_by_label(
     points: Points | None = None,
     area: Area | None = None,
     max_detections: int | None = None,
-) -> dict[str | int | None, AveragePrecision]:
+) -> dict[str | int | None, BoxPrecisionCurve]:
     """The average precision of each label, in the order of labels; arguments and errors as for `average_precision`.
 
     Boxes of different labels never match. The mean over the labels whose average is defined is the mean average
@@ -96,15 +99,15 @@ def average_precision_by_label(
         >>> {label: found.ap for label, found in average_precision_by_label(detections, truths).items()}
         {'cat': 1.0, 'dog': nan}
     """
-    found, wanted = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
+    found, expected = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
     return dict(
-        _by_label(found, wanted, iou, definition_of(definition, points, area=area, max_detections=max_detections))
+        _by_label(found, expected, iou, definition_of(definition, points, area=area, max_detections=max_detections))
     )
 
 
 def _by_label(
     detections: Boxes, truths: Boxes, iou: float, definition: Definition
-) -> Iterator[tuple[str | int | None, AveragePrecision]]:
+) -> Iterator[tuple[str | int | None, BoxPrecisionCurve]]:
     check_iou(iou, definition)
     matching = match(detections, truths, [iou], definition)
     confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
@@ -116,14 +119,14 @@ def _by_label(
         weight, seen = np.ones((1, len(rows))), np.arange(1.0, len(rows) + 1)[None]
         recall, precision = curve(matching.found[0, rows], weight, seen, total, last, definition)
         ap = float(mean_over_recall(recall, precision, definition)[0]) if total[0] else math.nan
-        yield matching.labels[code], AveragePrecision(recall[0], precision[0], ap)
+        yield matching.labels[code], BoxPrecisionCurve(recall[0], precision[0], ap)
 
 
 def check_iou(iou: Any, definition: Definition) -> None:
-    """Refuses a threshold of which nothing or everything would match.
+    """Check a threshold: at 0 everything would match, above 1 nothing.
 
     Raises:
-        SpecError: it is no number between 0 and 1.
+        SpecError: it is not a number between 0 and 1.
     """
     number = isinstance(iou, int | float | np.floating) and not isinstance(iou, bool)
     if not number or not (0 <= iou < 1 if definition.strict else 0 < iou <= 1):
@@ -139,7 +142,7 @@ def steps(confidence: np.ndarray, definition: Definition) -> np.ndarray:
 
 
 def steps_up(last: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Where those steps end in which something is right: the others lower precision and leave recall as it is.
+    """Where the steps end in which a detection is right; the other steps only lower precision.
 
     Args:
         last: where steps end.
@@ -154,14 +157,14 @@ def curve(
     """Recall and precision at the ends of steps, under several weightings.
 
     Args:
-        found: whether each detection is right, from the surest down.
+        found: whether each detection is right, in order of confidence.
         weight: replicates × detections.
         seen: its cumulative sum.
         total: the weight of all true boxes, by replicate.
         ends: the detections that end a step.
 
     Returns:
-        Replicates × ends each; recall is NaN where there are no true boxes.
+        Replicates × ends each; recall is NaN if there are no true boxes.
     """
     hits = np.flatnonzero(found)
     right = np.cumsum(np.pad(weight[:, hits], ((0, 0), (1, 0))), axis=1)[:, np.searchsorted(hits, ends, "right")]
@@ -176,10 +179,10 @@ def curve(
 def mean_over_recall(
     recall: np.ndarray, precision: np.ndarray, definition: Definition, slack: float = 0.0
 ) -> np.ndarray:
-    """The mean over recall of the best precision at that recall or a higher one, by replicate; 0 without a step.
+    """The mean over recall of the best precision at that recall or a higher one, by replicate; 0 without steps.
 
     Args:
-        slack: by how much a recall may fall short of one that is read: what rounding takes from sums of weights.
+        slack: tolerance for recalls that fall short by rounding of sums of weights.
     """
     n = recall.shape[1]
     if not n:
@@ -189,5 +192,5 @@ def mean_over_recall(
         return np.asarray((np.diff(recall, axis=1, prepend=0.0) * envelope).sum(axis=1))
     levels = definition.recalls
     reached = np.stack([np.searchsorted(each, levels - slack, "left") for each in recall])
-    held = np.take_along_axis(envelope, np.minimum(reached, n - 1), axis=1)
-    return np.asarray(np.where(reached < n, held, 0.0).mean(axis=1))
+    best = np.take_along_axis(envelope, np.minimum(reached, n - 1), axis=1)
+    return np.asarray(np.where(reached < n, best, 0.0).mean(axis=1))

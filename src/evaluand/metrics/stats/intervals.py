@@ -246,7 +246,7 @@ def correlation_of(covariance: np.ndarray, otherwise: float = 0.0) -> np.ndarray
     )
 
 
-def steadied(
+def steady_interval(
     value: float, variance: float, expected: float, effective: float, range: tuple[float, float], confidence: float
 ) -> tuple[float, float]:
     """The score interval of a value whose variance few rows have told, so that it cannot be relied on alone.
@@ -266,7 +266,7 @@ def steadied(
         range: the values it can take; unless both ends are finite, the interval is Student's.
 
     Example:
-        >>> low, high = steadied(1.0, 0.0, 40.0, 10.0, (0.0, 1.0), 0.95)
+        >>> low, high = steady_interval(1.0, 0.0, 40.0, 10.0, (0.0, 1.0), 0.95)
         >>> round(low, 3), high
         (0.896, 1.0)
     """
@@ -560,8 +560,8 @@ def bootstrap(
             total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
             exponent = int(np.frexp(np.abs(total).max())[1])  # a power of two: it rounds nothing, and no cube overflows
             total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
-            drawn = _drawn(total, weight, replicates, seed)
-            ends = _accelerated(drawn, total, weight, mean, confidence)
+            drawn = _draw_means(total, weight, replicates, seed)
+            ends = _bca_interval(drawn, total, weight, mean, confidence)
             low[group], high[group] = np.ldexp(ends, exponent)
     return low, high
 
@@ -569,14 +569,14 @@ def bootstrap(
 _AT_ONCE = 1 << 22  # draws held in memory
 
 
-def _drawn(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) -> np.ndarray:
+def _draw_means(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) -> np.ndarray:
     """The weighted mean of each replicate, sorted; replicates without weight are left out."""
     n, found = len(total), []
     step = max(1, _AT_ONCE // n)
     for first in range(0, replicates, step):
         many = min(step, replicates - first)
         counter = np.arange(first * n, (first + many) * n, dtype=np.uint64)
-        places = ((scrambled(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+        places = ((random_bits(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
         rows = places.astype(np.int64).reshape(many, n)
         with np.errstate(divide="ignore", invalid="ignore"):
             found.append(total[rows].sum(axis=1) / weight[rows].sum(axis=1))
@@ -584,7 +584,7 @@ def _drawn(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) ->
     return np.sort(means[np.isfinite(means)])
 
 
-def scrambled(counter: np.ndarray, seed: int) -> np.ndarray:
+def random_bits(counter: np.ndarray, seed: int) -> np.ndarray:
     """64 random bits for each number: SplitMix64 (G. Steele, D. Lea & C. Flood, OOPSLA 2014)."""
     start = np.uint64((seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % 2**64)
     bits = np.asarray(start + counter * np.uint64(0x9E3779B97F4A7C15))
@@ -595,7 +595,7 @@ def scrambled(counter: np.ndarray, seed: int) -> np.ndarray:
     return bits
 
 
-def _accelerated(
+def _bca_interval(
     drawn: np.ndarray, total: np.ndarray, weight: np.ndarray, value: float, confidence: float
 ) -> tuple[float, float]:
     if not len(drawn) or not math.isfinite(value):

@@ -1,5 +1,5 @@
 "use strict";
-// The examples of a report. Columns of numbers say which rows are shown and in which order; the rows themselves stand
+// The examples of a report. Columns of numbers say which rows are shown and in which order; the rows themselves are
 // in compressed pieces, and a piece is unpacked when one of its rows is shown or searched. Whatever comes from data is
 // put into the page as text, never as markup.
 (() => {
@@ -225,7 +225,7 @@
     add("fast", "fastest first");
   }
 
-  /** Rows stand in the file by task, index and replication, so a stable sort by one column is enough. */
+  /** Rows are in the file by task, index and replication, so a stable sort by one column is enough. */
   function ordered(rows) {
     const by = byId("sort").value;
     const ascending = (keys) => (a, b) => keys[a] - keys[b] || a - b;

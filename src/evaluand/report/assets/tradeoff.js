@@ -49,14 +49,14 @@ for (const root of document.querySelectorAll("#tradeoff, .tradeoff")) (() => {
   const called = (point) => [systems[point[SYSTEM]], models[point[SYSTEM]][point[MODEL]], point[THRESHOLD]].filter(Boolean).join(" · ");
   const values = (point) => point[VALUES].map((value, i) => `${names[i]} ${Number(value.toPrecision(4))}`).join(", ");
 
-  function show(chosen, told) {
+  function show(chosen, text) {
     rows.forEach((row) => row.classList.remove("chosen"));
     if (chosen && chosen[ROW] !== null) rows[chosen[ROW]].classList.add("chosen");
-    at("chosen").textContent = told;
+    at("chosen").textContent = text;
     const heading = at("rates-of");
     if (!heading) return;
     heading.textContent = chosen ? called(chosen) : "–";
-    say("no-rates", chosen && !chosen[RATES] ? at("no-rates").dataset.told : "");
+    say("no-rates", chosen && !chosen[RATES] ? at("no-rates").dataset.message : "");
     root.querySelectorAll("table.rates tbody").forEach((tbody, i) =>
       tbody.replaceChildren(...(chosen?.[RATES]?.[i] ?? []).map(rateLine)));
   }

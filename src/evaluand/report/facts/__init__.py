@@ -11,9 +11,9 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.report.facts.aggregation import clustering as clustering
+    from evaluand.report.facts.aggregation import confusion_matrix as confusion_matrix
     from evaluand.report.facts.aggregation import curves_facts as curves_facts
     from evaluand.report.facts.aggregation import disparities_facts as disparities_facts
-    from evaluand.report.facts.aggregation import matrix_of as matrix_of
     from evaluand.report.facts.aggregation import metrics_facts as metrics_facts
     from evaluand.report.facts.aggregation import summary_facts as summary_facts
     from evaluand.report.facts.aggregation import value_facts as value_facts

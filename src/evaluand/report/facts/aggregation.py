@@ -62,7 +62,7 @@ def curves_facts(aggregation: Aggregation) -> list[Facts]:
     return list(found.values())
 
 
-def matrix_of(rows: Sequence[Facts]) -> tuple[list[str | None], list[list[float]]]:
+def confusion_matrix(rows: Sequence[Facts]) -> tuple[list[str | None], list[list[float]]]:
     """The classes of a confusion matrix in order, and how often each truth met each prediction.
 
     Args:

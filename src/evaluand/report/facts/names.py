@@ -19,7 +19,7 @@ class Names:
             self._names.setdefault((ref.kind, ref.id), []).append(ref.name)
             self._taken.add((ref.kind, ref.name))
 
-    def of(self, kind: str, id: str, name: str | None) -> list[str]:
+    def find(self, kind: str, id: str, name: str | None) -> list[str]:
         """The names that refer to an artifact; else the name in its manifest, if no other artifact has taken it."""
         own = [] if name is None or (kind, name) in self._taken else [name]
         return sorted(self._names.get((kind, id), own))

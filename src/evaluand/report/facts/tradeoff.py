@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 def tradeoffs_facts(aggregation: Aggregation) -> list[Facts]:
     """The trade-offs of an experiment: their points (of points at thresholds only the front), or why there are none."""
-    from evaluand.tradeoff.evaluations import tradeoffs_of  # on use: `evaluand list` does without Arrow
+    from evaluand.tradeoff.results import stored_results  # on use: `evaluand list` does without Arrow
 
     return [
-        {"name": trade.name, "objectives": list(trade.objectives)}
+        {"name": one.name, "objectives": list(one.objectives), "reason": one.reason}
         | (
-            {"reason": points}
-            if isinstance(points, str)
-            else {"reason": None, "notes": list(points.notes), "of": len(points), "points": _list_points(points)}
+            {}
+            if one.points is None
+            else {"notes": list(one.points.notes), "of": len(one.points), "points": _list_points(one.points)}
         )
-        for trade, points in tradeoffs_of(aggregation)
+        for one in stored_results(aggregation)
     ]
 
 

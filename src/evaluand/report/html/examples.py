@@ -18,6 +18,7 @@ import orjson
 
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
+from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.grading import Sources
 from evaluand.evaluation.scorer import find_call_reader
 from evaluand.report.facts.base import Facts
@@ -26,7 +27,7 @@ from evaluand.report.facts.report import Part
 from evaluand.report.html.boxes import KIND as DETECTION
 from evaluand.report.html.boxes import Images, frames
 from evaluand.run.excerpts import PREDICTION, in_reading_order, plain
-from evaluand.store.tables import ABSTAINED, FAILED, INDEX, SKIPPED
+from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
 from evaluand.trace.record import CALL
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from evaluand.aggregation.disparity import SMALL
 from evaluand.core.text.wording import plural
-from evaluand.report.facts.aggregation import matrix_of
+from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
@@ -48,7 +48,7 @@ def confusion_section(facts: Facts, labels: Labels) -> str:
 
 
 def _matrix(caption: str, rows: Sequence[Facts], n_classes: int) -> str:
-    classes, cells = matrix_of(rows)
+    classes, cells = confusion_matrix(rows)
     form = number_format(n for line in cells for n in line)
     names = [_OTHERS if label is None else label for label in classes]
     heads = th("truth ↓ predicted →", "text") + "".join(f'<th scope="col">{_class(label)}</th>' for label in classes)

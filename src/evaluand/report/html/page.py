@@ -37,7 +37,7 @@ def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="evaluand {clean(__version__)}">
-<title>{title_of(title)}</title>
+<title>{page_title(title)}</title>
 <style>{asset("report.css")}</style>
 </head>
 <body>
@@ -51,7 +51,7 @@ def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip:
 """
 
 
-def title_of(title: str) -> str:
+def page_title(title: str) -> str:
     """The `<title>` of a report, as written in the file."""
     return f"{clean(title, _TITLE)} – evaluand report"
 

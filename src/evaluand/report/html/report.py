@@ -53,7 +53,7 @@ from evaluand.report.text import (
     numbers,
     safe,
 )
-from evaluand.tradeoff import Tradeoff
+from evaluand.tradeoff.results import TradeoffResult
 
 _SCRIPTS = ("page.js", "report.js")
 _CHUNK_ROWS = 1000
@@ -70,9 +70,7 @@ _STATUSES = ("", "scored", "failed", "abstained", "skipped")
 _NO_SCORE = (0, float("nan"), None)
 
 
-def write_report(
-    facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: Sequence[tuple[str, Tradeoff | str]] = ()
-) -> int:
+def write_report(facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: Sequence[TradeoffResult] = ()) -> int:
     """Writes the report.
 
     Args:
@@ -82,7 +80,7 @@ def write_report(
             `not_compared` a sentence on how to make the comparison that is missing; and under
             `leaderboard` the result of `Leaderboard.to_dict`.
         examples: the rows to look through.
-        tradeoffs: the name of each with its points, or why there are none.
+        tradeoffs: the stored results of trade-offs.
 
     Returns:
         The number of examples in the file.
@@ -127,7 +125,7 @@ def _format_meta(facts: Facts) -> str:
     return _text(" · ".join(parts))
 
 
-def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> Iterator[str]:
+def _sections(facts: Facts, tradeoffs: Sequence[TradeoffResult]) -> Iterator[str]:
     labels = metric_labels(facts["metrics"])
     bodies = [
         ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
@@ -137,7 +135,7 @@ def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> 
         ("curves", "Curves", curves_section(facts, labels)),
         ("groups", "Groups", _groups(facts, labels)),
         ("disparities", "Disparities", disparities_section(facts, labels)),
-        ("tradeoffs", "Trade-offs", "".join(_tradeoff(n, *each) for n, each in enumerate(tradeoffs))),
+        ("tradeoffs", "Trade-offs", "".join(_tradeoff(n, each) for n, each in enumerate(tradeoffs))),
         ("comparisons", "Comparisons", _comparisons(facts)),
         ("missing", "Why rows are missing", _missing(facts)),
         ("examples", "Examples", _BROWSER),
@@ -281,7 +279,7 @@ def _charts(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
 
 
 def _plot(caption: str, what: str, lines: Sequence[tuple[str, list[Dot]]], form: str | None = None) -> str:
-    """A dot-and-interval plot: a line for each label; the value beside it where a line has only one."""
+    """A dot-and-interval plot: a line for each label, followed by the value if a line has only one."""
     axis = Axis.over(v for _, dots in lines for dot in dots for v in dot.numbers)
     body = []
     for label, dots in lines:
@@ -393,11 +391,16 @@ def _comparisons(facts: Facts) -> str:
     return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
 
 
-def _tradeoff(number: int, title: str, points: Tradeoff | str) -> str:
+def _tradeoff(number: int, result: TradeoffResult) -> str:
     """One of the trade-offs on the page, whose ids begin with its number."""
-    body = f'<p class="note">{_text(points)}</p>' if isinstance(points, str) else tradeoff_section({title: points})
-    body = re.sub(r'(?<= id=")(?=[\w-]+")', f"tradeoff-{number}-", body)  # text and JSON have no such quotes
-    return f'<div class="tradeoff"><h3 dir="auto">{_name(title)}</h3>\n{body}</div>\n'
+    name = result.name
+    if result.points is None:
+        section = f'<p class="note">{_text(result.reason or "")}</p>'
+    else:
+        rates = {} if result.rates is None else {name: result.rates}
+        section = tradeoff_section({name: result.points}, {name: result.indicators}, rates)
+    section = re.sub(r'(?<= id=")(?=[\w-]+")', f"tradeoff-{number}-", section)  # text and JSON have no such quotes
+    return f'<div class="tradeoff"><h3 dir="auto">{_name(name)}</h3>\n{section}</div>\n'
 
 
 def _flips(row: Facts) -> str:

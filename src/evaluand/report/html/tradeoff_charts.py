@@ -1,6 +1,6 @@
-"""Charts of trade-offs as SVG beside the planes: indicators on a radar, and fronts of many objectives as parallel axes.
+"""Charts of trade-offs as SVG: indicators on a radar chart, and fronts of many objectives on parallel axes.
 
-Each says in words what it shows; its numbers stand in the page's tables.
+Each chart has a text alternative; its numbers are in the tables of the page.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ INDICATORS: Final = {
 }
 
 
-def radar(found: Mapping[str, Mapping[str, float]], titles: Mapping[str, str] = INDICATORS) -> str:
+def radar(indicators: Mapping[str, Mapping[str, float]], titles: Mapping[str, str] = INDICATORS) -> str:
     """The indicators of each system on five axes from 0 to 1; empty where no system has any.
 
     Args:
-        found: see `tradeoff.compared`.
-        titles: what each indicator is called.
+        indicators: see `compare_systems`.
+        titles: indicator → its title.
     """
-    known = [(number, system, one) for number, (system, one) in enumerate(found.items()) if not math.isnan(one["hv"])]
+    known = [
+        (number, system, one) for number, (system, one) in enumerate(indicators.items()) if not math.isnan(one["hv"])
+    ]
     if not known:
         return ""
     parts = [_ring(step / 4) for step in range(1, 5)]
@@ -46,17 +48,17 @@ def radar(found: Mapping[str, Mapping[str, float]], titles: Mapping[str, str] = 
         (x, y), (u, v) = _on_radar(place, 1.0), _on_radar(place, 1.16)
         side = "middle" if abs(u - _MIDDLE[0]) < 1 else "start" if u > _MIDDLE[0] else "end"
         parts.append(f'<line class="grid" x1="{_MIDDLE[0]}" y1="{_MIDDLE[1]}" x2="{x:.1f}" y2="{y:.1f}"/>')
-        named = wrap(titles[axis], 11)
-        top = v + 4 - (6 if side != "middle" else 12 if place == 0 else 0) * (len(named) - 1)
-        parts.append(f'<text class="axis {side}" y="{top:.1f}">{_spans(named, round(u, 1))}</text>')
+        lines = wrap(titles[axis], 11)
+        top = v + 4 - (6 if side != "middle" else 12 if place == 0 else 0) * (len(lines) - 1)
+        parts.append(f'<text class="axis {side}" y="{top:.1f}">{_spans(lines, round(u, 1))}</text>')
     for number, system, one in known:
         spots = [_on_radar(place, min(max(one[axis], 0.0), 1.0)) for place, axis in enumerate(RADAR)]
         path, series = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots), number % SERIES
         parts.append(f'<polygon class="area s{series}" points="{path}"/>')
         parts.append(f'<polygon class="line s{series} d{series}" points="{path}"/>')
         for axis, (x, y) in zip(RADAR, spots, strict=True):
-            told = f"{safe(system, LABEL)}: {titles[axis]} {numbers(one[axis])[0]}"
-            parts.append(mark(number, f"{x:.1f}", f"{y:.1f}", told))
+            text = f"{safe(system, LABEL)}: {titles[axis]} {numbers(one[axis])[0]}"
+            parts.append(mark(number, f"{x:.1f}", f"{y:.1f}", text))
     areas = "; ".join(f"{safe(system, LABEL)} {numbers(one['area'])[0]}" for _, system, one in known)
     label = f"Radar of indicators from 0 to 1; area: {areas}"
     return (
@@ -73,32 +75,32 @@ class Lines:
 
     Attributes:
         points: points × objectives.
-        told: each point in words.
-        names: what stands beside the end of each; none where there are many.
-        beaten: points that are not on the front, as lines behind it.
-        beaten_told: each of these in words.
-        beaten_names: what stands beside the end of each.
-        ends: of some points between what they lie, points × objectives × 2.
+        texts: each point in words.
+        ends: the lower and upper ends of some points, points × objectives × 2.
+        names: the labels at the end of each line; none where there are many.
+        dominated: points that are not on the front, as lines behind it.
+        dominated_texts: each of these in words.
+        dominated_names: the labels at the end of each.
     """
 
     points: Sequence[Sequence[float]]
-    told: Sequence[str]
+    texts: Sequence[str]
     ends: Sequence[Sequence[Sequence[float]]]
     names: Sequence[str] = ()
-    beaten: Sequence[Sequence[float]] = ()
-    beaten_told: Sequence[str] = ()
-    beaten_names: Sequence[str] = ()
+    dominated: Sequence[Sequence[float]] = ()
+    dominated_texts: Sequence[str] = ()
+    dominated_names: Sequence[str] = ()
 
 
 def parallel_axes(objectives: Sequence[Objective], systems: Mapping[str, Lines]) -> str:
-    """Fronts of many objectives, with what is better at the top of each axis."""
+    """Fronts of many objectives, with the better values at the top of each axis."""
     wide = _STEP * len(objectives) + _LEFT
     parts = []
     for place, one in enumerate(objectives):
         x = _across(place)
         parts.append(f'<line class="base" x1="{x}" x2="{x}" y1="{_high(1.0):.1f}" y2="{_high(0.0):.1f}"/>')
-        named = [*wrap(safe(one.name, LABEL), 18)[:_MOST_LINES], f"({one.direction} is better)"]
-        parts.append(f'<text class="axis" y="{_high(0.0) + 22:.1f}">{_spans(named, x)}</text>')
+        title = [*wrap(safe(one.name, LABEL), 18)[:_MOST_LINES], f"({one.direction} is better)"]
+        parts.append(f'<text class="axis" y="{_high(0.0) + 22:.1f}">{_spans(title, x)}</text>')
     for value, text in ((0.0, "worst"), (1.0, "ideal")):
         parts.append(f'<text class="tick side" x="{_across(0) - 8}" y="{_high(value) + 4:.1f}">{text}</text>')
     for number, lines in enumerate(systems.values()):
@@ -116,30 +118,32 @@ def parallel_axes(objectives: Sequence[Objective], systems: Mapping[str, Lines])
 def _lines_of(lines: Lines, number: int, systems: int) -> str:
     series = number % SERIES
     drawn = []
-    beaten = [(values, told, " beaten") for values, told in zip(lines.beaten, lines.beaten_told, strict=True)]
-    for values, told, how in [*beaten, *((*each, "") for each in zip(lines.points, lines.told, strict=True))]:
+    dominated = [(*each, " beaten") for each in zip(lines.dominated, lines.dominated_texts, strict=True)]
+    for values, text, style in [*dominated, *((*each, "") for each in zip(lines.points, lines.texts, strict=True))]:
         path = " ".join(f"{_across(place)},{_high(value):.1f}" for place, value in enumerate(values))
-        drawn.append(f'<polyline class="line s{series}{how}" points="{path}"><title>{escape(told)}</title></polyline>')
+        drawn.append(
+            f'<polyline class="line s{series}{style}" points="{path}"><title>{escape(text)}</title></polyline>'
+        )
     for place, ends in enumerate(zip(*lines.ends, strict=True)):
         for rank, (low, high) in enumerate(sorted(ends, reverse=True)):
-            x = _across(place) + 4 + _BESIDE * (number + (rank + 0.5) / len(ends)) / systems
+            x = _across(place) + 4 + _MARGIN * (number + (rank + 0.5) / len(ends)) / systems
             place_of = f'x1="{x:.1f}" x2="{x:.1f}" y1="{_high(low):.1f}" y2="{_high(high):.1f}"'
             drawn.append(f'<line class="interval s{series}" {place_of}/>')
     return f'<g class="many">{"".join(drawn)}</g>'
 
 
 def _names_of(systems: Iterable[Lines], last: float) -> str:
-    """Names beside the ends of lines at the last axis: once for lines that end in one place, below what is near."""
-    held: dict[float, list[str]] = {}
+    """The labels of lines at the last axis; lines that end in one place share a label."""
+    by_place: dict[float, list[str]] = {}
     for lines in systems:
-        for values, names in ((lines.points, lines.names), (lines.beaten, lines.beaten_names)):
-            for each, called in zip(values, names, strict=False):
-                held.setdefault(round(_high(each[-1]), 1), []).append(called)
+        for values, names in ((lines.points, lines.names), (lines.dominated, lines.dominated_names)):
+            for each, label in zip(values, names, strict=False):
+                by_place.setdefault(round(_high(each[-1]), 1), []).append(label)
     parts, level = [], -math.inf
-    for y, names in sorted(held.items()):
+    for y, names in sorted(by_place.items()):
         level = max(y + 4, level + 11)
         parts.append(
-            f'<text class="tick name start" x="{last + _BESIDE + 8}" y="{level:.1f}">{escape(", ".join(names))}</text>'
+            f'<text class="tick name start" x="{last + _MARGIN + 8}" y="{level:.1f}">{escape(", ".join(names))}</text>'
         )
     return "".join(parts)
 
@@ -172,5 +176,5 @@ _MIDDLE: Final = (150, 124)
 _RADIUS: Final = 74
 _LEFT: Final = 64
 _STEP: Final = 124
-_BESIDE: Final = 30
+_MARGIN: Final = 30
 _MOST_LINES: Final = 3

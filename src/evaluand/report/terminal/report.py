@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.core.text.wording import plural
-from evaluand.report.facts.aggregation import matrix_of
+from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, feedback_calls
 from evaluand.report.terminal.cells import (
@@ -149,7 +149,7 @@ def curves_tables(facts: Facts) -> Iterator[RenderableType]:
         else:
             rest[f"{_CURVES[row['curve']]} of {label}"] = None
     for (task, label, target), rows in matrices.items():
-        matrix = _matrix(*matrix_of(rows))
+        matrix = _matrix(*confusion_matrix(rows))
         if matrix is None:
             rest[f"the matrix of {label}"] = None
             continue

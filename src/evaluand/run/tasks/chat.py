@@ -22,7 +22,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Input, Output, Task
-from evaluand.trace import Tracer
+from evaluand.trace.tracer import Tracer
 
 _T = TypeVar("_T")
 

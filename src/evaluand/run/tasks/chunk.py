@@ -17,7 +17,7 @@ from evaluand.core.errors import ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.text.retrieval import count_tokens
 from evaluand.run.task import Task
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 Unit = Literal["characters", "words", "tokens"]
 

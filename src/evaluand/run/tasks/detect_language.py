@@ -10,7 +10,7 @@ from evaluand.core.errors import ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.text.language import known_languages, language_of, require_language
 from evaluand.run.task import Task
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 
 @dataclass(frozen=True)

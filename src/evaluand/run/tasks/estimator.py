@@ -27,7 +27,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.split import NOT_TESTED, Folds, Split
 from evaluand.run.task import Request, Task
 from evaluand.store import tables
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 Array = np.ndarray[Any, Any]
 
@@ -295,7 +295,7 @@ def _tell_parted(folds: Folds, dataset: Dataset, cluster: str) -> None:
     if pa.types.is_nested(column.type):  # a metric that heeds clusters refuses these
         return
     codes = column.dictionary_encode()
-    parted = len(folds.parts(np.asarray(codes.indices.fill_null(-1))))
+    parted = len(folds.find_split_clusters(np.asarray(codes.indices.fill_null(-1))))
     if parted:
         told = f"rows of one {cluster!r} lie in training and in test rows, for {parted:,} of {len(codes.dictionary):,}"
         why = "values are optimistic; say groups: true in the split to keep them together"

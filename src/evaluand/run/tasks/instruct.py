@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from evaluand.core.errors import TaskError
 from evaluand.run.tasks.chat import AskingTask, ChatModel
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 
 class Instruction(BaseModel):

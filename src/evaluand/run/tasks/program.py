@@ -38,7 +38,7 @@ from evaluand.core.errors import SpecError, TaskError, TaskTimeout
 from evaluand.core.fingerprint import Identity
 from evaluand.data.dataset import Dataset
 from evaluand.run.task import Request, Task
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 LONGEST = 16 << 20  # bytes of one answer
 GRACE = 1.0  # seconds a program may take to end by itself

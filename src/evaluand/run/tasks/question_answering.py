@@ -19,7 +19,7 @@ from evaluand.data.sources import open_file
 from evaluand.run.tasks.chat import AskingTask, ChatModel
 from evaluand.run.tasks.chunk import Chunk, chunks
 from evaluand.run.tasks.instruct import Instruct, Instruction
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 _NO_ANSWER: Final = "NO ANSWER"
 _ASKED: Final = f"Answer the question from the text only, briefly. Reply {_NO_ANSWER} if the text does not answer it."

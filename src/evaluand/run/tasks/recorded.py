@@ -1,4 +1,4 @@
-"""Recorded outputs: a file of predictions or responses made elsewhere, as a task."""
+"""Recorded outputs: predictions or responses that exist already, in a file or in memory, as a task."""
 
 from __future__ import annotations
 
@@ -14,38 +14,44 @@ from typing import Any
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, Faults, missing_column, open_file
 from evaluand.run.task import Request, Task
 from evaluand.store import tables as rows
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 
 class DoubtfulJoin(EvaluandWarning):
-    """A file may not be joined to the examples as it was meant to be."""
+    """The rows of a file may be joined to the wrong examples."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTask(Task[Any, Any]):
-    """Gives each example the output that a file has for it.
+    """Returns the recorded output of each example, from a file, or from a mapping with `from_outputs`.
 
-    The rows of the file are joined to the examples by the example's id or by its `_index_`. A file without an `_index_`
-    column is joined by the number of its row. An example without a row fails, as it would if the system had crashed;
-    a row whose response is null gave no answer. Rows that no example of the dataset has are told by a `DoubtfulJoin`
-    warning.
+    The rows of a file are joined to the examples by the example's id or by its `_index_`; a file without an `_index_`
+    column by row number. An example without a row fails, as it would if the system had crashed; a row whose response is
+    null has no answer. Rows that match no example are reported by a `DoubtfulJoin` warning.
 
     Args:
         path: a CSV, JSON lines, JSON, Parquet or Arrow file.
-        response: where in a row the output stands (`prediction`, `model_a.text`), or a mapping name → place for
-            several parts, such as prediction and confidence.
-        by: `index` or `id`: what a row is joined by.
-        key: where in a row that stands; `_index_` or `id` if not given.
-        replication: where in a row the number of the repeat stands, if the file has several.
-        fold_key: where in a row the number of the fold stands, if the outputs come from a cross-validation.
+        response: path of the output in a row (`prediction`, `model_a.text`), or a mapping name → path for several
+            parts, such as prediction and confidence.
+        by: `index` or `id`: how rows are joined to examples.
+        key: path of the index or id in a row; `_index_` or `id` by default.
+        replication: path of the number of the repeat in a row, if the file has several.
+        fold_key: path of the number of the fold in a row, if the outputs come from a cross-validation.
         items: the output is a list of items that together are the response.
-        format: the file's format, if its suffix does not tell.
-        delimiter: what parts the cells of a CSV file, if not a comma.
+        format: the file's format, if its suffix does not say.
+        delimiter: the separator of a CSV file, if not a comma.
+
+    Example:
+        >>> outputs = {(0, 0): identity.encode("cat"), (1, 0): identity.encode("dog")}
+        >>> task = RecordedTask.from_outputs("predictions", outputs)
+        >>> task.replications, task.skips(1, "1", 0)
+        (2, True)
     """
 
     path: str
@@ -65,30 +71,56 @@ class RecordedTask(Task[Any, Any]):
         if self.by not in ("index", "id"):
             raise SpecError(f"recorded: by must be index or id, not {self.by!r}")
         if not self.response:
-            raise SpecError("recorded: response is empty; say where in a row the output stands")
+            raise SpecError("recorded: response must not be empty; give the path of the output in a row")
         for _, place in self._places:
             _selector(place)
 
+    @classmethod
+    def from_outputs(
+        cls, name: str, outputs: Mapping[tuple[int, int], bytes], folds: Mapping[tuple[int, int], int] | None = None
+    ) -> RecordedTask:
+        """A task that returns outputs from memory, and skips the examples that have none.
+
+        Args:
+            name: the name of the task.
+            outputs: (replication, `_index_`) → the output, as `identity.encode` writes it.
+            folds: (replication, `_index_`) → the fold of a cross-validation.
+        """
+        task = cls(path=name, response="output")
+        vars(task)["_outputs"] = _Outputs.from_mapping(outputs, folds or {})
+        vars(task)["_in_memory"] = True
+        return task
+
     @property
     def name(self) -> str:
-        return Path(self.path).stem
+        return self.path if self._in_memory else Path(self.path).stem
+
+    @property
+    def _in_memory(self) -> bool:
+        return bool(vars(self).get("_in_memory"))
 
     @property
     def repeats(self) -> int:
-        """How many repeats the file has: one more than the largest number of one.
+        """The number of repeats: one more than the largest number of a repeat.
 
         Raises:
-            SpecError: places are not in the file.
-            DataError: rows break their rules.
+            SpecError: the file lacks columns.
+            DataError: rows are invalid.
         """
         return 1 + max((key[1] for key in self._outputs.rows if isinstance(key, tuple)), default=0)
 
     @property
+    def replications(self) -> int | None:
+        return self.repeats if self._in_memory else None
+
+    @property
     def is_async(self) -> bool:
-        """Looking up waits for nothing, so the event loop does it quicker than threads would."""
+        """True: a look-up never waits, so the event loop is faster than threads."""
         return True
 
     def identify(self) -> Identity:
+        if self._in_memory:
+            return Identity({"kind": "given", "outputs": self._outputs.digest})
         if type(self) is not RecordedTask:
             return code_identity("task", self, self.name, files=[self.path])
         spec: dict[str, Any] = {
@@ -110,33 +142,45 @@ class RecordedTask(Task[Any, Any]):
         return self._outputs.folds.get(_key(id if self.by == "id" else index, replication))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
-        raise TaskError("recorded outputs belong to examples; they cannot be asked for an input alone")
+        raise TaskError("recorded outputs belong to examples; run the task on a dataset")
 
     @property
     def reads(self) -> tuple[str, ...]:
         return (self.by,)
 
+    def skips(self, index: int, id: str, replication: int) -> bool:
+        return self._in_memory and _key(index, replication) not in self._outputs.rows
+
     def prepare(self, dataset: Dataset) -> None:
-        self._forget_what_changed()
+        if self._in_memory:
+            return
+        self._drop_stale_outputs()
         outputs = self._outputs
+        assert outputs.source is not None
         numbered = list(dataset.indices[-1:]) == [len(dataset) - 1] and dataset.indices[0] == 0
         if outputs.by_place and numbered and len(outputs) != len(dataset):
             raise DataError(
-                f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and nothing tells which is whose;"
-                f" give both an {rows.INDEX} column, or join by: id"
+                f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and no column to join them by;"
+                f" give both an {INDEX} column, or join by: id"
             )
         columns = [name for name in outputs.source.schema.names if name not in dict(self._places).values()]
-        named = next((name for name in columns if name.lower().endswith("id")), None)
+        id_column = next((name for name in columns if name.lower().endswith("id")), None)
         if outputs.by_place and dataset.roles.id in columns:
             raise SpecError(
-                f"{self.path} has the ids of the examples in {dataset.roles.id!r}; say by: id, key: {dataset.roles.id}"
+                f"{self.path} has the ids of the examples in {dataset.roles.id!r}; set by: id, key: {dataset.roles.id}"
             )
-        if outputs.by_place and named is not None:
-            told = f"{self.path} is joined by the number of its rows; if {named!r} names the examples, say"
-            warnings.warn(f"{told} by: id, key: {named}", DoubtfulJoin, stacklevel=1)
-        if self.by == "id" and dataset.roles.id is None and not {*map(_bare, outputs.rows)} & {*dataset.ids()}:
-            raise SpecError(f"{self.path} is joined by: id, but the dataset has no ids; name their column as its id")
-        self._tell_unused(dataset)
+        if outputs.by_place and id_column is not None:
+            warnings.warn(
+                f"{self.path} is joined by row number; if {id_column!r} holds the ids of the examples, set by: id, "
+                f"key: {id_column}",
+                DoubtfulJoin,
+                stacklevel=1,
+            )
+        if self.by == "id" and dataset.roles.id is None and not {*map(_example_key, outputs.rows)} & {*dataset.ids()}:
+            raise SpecError(
+                f"{self.path} is joined by: id, but the dataset has no ids; set its role id to their column"
+            )
+        self._warn_of_unmatched_rows(dataset)
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
         row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
@@ -153,12 +197,12 @@ class RecordedTask(Task[Any, Any]):
             raise TaskError(self._outputs.reason(row), code="not_recorded")
         return identity.decode(self._outputs.text(row))
 
-    def _forget_what_changed(self) -> None:
-        held: _Outputs | None = vars(self).get("_outputs")
+    def _drop_stale_outputs(self) -> None:
+        outputs: _Outputs | None = vars(self).get("_outputs")
         try:
-            if held is not None:
-                held.source.check()
-        except DataError:  # the file is another since an earlier run
+            if outputs is not None and outputs.source is not None:
+                outputs.source.check()
+        except DataError:  # the file has changed since an earlier run
             del vars(self)["_outputs"]
 
     @property
@@ -170,7 +214,7 @@ class RecordedTask(Task[Any, Any]):
 
     @property
     def _places(self) -> list[tuple[str, str]]:
-        """(parameter, place in a row) of all that is read of a row."""
+        """(parameter, path in a row) of everything that is read from a row."""
         responses = [self.response] if isinstance(self.response, str) else self.response.values()
         others = ((name, getattr(self, name)) for name in ("key", "replication", "fold_key"))
         return [
@@ -182,7 +226,7 @@ class RecordedTask(Task[Any, Any]):
     def _outputs(self) -> _Outputs:
         source = open_file(self._file, self.format, self.delimiter)
         if not any(batch.num_rows for batch in source.batches()):
-            raise DataError(f"{self.path}: the file holds no rows")
+            raise DataError(f"{self.path}: the file has no rows")
         self._check_columns(source.schema.names)
         outputs = _Outputs(source, by_place=self._column not in source.schema.names and self.key is None)
         faults = Faults()
@@ -196,8 +240,8 @@ class RecordedTask(Task[Any, Any]):
                 continue
             if key in outputs.rows:
                 first = source.where(outputs.rows[key])
-                told = f"{self.by} {_bare(key)!r} occurs twice (first at {first}); keep one row for each"
-                faults.add(source.where(number), told)
+                message = f"{self.by} {_example_key(key)!r} occurs twice (first at {first}); keep one row for each"
+                faults.add(source.where(number), message)
             outputs.rows.setdefault(key, number)
             try:
                 outputs.add(identity.encode(self._output(row)))
@@ -211,7 +255,7 @@ class RecordedTask(Task[Any, Any]):
 
     @property
     def _column(self) -> str:
-        return rows.INDEX if self.by == "index" else "id"
+        return INDEX if self.by == "index" else "id"
 
     def _check_columns(self, columns: Sequence[str]) -> None:
         faults = []
@@ -220,8 +264,10 @@ class RecordedTask(Task[Any, Any]):
             if isinstance(column, str) and column not in columns:
                 faults.append(f"{self.path}: {name}: {missing_column(column, columns)}")
         if self.by == "id" and self.key is None and "id" not in columns:
-            there = ", ".join(columns)
-            faults.append(f"{self.path}: by: id needs a column 'id'; name the one that holds the ids as key: {there}")
+            faults.append(
+                f"{self.path}: by: id needs a column 'id'; set key to the column that holds the ids, one of: "
+                f"{', '.join(columns)}"
+            )
         if faults:
             raise SpecError("\n".join(faults))
 
@@ -242,30 +288,30 @@ class RecordedTask(Task[Any, Any]):
             return _selector(self.response).get(row)
         return {name: _selector(place).get(row) for name, place in self.response.items()}
 
-    def _tell_unused(self, dataset: Dataset) -> None:
+    def _warn_of_unmatched_rows(self, dataset: Dataset) -> None:
         known: set[Hashable] = set(dataset.ids() if self.by == "id" else dataset.indices)
-        unused = [key for key in map(_bare, self._outputs.rows) if key not in known]
+        unused = [key for key in map(_example_key, self._outputs.rows) if key not in known]
         if unused:
-            several = "ids" if self.by == "id" else "indices"
-            told = f"{len(unused):,} rows for {several} that no example has, such as {unused[0]!r}"
-            if len(unused) == 1:
-                told = f"a row for {self.by} {unused[0]!r}, which no example has"
-            warnings.warn(f"{self.path} holds {told}", DoubtfulJoin, stacklevel=1)
+            example = f"{self.by} {unused[0]!r}"
+            count = f"1 row matches no example: {example}"
+            if len(unused) > 1:
+                count = f"{len(unused):,} rows match no example, such as {example}"
+            warnings.warn(f"{self.path}: {count}", DoubtfulJoin, stacklevel=1)
 
 
 @dataclass
 class _Outputs:
-    """The outputs of a file, as one text: as Python objects they would take many times the file's size.
+    """Outputs as one text: as Python objects they would take many times the file's size.
 
     Attributes:
-        source: the file.
-        by_place: whether rows are joined by nothing but their number.
+        source: the file, if they come from one.
+        by_place: whether rows are joined by their number only.
         rows: key → number of the row.
         folds: key → fold.
         lacking: number of the row → why it has no output.
     """
 
-    source: DataSource
+    source: DataSource | None
     by_place: bool
     rows: dict[Hashable, int] = field(default_factory=dict)
     folds: dict[Hashable, int] = field(default_factory=dict)
@@ -273,8 +319,27 @@ class _Outputs:
     _texts: bytearray = field(default_factory=bytearray)
     _ends: array[int] = field(default_factory=lambda: array("q", [0]))
 
+    @classmethod
+    def from_mapping(cls, outputs: Mapping[tuple[int, int], bytes], folds: Mapping[tuple[int, int], int]) -> _Outputs:
+        """Outputs in memory, by (replication, `_index_`)."""
+        found = cls(None, by_place=False)
+        for row, ((replication, index), text) in enumerate(sorted(outputs.items())):
+            found.rows[_key(index, replication)] = row
+            found.add(text)
+        found.folds = {_key(index, replication): fold for (replication, index), fold in folds.items()}
+        return found
+
     def __len__(self) -> int:
         return len(self._ends) - 1
+
+    @property
+    def digest(self) -> str:
+        """A digest of the outputs by replication and index."""
+        places = [(key[1], key[0]) if isinstance(key, tuple) else (0, key) for key in self.rows]
+        rows = zip(places, self.rows.values(), strict=True)
+        return identity.digest_of_digests(
+            identity.digest([*place, self.text(row).decode()]) for place, row in rows
+        ).hex()
 
     def add(self, text: bytes) -> None:
         self._texts += text
@@ -284,26 +349,27 @@ class _Outputs:
         return bytes(self._texts[self._ends[row] : self._ends[row + 1]])
 
     def reason(self, row: int) -> str:
-        return f"{self.source.where(row)}: {self.lacking[row]}"
+        where = row if self.source is None else self.source.where(row)
+        return f"{where}: {self.lacking[row]}"
 
 
 _selector = cache(Selector)
 
 
 def _key(example: Hashable, replication: int) -> Hashable:
-    """What a row is found by; the first repeat's is the example's alone, which takes less memory."""
+    """The key of a row; for the first repeat only that of the example, which takes less memory."""
     return (example, replication) if replication else example
 
 
-def _bare(key: Hashable) -> Hashable:
+def _example_key(key: Hashable) -> Hashable:
     return key[0] if isinstance(key, tuple) else key
 
 
 def _whole(column: str, value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():  # a column that some other row made one of fractions
+    if isinstance(value, float) and value.is_integer():  # another row made the column one of floats
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(f"{column} is {value!r}, not a whole number; to join by names say by: id")
+        raise DataError(f"{column} is {value!r}, not a whole number; to join by names set by: id")
     return value
 
 

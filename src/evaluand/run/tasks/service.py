@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from evaluand.core import identity
 from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.core.fingerprint import Identity, fingerprint
+from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.data.adapters.base.adapter import UPLOAD, Adapter, create_adapter
 from evaluand.data.adapters.base.apply import INDEX
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
@@ -33,8 +34,7 @@ from evaluand.data.schema.kinds import Array, Map, StructType, Type
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Asked, Batches
-from evaluand.store.tables import RESPONSE_INDEX
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 

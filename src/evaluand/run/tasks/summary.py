@@ -10,7 +10,7 @@ from evaluand.core.errors import TaskError
 from evaluand.run.tasks.chat import AskingTask, ChatModel
 from evaluand.run.tasks.chunk import Chunk
 from evaluand.run.tasks.instruct import Instruct
-from evaluand.trace import TaskSpan
+from evaluand.trace.spans import TaskSpan
 
 
 @dataclass(frozen=True)

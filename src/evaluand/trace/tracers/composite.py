@@ -8,22 +8,25 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from evaluand.core.errors import SpecError
-from evaluand.trace import Span, TaskSpan, Tracer, UntracedSpan, Watcher, stack_trace
 from evaluand.trace.export import ErrorValue, ExportedSpan, SpanStatus, at
+from evaluand.trace.spans import Span, TaskSpan
+from evaluand.trace.tracer import Tracer
 from evaluand.trace.tracers.recording import WatchedTracer
+from evaluand.trace.untraced import UntracedSpan
+from evaluand.trace.values import stack_trace
+from evaluand.trace.watcher import Watcher
 
 TracerVar = TypeVar("TracerVar", bound=Tracer)
 
 
 class CompositeTracer(WatchedTracer, Generic[TracerVar]):
-    """Traces to several tracers at once; a span has the same ids in all that are evaluand's.
+    """Traces to several tracers at once; a span has the same ids in all tracers of evaluand.
 
-    Below an open span that is among them it has other ids there, those of that span's trace.
-
-    A tracer that is given twice, also within another composite, is told once.
+    If a tracer is an open span, spans below it have the ids of that span's trace. A tracer that occurs twice, also
+    within another composite, is used once.
 
     Attributes:
-        tracers: those tracers; open spans may be among them, and tracers of your own.
+        tracers: the tracers; may include open spans and your own tracers.
 
     Example:
         >>> from evaluand.trace.tracers.in_memory import InMemoryTracer
@@ -38,29 +41,29 @@ class CompositeTracer(WatchedTracer, Generic[TracerVar]):
         if not tracers:
             raise SpecError("a CompositeTracer needs at least one tracer")
         self.tracers = tracers
-        self._single = list({id(tracer): tracer for tracer in _single(tracers)}.values())
-        self._recording = [tracer for tracer in self._single if isinstance(tracer, WatchedTracer)]
-        self.stack_traces = any(tracer.stack_traces for tracer in self._recording if tracer.kinds)
+        self._flat = list({id(tracer): tracer for tracer in _flatten(tracers)}.values())
+        self._watched = [tracer for tracer in self._flat if isinstance(tracer, WatchedTracer)]
+        self.stack_traces = any(tracer.stack_traces for tracer in self._watched if tracer.kinds)
 
     @property
     def watchers(self) -> Sequence[Watcher]:
-        told = chain.from_iterable(_watchers(tracer) for tracer in self._single)
-        return sorted(dict.fromkeys(told), key=lambda watcher: not watcher.gives_ids)
+        watchers = chain.from_iterable(_watchers(tracer) for tracer in self._flat)
+        return sorted(dict.fromkeys(watchers), key=lambda watcher: not watcher.gives_ids)
 
     @property
     def kinds(self) -> tuple[type[Span], type[TaskSpan]] | None:
-        return next((tracer.kinds for tracer in self._recording if tracer.kinds), None)
+        return next((tracer.kinds for tracer in self._watched if tracer.kinds), None)
 
     def export_for_viewing(self) -> Sequence[ExportedSpan]:
-        """The spans as the first tracer has them."""
+        """The spans of the first tracer."""
         return self.tracers[0].export_for_viewing()
 
 
-def _single(tracers: Iterable[Tracer]) -> Iterator[Tracer]:
-    """The tracers, and instead of composites those that they are of."""
+def _flatten(tracers: Iterable[Tracer]) -> Iterator[Tracer]:
+    """The tracers, with composites replaced by their tracers."""
     for tracer in tracers:
         if isinstance(tracer, CompositeTracer):
-            yield from tracer._single
+            yield from tracer._flat
         else:
             yield tracer
 
@@ -72,62 +75,62 @@ def _watchers(tracer: Tracer) -> Sequence[Watcher]:
 
 
 class _Forwarding(Watcher):
-    """Takes each step with a tracer that is not watched: an open span, or a tracer of the user's own."""
+    """Repeats each step on a tracer without watchers: an open span, or a tracer of the user."""
 
     __slots__ = ("_spans", "_tracer")
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        # As long as something may still be opened below a span, and not as long as the trace goes on.
+        # Weak: needed only while something may be opened below a span.
         self._spans: WeakKeyDictionary[Span, Span] = WeakKeyDictionary()
 
     def opened(self, span: Span) -> None:
         tracer = self._tracer if span._above is None else self._spans[span._above]
         started = at(span.start_ns)
-        told: Any  # of a user's own tracer: whatever it gives
+        copy: Any  # a user's tracer may return anything
         if isinstance(tracer, Span):
-            told = tracer.span(span.name, started, kind=span.kind, input=span.input, **span.attributes)
+            copy = tracer.span(span.name, started, kind=span.kind, input=span.input, **span.attributes)
         elif span.kind == "task":
-            told = tracer.task_span(span.name, span.input, started)
+            copy = tracer.task_span(span.name, span.input, started)
         else:
-            told = tracer.span(span.name, started)
-        if isinstance(told, Span) and not isinstance(self._tracer, Span):
-            _name_alike(told, span)
-        self._spans[span] = told
+            copy = tracer.span(span.name, started)
+        if isinstance(copy, Span) and not isinstance(self._tracer, Span):
+            _copy_ids(copy, span)
+        self._spans[span] = copy
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         message, time_ns, value = event
         self._spans[span].log(message, value, at(time_ns))
 
     def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
-        told = self._spans[span]
-        if isinstance(told, Span):
-            told._fail(error)
+        copy = self._spans[span]
+        if isinstance(copy, Span):
+            copy._fail(error)
             return
         _, time_ns, body = event
         message = body["message"]
         where = stack_trace(error) if span._trace._stack_traces else ""
         value = ErrorValue(error_type=type(error).__qualname__, message=message, stack_trace=where)
-        told.log(message, value, at(time_ns))
+        copy.log(message, value, at(time_ns))
 
     def changed(self, span: Span, attributes: Mapping[str, Any]) -> None:
-        told = self._spans[span]
-        if isinstance(told, Span):
-            told.set(**attributes)
+        copy = self._spans[span]
+        if isinstance(copy, Span):
+            copy.set(**attributes)
 
     def closed(self, span: Span) -> None:
-        told = self._spans[span]
-        is_answer = span.kind == "task" and span.status != "error"  # other spans of the user's own have no output
-        if is_answer or (span.output is not None and isinstance(told, Span)):
-            told.record_output(span.output)
+        copy = self._spans[span]
+        is_answer = span.kind == "task" and span.status != "error"  # other spans of a user's tracer have no output
+        if is_answer or (span.output is not None and isinstance(copy, Span)):
+            copy.record_output(span.output)
         if span.status == "error":
-            told.status_code = SpanStatus.ERROR
-        told.end(at(span.end_ns or 0))
+            copy.status_code = SpanStatus.ERROR
+        copy.end(at(span.end_ns or 0))
 
 
-def _name_alike(told: Span, span: Span) -> None:
-    """Gives a span of another trace the ids of a span; most follow from the trace's and their number."""
-    if told._above is None:
-        told._trace._id = span._trace.id
-    if span._id is not None or told.number != span.number:
-        told._id = span.id
+def _copy_ids(copy: Span, span: Span) -> None:
+    """Give a copy in another trace the ids of a span; most follow from the trace and the number."""
+    if copy._above is None:
+        copy._trace._id = span._trace.id
+    if span._id is not None or copy.number != span.number:
+        copy._id = span.id

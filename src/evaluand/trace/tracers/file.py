@@ -1,9 +1,9 @@
-"""Traces in a file, one line per step, which a trace whose process died leaves readable.
+"""Traces in a file, one line per step, which stays readable if the process dies.
 
 The lines are those of the Pharia SDKs: `{"trace_id", "entry_type", "entry"}` with the types StartTask, StartSpan,
-PlainEntry, EndSpan and EndTask. What these have no place for stands in the entry under names of ours, which their
-readers pass over: `kind` and `attributes`, and `input` and `output` of spans that are no task's. Several processes may
-write into one file: a line is appended in one step.
+PlainEntry, EndSpan and EndTask. Entries have additional keys, which their readers ignore: `kind` and `attributes`, and
+`input` and `output` of spans that are not task calls. Several processes may write to one file: a line is appended in
+one step.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ import orjson
 from orjson import Fragment
 
 from evaluand.core.errors import DataError, EngineError, EvaluandWarning, Fault
-from evaluand.trace import Span, Trace, Watcher, nanoseconds, stack_trace
 from evaluand.trace.export import ErrorValue, ExportedSpan, ExportedSpanList, at, json_text
+from evaluand.trace.spans import Span
 from evaluand.trace.tracers.in_memory import ENTRIES, InMemorySpan, InMemoryTracer
 from evaluand.trace.tracers.recording import WatchedTracer
+from evaluand.trace.traces import Trace
+from evaluand.trace.values import nanoseconds, stack_trace
+from evaluand.trace.watcher import Watcher
 
 
 class TracerLogEntryFailed(EngineError):
@@ -35,9 +38,9 @@ class TracerLogEntryFailed(EngineError):
 
 
 class FileTracer(WatchedTracer):
-    """Writes every step into a file as it is taken: opened, logged, closed.
+    """Writes every step to a file as it happens: opened, logged, closed.
 
-    Attributes set on an open span and its output are written when it is closed, since the lines know no other place.
+    Attributes set on an open span, and its output, are written when it is closed.
 
     Attributes:
         stack_traces: whether stack traces are written with exceptions.
@@ -61,10 +64,10 @@ class FileTracer(WatchedTracer):
         return (self._lines,)
 
     def traces(self, trace_id: str | None = None) -> InMemoryTracer:
-        """What the file holds, of all traces or of one; spans that were never closed are open.
+        """Read the traces in the file, or one of them; spans that were never closed are open.
 
         Raises:
-            DataError: the file is missing, or a line in its midst is not that of a trace.
+            DataError: the file is missing, or a line other than the last is not a line of a trace.
         """
         return read_traces(self._path, trace_id)
 
@@ -72,17 +75,17 @@ class FileTracer(WatchedTracer):
         return self.traces().export_for_viewing()
 
     def convert_file_for_viewing(self, file_path: str | os.PathLike[str]) -> None:
-        """Writes the spans as `export_for_viewing` tells them, one list of all."""
+        """Write the spans of `export_for_viewing` to a file, as one list."""
         exported = ExportedSpanList(root=self.export_for_viewing())
         Path(file_path).write_text(exported.model_dump_json(), encoding="utf-8")
 
 
 def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> InMemoryTracer:
-    """The traces in a file of `FileTracer` or of the Pharia SDKs; see `FileTracer.traces`."""
+    """Read the traces in a file of `FileTracer` or of the Pharia SDKs; see `FileTracer.traces`."""
     tracer = InMemoryTracer()
     reader = _Reader(tracer)
     cut, refused = False, list[Fault]()
-    for number, line in _lines(Path(path)):
+    for number, line in _read_lines(Path(path)):
         where = f"{os.fspath(path)}:{number}"
         try:
             parsed = orjson.loads(line)
@@ -95,7 +98,7 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
                 continue
             cut = True
             warnings.warn(
-                f"{where}: the line was cut off, as by a process that died; left out", EvaluandWarning, stacklevel=3
+                f"{where}: the line is incomplete, as if its process died; left out", EvaluandWarning, stacklevel=3
             )
             continue
         try:
@@ -104,11 +107,13 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
         except _UnknownSpan as error:
             if not cut:
                 raise DataError(Fault(where, f"not a line of a trace: {error.args[0]!r} is missing")) from None
-            warnings.warn(f"{where}: of a span whose line was cut off; left out", EvaluandWarning, stacklevel=3)
+            warnings.warn(
+                f"{where}: belongs to a span whose first line is incomplete; left out", EvaluandWarning, stacklevel=3
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(Fault(where, f"not a line of a trace: {_fault(error)}")) from None
+            raise DataError(Fault(where, f"not a line of a trace: {_fault_message(error)}")) from None
         if refused and reader.none_read:
-            warnings.warn(f"{refused[0].where}: the line was cut off; left out", EvaluandWarning, stacklevel=3)
+            warnings.warn(f"{refused[0].where}: the line is incomplete; left out", EvaluandWarning, stacklevel=3)
         reader.none_read = False
     if refused and reader.none_read:
         raise DataError(refused[0])
@@ -123,14 +128,14 @@ class _Lines(Watcher):
     def __init__(self, path: Path, stack_traces: bool) -> None:
         self._path, self._stack_traces = path, stack_traces
         self._file: int | None = None
-        self._open = 0  # spans; the file is held open as long as one of them is
+        self._open = 0  # number of open spans; the file stays open while there are any
         self._lock, self._process = threading.Lock(), os.getpid()
 
     def opened(self, span: Span) -> None:
         entry = {"uuid": span.id, "parent": span.parent_id or span.id, "name": span.name, "start": at(span.start_ns)}
         is_task = span.kind == "task"
         if is_task or span._input is not None:
-            entry["input"] = _written(span._input)
+            entry["input"] = _json_value(span._input)
         if span.kind not in ("span", "task"):
             entry["kind"] = span.kind
         _put_attributes(entry, span)
@@ -138,12 +143,12 @@ class _Lines(Watcher):
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         message, time_ns, value = event
-        entry = {"message": message, "value": _written(value), "timestamp": at(time_ns), "parent": span.id}
+        entry = {"message": message, "value": _json_value(value), "timestamp": at(time_ns), "parent": span.id}
         self._append(span, "PlainEntry", entry | {"trace_id": span._trace.id})
 
     def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
-        _, time_ns, told = event
-        message = told["message"]
+        _, time_ns, body = event
+        message = body["message"]
         where = stack_trace(error) if self._stack_traces else ""
         value = {"error_type": type(error).__qualname__, "message": message, "stack_trace": where}
         self.logged(span, (message, time_ns, value))
@@ -152,7 +157,7 @@ class _Lines(Watcher):
         entry = {"uuid": span.id, "end": at(span.end_ns or 0)}
         is_task = span.kind == "task"
         if is_task or span._output is not None:
-            entry["output"] = _written(span._output)
+            entry["output"] = _json_value(span._output)
         entry["status_code"] = "ERROR" if span.status == "error" else "OK"
         _put_attributes(entry, span)
         self._append(span, "EndTask" if is_task else "EndSpan", entry, opens=-1)
@@ -161,9 +166,9 @@ class _Lines(Watcher):
         line = {"trace_id": span._trace.id, "entry_type": kind, "entry": entry}
         try:
             text = orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
-        except TypeError:  # a name that came from elsewhere
+        except TypeError:  # a name that orjson cannot write
             text = json_text(line) + b"\n"
-        if self._process != os.getpid():  # a lock that was held when the process was forked stays held
+        if self._process != os.getpid():  # a lock that was held at a fork stays locked
             self._lock, self._process = threading.Lock(), os.getpid()
         try:
             with self._lock:
@@ -172,18 +177,18 @@ class _Lines(Watcher):
                 if self._open <= 0:
                     self._close()
         except OSError as error:
-            self._open += min(opens, 0)  # a span that was not opened is not closed either
+            self._open += min(opens, 0)  # a span that was not written as open needs no end
             raise TracerLogEntryFailed(f"{self._path}: {error.strerror}", str(span._trace.id)) from None
 
     def _write(self, text: bytes) -> None:
         if self._file is None:
-            self._file = _appended(self._path)
+            self._file = _open_for_append(self._path)
         try:
             written = os.write(self._file, text)
             while written < len(text):
                 written += os.write(self._file, text[written:])
         except OSError:
-            self._close()  # when it is opened again, a line that was cut is ended
+            self._close()  # opening it again ends an incomplete line
             raise
 
     def _close(self) -> None:
@@ -197,8 +202,8 @@ class _Lines(Watcher):
 _BEGINNING: Final = b'{"trace_id"'
 
 
-def _appended(path: Path) -> int:
-    """The file, made ready for another line: a process that died may have left half of one."""
+def _open_for_append(path: Path) -> int:
+    """Open the file for another line, ending an incomplete one that a dead process left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     size = os.fstat(file).st_size
@@ -207,7 +212,7 @@ def _appended(path: Path) -> int:
     return file
 
 
-def _written(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     return value if value is None or type(value) in (bool, int) else Fragment(json_text(value))
 
 
@@ -216,7 +221,7 @@ def _put_attributes(entry: dict[str, Any], span: Span) -> None:
         entry["attributes"] = Fragment(json_text(span.attributes))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     try:
         with path.open("rb") as file:
             yield from ((number, line) for number, line in enumerate(file, 1) if not line.isspace())
@@ -224,16 +229,16 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise DataError(Fault(os.fspath(path), f"cannot be read: {error.strerror}")) from None
 
 
-def _fault(error: Exception) -> str:
+def _fault_message(error: Exception) -> str:
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
 class _UnknownSpan(Exception):
-    """A line is of a span that no line began."""
+    """A line belongs to a span without a first line."""
 
 
 class _Reader:
-    """Makes spans of the lines of a file."""
+    """Builds spans from the lines of a file."""
 
     def __init__(self, tracer: InMemoryTracer) -> None:
         self.tracer = tracer
@@ -272,8 +277,8 @@ class _Reader:
     def _log(self, span: InMemorySpan, entry: Mapping[str, Any]) -> None:
         message, value = entry["message"], entry["value"]
         if isinstance(value, dict) and value.keys() == ErrorValue.model_fields.keys() and value["message"] == message:
-            told = {"type": value["error_type"], "message": message}
-            message, value = "exception", told | ({"stack_trace": value["stack_trace"]} if value["stack_trace"] else {})
+            body = {"type": value["error_type"], "message": message}
+            message, value = "exception", body | ({"stack_trace": value["stack_trace"]} if value["stack_trace"] else {})
         event = message, nanoseconds(_time(entry["timestamp"])), value
         span._events.append(event)
         ENTRIES.logged(span, event)

@@ -1,4 +1,4 @@
-"""Traces kept in memory, to be looked at in a terminal, a notebook or a test."""
+"""Traces in memory, to be shown in a terminal, a notebook or a test."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from rich.panel import Panel
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.trace import Event, Span, Trace, Watcher
-from evaluand.trace.export import Context, ErrorValue, ExportedSpan, LogEntry, at, one_line, panel, told
+from evaluand.trace.export import Context, ErrorValue, ExportedSpan, LogEntry, at, event_parts, one_line, panel
+from evaluand.trace.spans import Event, Span
 from evaluand.trace.tracers.recording import RecordedSpan, RecordedTaskSpan, WatchedTracer
+from evaluand.trace.traces import Trace
 from evaluand.trace.tree import label
+from evaluand.trace.watcher import Watcher
 
 HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
 
 
 class InMemoryTracer(WatchedTracer):
-    """Keeps every trace that is opened on it.
+    """Stores every trace that is opened from it.
 
     Attributes:
-        entries: the spans opened on the tracer itself, each of which began a trace.
-        stack_traces: whether stack traces are kept with exceptions.
+        entries: the roots of the traces.
+        stack_traces: whether stack traces of exceptions are stored.
 
     Example:
         >>> tracer = InMemoryTracer()
@@ -55,7 +57,7 @@ class InMemoryTracer(WatchedTracer):
         return [exported for entry in self.entries for exported in entry.export_for_viewing()]
 
     def _rich_render_(self) -> Tree:
-        return _trees(self.entries, _bare)
+        return _trees(self.entries, _sdk_label)
 
     def __rich__(self) -> Tree:
         return _trees(self.entries, label)
@@ -64,21 +66,21 @@ class InMemoryTracer(WatchedTracer):
         return _html(self.__rich__())
 
 
-class _Alone(ABCMeta):
-    """Lets a span be made by its name, as the Pharia SDKs do; it then begins a trace."""
+class _StartsTrace(ABCMeta):
+    """Lets a span be created by name, as in the Pharia SDKs; it then starts a trace."""
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         if args and isinstance(args[0], Trace):
             return super().__call__(*args, **named)
-        return cls._alone(*args, **named)  # type: ignore[attr-defined]
+        return cls._start_trace(*args, **named)  # type: ignore[attr-defined]
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        return inspect.signature(cls._alone)  # type: ignore[attr-defined]
+        return inspect.signature(cls._start_trace)  # type: ignore[attr-defined]
 
 
-class InMemorySpan(RecordedSpan, metaclass=_Alone):
-    """A span in memory, with what happened in it in order.
+class InMemorySpan(RecordedSpan, metaclass=_StartsTrace):
+    """A span in memory, with its entries in order.
 
     Example:
         >>> with InMemorySpan("step") as step:
@@ -90,7 +92,7 @@ class InMemorySpan(RecordedSpan, metaclass=_Alone):
     __slots__ = ("_entries",)
 
     @classmethod
-    def _alone(cls, name: str, context: Context | None = None, start_timestamp: datetime | None = None) -> Self:
+    def _start_trace(cls, name: str, context: Context | None = None, start_timestamp: datetime | None = None) -> Self:
         return cls._root(name, "span", None, context, start_timestamp)
 
     @classmethod
@@ -116,7 +118,7 @@ class InMemorySpan(RecordedSpan, metaclass=_Alone):
 
     @property
     def entries(self) -> list[LogEntry | InMemorySpan]:
-        """What was logged and which spans were opened, in order."""
+        """Logged values and opened spans, in order."""
         trace_id = self._trace.id
         return [_log_entry(entry, trace_id) if type(entry) is tuple else entry for entry in self._entries]  # type: ignore[misc]
 
@@ -131,7 +133,7 @@ class InMemorySpan(RecordedSpan, metaclass=_Alone):
         return None if self.end_ns is None else at(self.end_ns)
 
     def _rich_render_(self) -> Tree:
-        return _tree(self, _bare)
+        return _tree(self, _sdk_label)
 
     def __rich__(self) -> Tree:
         return _tree(self, label)
@@ -146,14 +148,14 @@ class InMemoryTaskSpan(InMemorySpan, RecordedTaskSpan):
     __slots__ = ()
 
     @classmethod
-    def _alone(  # type: ignore[override]
+    def _start_trace(  # type: ignore[override]
         cls, name: str, input: Any, context: Context | None = None, start_timestamp: datetime | None = None
     ) -> Self:
         return cls._root(name, "task", input, context, start_timestamp)
 
 
 class _Entries(Watcher):
-    """Puts what happens in a span among its entries."""
+    """Adds what happens in a span to its entries."""
 
     __slots__ = ()
 
@@ -170,7 +172,7 @@ class _Entries(Watcher):
 
 
 class _Roots(Watcher):
-    """Puts the root of each trace among the entries of the tracer."""
+    """Adds the root of each trace to the entries of the tracer."""
 
     __slots__ = ("entries",)
 
@@ -186,20 +188,20 @@ ENTRIES = _Entries()
 
 
 def _log_entry(event: tuple[str, int, Any], trace_id: Any) -> LogEntry:
-    message, time_ns, value = told(Event(*event))
+    message, time_ns, value = event_parts(Event(*event))
     return LogEntry(message=message, value=value, timestamp=at(time_ns), trace_id=trace_id)
 
 
-def _trees(tops: Iterable[InMemorySpan], named: Callable[[Span], str]) -> Tree:
+def _trees(tops: Iterable[InMemorySpan], label_of: Callable[[Span], str]) -> Tree:
     tree = Tree("Trace")
     for top in tops:
-        tree.add(_tree(top, named))
+        tree.add(_tree(top, label_of))
     return tree
 
 
-def _tree(top: InMemorySpan, named: Callable[[Span], str]) -> Tree:
-    """What happened in a span, as branches; not recursive, since agents nest deeply."""
-    tree = Tree(Text(named(top)))
+def _tree(top: InMemorySpan, label_of: Callable[[Span], str]) -> Tree:
+    """The content of a span as branches; not recursive, since agents nest deeply."""
+    tree = Tree(Text(label_of(top)))
     waiting = [(top, tree)]
     while waiting:
         span, branch = waiting.pop()
@@ -210,7 +212,7 @@ def _tree(top: InMemorySpan, named: Callable[[Span], str]) -> Tree:
             branch.add(panel("Attributes", span.attributes))
         for entry in span._entries:
             if isinstance(entry, InMemorySpan):
-                below = Tree(Text(named(entry)))
+                below = Tree(Text(label_of(entry)))
                 branch.children.append(below)
                 waiting.append((entry, below))
             else:
@@ -221,14 +223,14 @@ def _tree(top: InMemorySpan, named: Callable[[Span], str]) -> Tree:
 
 
 def _panel(event: tuple[str, int, Any]) -> Panel:
-    message, _, value = told(Event(*event))
+    message, _, value = event_parts(Event(*event))
     if isinstance(value, ErrorValue):
         value = value.model_dump(exclude=None if value.stack_trace else {"stack_trace"})
     return panel(message, value)
 
 
-def _bare(span: Span) -> str:
-    """What the Pharia SDKs call a branch."""
+def _sdk_label(span: Span) -> str:
+    """The label of a branch in the Pharia SDKs."""
     return one_line(span.name) + (" (open)" if span.end_ns is None else "")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from evaluand.trace import Untraced
 from evaluand.trace.export import Context
+from evaluand.trace.untraced import Untraced
 
 
 class NoOpTracer(Untraced):
-    """Keeps nothing; for calls that nobody traces. A span can still be asked what it was given.
+    """Stores nothing; for calls that are not traced. The holder of a span can still read its values.
 
     Example:
         >>> with NoOpTracer().task_span("answer", "q") as task_span:
@@ -16,24 +16,24 @@ class NoOpTracer(Untraced):
         ('Jane Austen', [])
     """
 
-    __slots__ = ("_told",)
+    __slots__ = ("_context",)
 
     def __init__(self, context: Context | None = None) -> None:
         """A span of no trace.
 
         Args:
-            context: ids that it is to tell; made if not given.
+            context: its ids; created by default.
         """
         super().__init__()
-        self._told = context
+        self._context = context
 
     @property
     def context(self) -> Context:
         """Ids, for code that writes them elsewhere."""
-        if self._told is None:
-            self._told = Context(trace_id=self._trace.id, span_id=self._trace.id)
-        return self._told
+        if self._context is None:
+            self._context = Context(trace_id=self._trace.id, span_id=self._trace.id)
+        return self._context
 
     def id(self) -> str:  # type: ignore[override]
-        """What it is called."""
+        """Its name."""
         return "NoOp"

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import UUID
 
 from evaluand.core.errors import SpecError
-from evaluand.trace import Span, Watcher, conventions, stack_trace
+from evaluand.trace import conventions
 from evaluand.trace.export import json_text
+from evaluand.trace.spans import Span
 from evaluand.trace.tracers.recording import WatchedTracer
+from evaluand.trace.values import stack_trace
+from evaluand.trace.watcher import Watcher
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -18,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class OpenTelemetryTracer(WatchedTracer):
-    """Makes an OpenTelemetry span of every span, under the names of GenAI and OpenInference.
+    """Creates an OpenTelemetry span for every span, with attribute names of GenAI and OpenInference.
 
-    Parents are told by the spans themselves, not by the context, so they are right in every thread. A span that is
-    entered is OpenTelemetry's current one too: what instrumented libraries trace stands below it. The trace has the
-    same id here and there, and a span's id ends in that of its OpenTelemetry span. Opened while OpenTelemetry has a
-    current span, such as that of a web request, roots stand below it and their traces share its id.
+    Parents come from the spans themselves, not from the context, so they are right in every thread. An entered span is
+    also OpenTelemetry's current one: spans of instrumented libraries are placed below it. The trace has the same id in
+    both, and a span's id ends in that of its OpenTelemetry span. If OpenTelemetry has a current span, such as that of a
+    web request, roots are placed below it and their traces share its id.
 
     Args:
         tracer: of `opentelemetry.trace.get_tracer` or of a provider.
-        stack_traces: whether stack traces are sent with exceptions.
+        stack_traces: whether stack traces of exceptions are sent.
     """
 
     def __init__(self, tracer: OtelTracer, *, stack_traces: bool = False) -> None:
@@ -58,9 +61,9 @@ class _Mirror(Watcher):
     def opened(self, span: Span) -> None:
         from opentelemetry.trace import SpanKind, set_span_in_context
 
-        attributes = conventions.of_attributes(span.attributes) | conventions.of_span(span.kind, span.name)
+        attributes = conventions.named_attributes(span.attributes) | conventions.span_attributes(span.kind, span.name)
         if span.kind == "task" or span.input is not None:
-            attributes |= conventions.of_value("input", span.input)
+            attributes |= conventions.value_attributes("input", span.input)
         attributes["type"] = "SPAN"
         if span.kind == "task":
             attributes |= {"type": "TASK_SPAN", "input": json_text(span.input).decode()}
@@ -77,20 +80,20 @@ class _Mirror(Watcher):
         if ids.is_valid:
             if span.parent is None:
                 span._trace._id = UUID(int=ids.trace_id)
-            span._id = UUID(int=(ids.trace_id >> 64 << 64) | ids.span_id)  # the root's too: traces may share an id
+            span._id = UUID(int=(ids.trace_id >> 64 << 64) | ids.span_id)  # of the root too: traces may share an id
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         message, time_ns, value = event
         mirrored = self._spans.get(span.number)
-        if mirrored is not None:  # or another thread has closed it meanwhile
+        if mirrored is not None:  # else another thread has closed it
             mirrored.add_event(message, {"value": json_text(value).decode()}, timestamp=time_ns)
 
     def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
         mirrored = self._spans.get(span.number)
-        if mirrored is None:  # another thread has closed it meanwhile
+        if mirrored is None:  # another thread has closed it
             return
-        _, time_ns, told = event
-        attributes = {"exception.type": told["type"], "exception.message": told["message"]}
+        _, time_ns, body = event
+        attributes = {"exception.type": body["type"], "exception.message": body["message"]}
         if self._stack_traces:
             attributes["exception.stacktrace"] = stack_trace(error)
         mirrored.add_event("exception", attributes, timestamp=time_ns)
@@ -98,22 +101,22 @@ class _Mirror(Watcher):
     def changed(self, span: Span, attributes: Mapping[str, Any]) -> None:
         mirrored = self._spans.get(span.number)
         if mirrored is not None:
-            mirrored.set_attributes(conventions.of_attributes(span.attributes))
+            mirrored.set_attributes(conventions.named_attributes(span.attributes))
 
     def closed(self, span: Span) -> None:
         from opentelemetry.trace import StatusCode
 
-        mirrored = self._spans.pop(span.number)  # a trace may go on for long after
+        mirrored = self._spans.pop(span.number)  # the trace may last much longer
         if span.parent is not None:
             del self._contexts[span.number]
         if span.output is not None or (span.kind == "task" and span.status == "ok"):
-            attributes = conventions.of_value("output", span.output)
+            attributes = conventions.value_attributes("output", span.output)
             if span.kind == "task":
                 attributes["output"] = json_text(span.output).decode()
             mirrored.set_attributes(attributes)
         if span.status == "error":
-            told = (body for name, _, body in span.events if name == "exception")
-            errors = [body["message"] for body in told if isinstance(body, Mapping) and "message" in body]
+            bodies = (body for name, _, body in span.events if name == "exception")
+            errors = [body["message"] for body in bodies if isinstance(body, Mapping) and "message" in body]
             mirrored.set_status(StatusCode.ERROR, str(errors[-1]) if errors else None)
         elif span.status == "ok":
             mirrored.set_status(StatusCode.OK)
@@ -137,5 +140,5 @@ class _Mirror(Watcher):
             attach(entered[0])  # not by token: see Span.__exit__
 
     def _context(self, above: Span | None) -> Context | None:
-        """Where a span below another is to be opened; below the root where another thread has closed it meanwhile."""
+        """The context for a span below another; that of the root if another thread has closed it."""
         return None if above is None else self._contexts.get(above.number, self._contexts[0])

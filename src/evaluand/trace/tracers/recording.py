@@ -1,4 +1,4 @@
-"""What the tracers that keep something have in common: each span opened on them begins a trace that they watch."""
+"""Base of tracers with watchers: each span opened from them starts a trace that they watch."""
 
 from __future__ import annotations
 
@@ -8,36 +8,40 @@ from copy import deepcopy
 from typing import Any, ClassVar
 
 from evaluand.core.json_like import unstorable
-from evaluand.trace import RootTracer, Span, TaskSpan, Trace, Watcher
+from evaluand.trace.spans import Span, TaskSpan
+from evaluand.trace.tracer import RootTracer
+from evaluand.trace.traces import Trace
+from evaluand.trace.watcher import Watcher
 
 
 class RecordedSpan(Span):
-    """A span whose values stay what they are: a pydantic model is read back as that model."""
+    """A span whose values keep their types: a pydantic model is read back as that model."""
 
     __slots__ = ()
     _by_reference: ClassVar[bool] = False
 
-    def _kept(self, value: Any, where: str, name: str = "") -> Any:
-        """The value; where the trace is kept a copy, since a task may change it later."""
-        if type(value) in _ATOMS or not self._trace.is_kept:
+    def _storable(self, value: Any, where: str, name: str = "") -> Any:
+        """The value; a copy if the trace stores spans, since a task may change it later."""
+        if type(value) in _ATOMS or not self._trace.stores_spans:
             return value
         try:
             return deepcopy(value)
-        except Exception:  # a lock, a client: not data, and no reason for a task to fail
+        except Exception:  # a lock, a client: not data, but the task must not fail
             return unstorable(type(value).__qualname__)
 
 
 class RecordedTaskSpan(RecordedSpan, TaskSpan):
-    """The span of a task call whose values stay what they are."""
+    """The span of a task call whose values keep their types."""
 
     __slots__ = ()
 
 
 class WatchedTracer(RootTracer):
-    """A tracer whose traces are told to watchers, step by step.
+    """A tracer that passes each step of its traces to watchers.
 
     Attributes:
-        stack_traces: whether stack traces are kept with exceptions; they tell paths and code, so not unless asked.
+        stack_traces: whether stack traces of exceptions are recorded; off by default, since they contain paths and
+            code.
     """
 
     stack_traces: bool = False
@@ -45,11 +49,11 @@ class WatchedTracer(RootTracer):
     @property
     @abstractmethod
     def watchers(self) -> Sequence[Watcher]:
-        """Who is to be told of a new trace."""
+        """The watchers of a new trace."""
 
     @property
     def kinds(self) -> tuple[type[Span], type[TaskSpan]] | None:
-        """The classes of spans that the traces are kept in; None where they are not kept."""
+        """The classes of spans in which traces are stored; None if they are not stored."""
         return None
 
     def new_trace(self) -> Trace:
@@ -57,7 +61,7 @@ class WatchedTracer(RootTracer):
         return Trace(
             kinds=kinds or (RecordedSpan, RecordedTaskSpan),
             watchers=self.watchers,
-            kept=kinds is not None,
+            store_spans=kinds is not None,
             stack_traces=self.stack_traces,
         )
 

@@ -374,9 +374,9 @@ _TYPE_NAMES = {
     "pattern": "a regular expression",
     "repl": "a text",
     "separator": "a text",
-    "flags": "a whole number",
-    "count": "a whole number",
-    "maxsplit": "a whole number",
+    "flags": "an integer",
+    "count": "an integer",
+    "maxsplit": "an integer",
     "group": "a number or a name",
 }
 

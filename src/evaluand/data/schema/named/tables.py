@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.schema.data import Schema
 from evaluand.store import tables
 
-EXAMPLES = pa.schema([pa.field(tables.INDEX, pa.int64(), nullable=False), pa.field(tables.DIGEST, pa.binary(16))])
+EXAMPLES = pa.schema([pa.field(INDEX, pa.int64(), nullable=False), pa.field(DIGEST, pa.binary(16))])
 
 
 def _name_schema(name: str, schema: pa.Schema) -> Schema:

@@ -1,0 +1,100 @@
+"""Reading score and solution files: the object of a file, and the names of its models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from evaluand.core.errors import DataError, kind_of
+from evaluand.core.files.json import (
+    Findings,
+    Node,
+    Source,
+    as_python,
+    error_in,
+    is_text,
+    read_json,
+    short_repr,
+    source_label,
+)
+
+Read = TypeVar("Read")
+
+SYSTEM: Final = "system"
+"""The name of a system that does not come from a named file."""
+
+
+def load(source: Source, build: Callable[[dict[str, Any], str], Read]) -> Read:
+    """Reads a file and builds from its object and from the name of its system, which is the file's name.
+
+    Raises:
+        DataError: there is no such file, or its content does not fit.
+        SpecError: `source` is neither a path nor an open file.
+    """
+    document = read_json(source, extended=True)
+    is_path = isinstance(source, str | os.PathLike)
+    system = Path(source).name.removesuffix(".json") if is_path else SYSTEM  # type: ignore[arg-type]
+    where = source_label(source)
+    document = root_node(document, Findings(), where).value
+    try:
+        return build(document, system)
+    except DataError as error:
+        raise error_in(where, error) from None
+
+
+def root_node(document: Any, findings: Findings, name: str = "the file") -> Node:
+    """The object of a file.
+
+    Raises:
+        DataError: the document is not an object.
+    """
+    return Node.root(document, findings, name)
+
+
+def unique_names(names: Any, where: str, count: int | None, findings: Findings) -> list[str]:
+    """The names of models; equal ones are numbered, with a note.
+
+    Args:
+        names: a list of texts; `model-1` … if None.
+        where: the path of the names, for faults and notes.
+        count: how many models there are; None where only the names say so.
+        findings: where to collect faults and notes.
+    """
+    names = as_python(names)
+    if names is None:
+        return [f"model-{place + 1}" for place in range(count or 0)]
+    if not isinstance(names, list | tuple):
+        findings.fault(where, "wrong_type", f"must be a list of names, not {kind_of(names)}")
+        return []
+    for place, name in enumerate(names):
+        if not is_text(name):
+            findings.fault(f"{where}[{place}]", "wrong_type", f"{short_repr(name)} is not a name; write it as text")
+    if count is not None and len(names) != count:
+        findings.fault(where, "wrong_length", f"has {len(names)} names for {count} models")
+    return _number_repeated(names, where, findings) if all(map(is_text, names)) else [""] * len(names)
+
+
+def _number_repeated(names: Sequence[str], where: str, findings: Findings) -> list[str]:
+    taken = set(names)
+    renamed: dict[str, list[str]] = {}  # name → the new names of its second and later models
+    following: dict[str, int] = {}
+    unique: list[str] = []
+    for name in names:
+        if name not in following:
+            following[name] = 2
+            unique.append(name)
+            continue
+        while (free := f"{name}-{following[name]}") in taken:
+            following[name] += 1
+        taken.add(free)
+        renamed.setdefault(name, []).append(free)
+        unique.append(free)
+    for name, new in renamed.items():
+        if len(new) == 1:
+            message = f"the name {name!r} occurs twice; the second model is now {new[0]!r}"
+        else:
+            message = f"the name {name!r} occurs {len(new) + 1} times; the others are now {new[0]!r} to {new[-1]!r}"
+        findings.note(where, "twice", message)
+    return unique

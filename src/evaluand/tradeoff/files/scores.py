@@ -1,0 +1,196 @@
+"""Score files: the confidences of a system's models for each sample, the truth and sensitive attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Self
+
+import numpy as np
+
+from evaluand.core.errors import kind_of
+from evaluand.core.files.json import (
+    Findings,
+    Node,
+    Source,
+    Target,
+    as_python,
+    is_text,
+    short_repr,
+    to_number,
+    write_json,
+)
+from evaluand.core.registry import nearest
+from evaluand.tradeoff.confidences import Confidences
+from evaluand.tradeoff.files.reading import SYSTEM, load, root_node, unique_names
+
+TRUTH: Final = "ground-truth"
+_KEYS: Final = ("scores", TRUTH, "attributes", "identifiers")
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """Scores of one or several models on the same samples.
+
+    Args:
+        scores: for each model a list of scores from 0 to 1.
+        ground_truth: 0 or 1 for each sample.
+        attributes: attribute → a text or an integer of 0 or more for each sample.
+        identifiers: the names of the models; `model-1` … by default. Repeated names get numbers.
+        system: the name of the system that the models belong to; not part of the file.
+
+    Raises:
+        DataError: these do not fit together; every fault with its field and position.
+
+    Example:
+        >>> file = ScoreFile([[0.2, 0.7, 0.6, 0.9]], [0, 1, 0, 1], {"sex": ["f", "f", "m", "m"]})
+        >>> file.identifiers, list(file.confidences.models)
+        (['model-1'], ['model-1'])
+    """
+
+    scores: list[list[float]]
+    ground_truth: list[int]
+    attributes: dict[str, list[int | str]]
+    identifiers: list[str] = field(default_factory=list)
+    system: str = field(default=SYSTEM, compare=False)
+
+    def __post_init__(self) -> None:
+        findings = Findings()
+        scores = _scores(self.scores, findings)
+        if not is_text(self.system):
+            findings.fault("system", "wrong_type", f"{short_repr(self.system)} is not a name; write it as text")
+        count = len(scores[0])
+        fields = {
+            "scores": scores,
+            "ground_truth": _truth(self.ground_truth, count, findings),
+            "attributes": _attributes(self.attributes, count, findings),
+            "identifiers": unique_names(_or_none(self.identifiers), "identifiers", len(scores), findings),
+        }
+        findings.warn()
+        findings.check()
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def load(cls, source: Source) -> Self:
+        """The scores of a file, from its path or open text; the system gets the name of the file.
+
+        Raises:
+            DataError: there is no such file, or its content does not fit.
+        """
+        return load(source, cls.from_dict)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
+        """The scores of a file's JSON object.
+
+        Raises:
+            DataError: a field is missing or invalid.
+        """
+        findings = Findings()
+        fields = dict(root_node(document, findings).value)
+        if TRUTH not in fields and "ground_truth" in fields:
+            findings.note("ground_truth", "other_name", f"is read as {TRUTH}, the name in these files")
+            fields[TRUTH] = fields.pop("ground_truth")
+        for key in fields:
+            if key not in _KEYS:
+                findings.note(key, "unknown_key", f"is not a field of a score file and is ignored{nearest(key, _KEYS)}")
+        for key in _KEYS[:3]:
+            if key not in fields:
+                findings.fault(key, "missing_key", "is missing")
+        findings.warn()
+        findings.check()
+        return cls(fields["scores"], fields[TRUTH], fields["attributes"], fields.get("identifiers", []), system)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object of the file."""
+        fields = {"scores": self.scores, "identifiers": self.identifiers}
+        return {**fields, TRUTH: self.ground_truth, "attributes": self.attributes}
+
+    def save(self, dest: Target) -> None:
+        """Writes the file, to a path or to open text."""
+        write_json(self.to_dict(), dest)
+
+    @cached_property
+    def confidences(self) -> Confidences:
+        """The same as input of `solve`."""
+        models = {name: np.array(each) for name, each in zip(self.identifiers, self.scores, strict=True)}
+        attributes = {name: [str(value) for value in values] for name, values in self.attributes.items()}
+        return Confidences.read(self.ground_truth, models, attributes, label=1, system=self.system)
+
+
+def _or_none(names: Any) -> Any:
+    """None instead of an empty list of names."""
+    return None if names is None or (isinstance(names, list | tuple) and not names) else names
+
+
+def _scores(values: Any, findings: Findings) -> list[list[float]]:
+    """The scores of each model.
+
+    Raises:
+        DataError: there is no list of models at all.
+    """
+    values = as_python(values)
+    if not isinstance(values, list | tuple) or not values:
+        actual = "" if isinstance(values, list | tuple) else f", not {kind_of(values)}"
+        findings.fault("scores", "wrong_type", f"must be a list with a list of scores for each model{actual}")
+        findings.check()
+    models = Node([as_python(each) for each in values], "scores", findings)
+    scores = [models.numbers(place, least=0.0, most=1.0) for place in range(len(models.value))]
+    for place, each in enumerate(models.value):
+        if isinstance(each, list | tuple) and not each:
+            models.fault(place, "empty", "is empty; give a score for each sample")
+    for place, each in enumerate(scores[1:], start=1):
+        if len(each) != len(scores[0]):
+            models.fault(place, "wrong_length", f"has {len(each)} scores, but scores[0] has {len(scores[0])}")
+    return scores
+
+
+def _truth(values: Any, count: int, findings: Findings) -> list[int]:
+    values = as_python(values)
+    if not isinstance(values, list | tuple):
+        findings.fault(TRUTH, "wrong_type", f"must be a list of 0 and 1, not {kind_of(values)}")
+        return []
+    labels = [to_number(int(value) if isinstance(value, bool) else value) for value in map(as_python, values)]
+    for place, label in enumerate(labels):
+        if label not in (0.0, 1.0):
+            findings.fault(f"{TRUTH}[{place}]", "not_allowed", f"{short_repr(values[place])} is neither 0 nor 1")
+    if len(values) != count:
+        findings.fault(TRUTH, "wrong_length", f"has {len(values)} labels, but each model has {count} scores")
+    return [int(label == 1.0) for label in labels]
+
+
+def _attributes(values: Any, count: int, findings: Findings) -> dict[str, list[int | str]]:
+    if not isinstance(values, Mapping):
+        findings.fault("attributes", "wrong_type", f"must be an object of lists, not {kind_of(values)}")
+        return {}
+    attributes: dict[str, list[int | str]] = {}
+    for name, column in values.items():
+        if not is_text(name):
+            findings.fault("attributes", "wrong_type", f"{short_repr(name)} is not a name; write it as text")
+        elif (items := _attribute(f"attributes.{name}", as_python(column), count, findings)) is not None:
+            attributes[name] = items
+    return attributes
+
+
+def _attribute(where: str, column: Any, count: int, findings: Findings) -> list[int | str] | None:
+    if not isinstance(column, list | tuple):
+        findings.fault(where, "wrong_type", f"must be a list of texts or integers, not {kind_of(column)}")
+        return None
+    values = [as_python(value) for value in column]
+    for place, value in enumerate(values):
+        if not is_text(value) and not (isinstance(value, int) and 0 <= value < _TOO_LARGE):
+            message = f"{short_repr(value)} is neither text nor an integer of 0 or more"
+            findings.fault(f"{where}[{place}]", "wrong_type", message)
+        elif isinstance(value, str) != isinstance(values[0], str):
+            message = (
+                f"{short_repr(value)} differs in type from {short_repr(values[0])}; use texts only or integers only"
+            )
+            findings.fault(f"{where}[{place}]", "wrong_type", message)
+    if len(values) != count:
+        findings.fault(where, "wrong_length", f"has {len(values)} values, but each model has {count} scores")
+    return [int(value) if isinstance(value, bool) else value for value in values]
+
+
+_TOO_LARGE: Final = 2**63

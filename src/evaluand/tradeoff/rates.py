@@ -1,0 +1,230 @@
+"""Rates of groups: the values behind each disparity of a point, group by group.
+
+`rates_of` computes all rates of some points. `rates_of_fronts` computes those that pages show: of the points of a front
+that are listed, with a limit on the total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.stats.disparity import IntervalEnds
+from evaluand.tradeoff.confidences import Confidences
+from evaluand.tradeoff.front import settled
+from evaluand.tradeoff.objectives import Objective, group_counts, group_rates
+from evaluand.tradeoff.points import Tradeoff
+
+CONFIDENCE: Final = 0.95
+MOST_GROUPS: Final = 24
+"""Of more groups a page shows those with the lowest and the highest rates."""
+MOST_LISTED: Final = 500
+"""The most points of a front that a page lists."""
+MOST_CANDIDATES: Final = 10_000
+"""The most points of all fronts that a page chooses from."""
+_MOST_RATES: Final = 12_000
+
+
+@dataclass(frozen=True)
+class Rates:
+    """One rate of one objective in each group, at some points.
+
+    Attributes:
+        objective: the objective that compares the groups.
+        part: the place of the rate among the objective's metrics.
+        names: the names of the groups.
+        ends: the rates with their intervals, points × groups.
+        counted: the rows in the numerator of each rate; None where the metric is not a rate.
+        of: the rows in its denominator.
+    """
+
+    objective: Objective
+    part: int
+    names: tuple[str, ...]
+    ends: IntervalEnds
+    counted: np.ndarray | None
+    of: np.ndarray
+
+
+class GroupRate(NamedTuple):
+    """A rate of one group at one point; NaN where it is undefined.
+
+    Attributes:
+        group: the name of the group.
+        value: the rate, with its interval from `low` to `high`.
+        low: see `value`.
+        high: see `value`.
+        counted: the rows in its numerator; None where the metric is not a rate.
+        of: the rows in its denominator.
+    """
+
+    group: str
+    value: float
+    low: float
+    high: float
+    counted: float | None
+    of: float
+
+
+class RateKey(NamedTuple):
+    """One of the rates behind the disparities of a system.
+
+    Attributes:
+        objective: the place of the objective.
+        part: the place of the metric within it.
+        n_groups: the number of groups.
+    """
+
+    objective: int
+    part: int
+    n_groups: int
+
+
+@dataclass(frozen=True)
+class FrontRates:
+    """The rates of groups at some points of a front.
+
+    Attributes:
+        keys: the rates that are shown.
+        by_point: place on the front → the groups of each rate, `MOST_GROUPS` at most.
+    """
+
+    keys: tuple[RateKey, ...]
+    by_point: Mapping[int, Sequence[Sequence[GroupRate]]]
+
+
+def rates_of(points: Tradeoff, confidences: Confidences, confidence: float = CONFIDENCE) -> Iterator[Rates]:
+    """The rates of groups behind each disparity of some points, each only once.
+
+    Raises:
+        SpecError: none of the objectives compares groups, or a model or attribute is unknown.
+    """
+    comparing = [one for one in points.objectives if one.disparity and not one.of_confidences]
+    if not comparing:
+        raise SpecError("none of the objectives compares groups, so there are no rates of groups")
+    models = np.unique(points.model).tolist()
+    for name in (points.models[number] for number in models):
+        confidences.probabilities(name)
+    yielded: set[tuple[str, tuple[str, ...]]] = set()
+    for one in comparing:
+        groups = confidences.groups(one.by).names
+        counts, products = _counts_of(points, confidences, one, len(groups))
+        names = tuple("×".join(name.values()) for name in groups)
+        for part, metric in enumerate(one.parts):
+            if (metric.signature, one.by) not in yielded:
+                yielded.add((metric.signature, one.by))
+                ends = group_rates(one, counts, part, confidence, products)
+                yield Rates(one, part, names, ends, *group_counts(one, counts, part))
+
+
+def rates_of_fronts(systems: Mapping[str, Tradeoff]) -> dict[str, FrontRates]:
+    """The rates at the listed points of each front, and at its best point; systems without rates are left out."""
+    found: dict[str, FrontRates] = {}
+    budget = _MOST_RATES
+    for system, points in systems.items():
+        if not has_rates(points):
+            continue
+        front = points.front()
+        keys = _rate_keys(front)
+        size = sum(min(key.n_groups, MOST_GROUPS) for key in keys)
+        listed = thinned(len(front), MOST_LISTED)
+        places = listed[thinned(len(listed), budget // max(size, 1))]
+        budget -= size * len(places)
+        found[system] = FrontRates(keys, _rates_at(front, np.union1d(places, _best_places(front, len(systems)))))
+    return found
+
+
+def has_rates(points: Tradeoff) -> bool:
+    """Whether there are rates of groups behind the points: the rows are known, and an objective compares groups."""
+    comparing = any(one.disparity and not one.of_confidences for one in points.objectives)
+    return comparing and points.confidences is not None and not np.isnan(points.threshold).any()
+
+
+def candidate_places(front: Tradeoff, systems: int) -> list[int]:
+    """The places on a front that a page of so many systems chooses from."""
+    most = max(MOST_CANDIDATES // systems, MOST_LISTED)
+    return sorted({*thinned(len(front), MOST_LISTED).tolist(), *thinned(len(front), most).tolist()})
+
+
+def thinned(n: int, most: int) -> np.ndarray:
+    """The places of at most so many of n things, evenly spread, with the first and the last."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
+
+
+def _counts_of(
+    points: Tradeoff, confidences: Confidences, objective: Objective, n_groups: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The counts of decisions at each point by group, and their products for rows with weights or clusters."""
+    counts = np.zeros((len(points), n_groups, 4))
+    independent = confidences.weight is None and confidences.cluster is None
+    products = None if independent else np.zeros((*counts.shape, 4))
+    for number in np.unique(points.model).tolist():
+        places = np.flatnonzero(points.model == number)
+        blocks = confidences.iterate_counts(
+            points.models[number],
+            objective.by,
+            points.threshold[places],
+            points.threshold_groups,
+            with_products=True,
+        )
+        for step, block, block_products in blocks:
+            counts[places[step]] = block
+            if products is not None:
+                products[places[step]] = block_products
+    return counts, products
+
+
+def _rate_keys(front: Tradeoff) -> tuple[RateKey, ...]:
+    none = front.take(np.array([], np.int64))
+    return tuple(
+        RateKey(front.objectives.index(each.objective), each.part, len(each.names))
+        for each in rates_of(none, _rows(front))
+    )
+
+
+def _best_places(front: Tradeoff, systems: int) -> np.ndarray:
+    """The place of the best point by the first objective, then by the others: the one that a page shows first."""
+    places = np.array(candidate_places(front, systems), np.int64)
+    order = np.lexsort(settled(front.loss[places]).T[::-1])
+    return places[order[:1]]
+
+
+def _rates_at(front: Tradeoff, places: np.ndarray) -> dict[int, list[list[GroupRate]]]:
+    """The rates at some points; of many groups those with the lowest and the highest rates."""
+    found: dict[int, list[list[GroupRate]]] = {int(place): [] for place in places}
+    for each in rates_of(front.take(places), _rows(front)):
+        for row, rates in enumerate(found.values()):
+            value, low, high = (end[row].tolist() for end in each.ends)
+            counted = None if each.counted is None else each.counted[row].tolist()
+            rates.append(
+                [
+                    GroupRate(
+                        each.names[group],
+                        value[group],
+                        low[group],
+                        high[group],
+                        None if counted is None else counted[group],
+                        float(each.of[row, group]),
+                    )
+                    for group in _extreme_groups(each.ends.value[row])
+                ]
+            )
+    return found
+
+
+def _extreme_groups(values: np.ndarray) -> list[int]:
+    """All groups in order; of many groups those with the lowest and the highest values, in the order of these."""
+    if len(values) <= MOST_GROUPS:
+        return list(range(len(values)))
+    known = np.argsort(values, kind="stable")[: np.isfinite(values).sum()]
+    half = MOST_GROUPS // 2
+    return [*known[:half].tolist(), *known[half:][-half:].tolist()]
+
+
+def _rows(points: Tradeoff) -> Confidences:
+    assert points.confidences is not None
+    return points.confidences
