@@ -277,7 +277,7 @@ def sizes(who: str) -> dict[str, float]:
     )
     return {
         "first record, ms": first * 1e3,
-        "first record, ms told": latency * 1e3,
+        "first record, ms recorded": latency * 1e3,
         "a record in memory beside its values, bytes": held - values,
         **{
             f"on disk beside its values, {n} feedbacks, {form}, bytes": taken
@@ -423,7 +423,7 @@ SECTIONS: dict[str, Callable[[str], Iterator[Work]]] = {
 }
 SIZES = {
     "first record, ms": 50,
-    "first record, ms told": 50,
+    "first record, ms recorded": 50,
     "a record in memory beside its values, bytes": 1000,
     **{f"on disk beside its values, {n} feedbacks, {form}, bytes": 1000 for n in (0, 3) for form in ("open", "sealed")},
 }

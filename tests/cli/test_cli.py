@@ -174,7 +174,7 @@ def wait_for(condition: Callable[[], Any]) -> None:
 # run
 
 
-def test_running_an_experiment_shows_values_beside_counts_and_why_rows_are_missing(place: Place) -> None:
+def test_running_an_experiment_shows_values_with_counts_and_why_rows_are_missing(place: Place) -> None:
     out = place.done("run", str(place.experiment()))
     words = [line.split() for line in out.splitlines()]
     assert words[0][:2] == ["mine", "run"]
@@ -201,12 +201,12 @@ def test_a_limit_runs_the_first_examples_and_a_higher_one_only_the_rest(place: P
     assert "4 done now, 2 reused" in out
 
 
-def test_fresh_makes_every_call_anew(ran: Place) -> None:
+def test_fresh_makes_every_call_again(ran: Place) -> None:
     assert "6 done now" in ran.done("run", str(ran.folder / "e.yaml"), "--fresh")
     assert len(ran.store().ids("runs")) == 2
 
 
-def test_failed_calls_are_made_anew_on_demand(place: Place) -> None:
+def test_failed_calls_are_made_again_on_demand(place: Place) -> None:
     path = str(place.experiment("picky"))
     assert "6 done now; 1 failed" in place.done("run", path)
     (place.folder / "allowed").touch()
@@ -269,7 +269,7 @@ def test_a_task_of_which_every_call_failed_ends_the_command_with_an_error_after_
     assert json.loads(as_json.stdout)["tasks"][0]["run"]["counts"] == {"failed": 6}
 
 
-def test_one_task_that_fails_throughout_beside_others_is_an_error(place: Place) -> None:
+def test_one_task_that_fails_throughout_with_others_is_an_error(place: Place) -> None:
     path = place.experiment()
     path.write_text(path.read_text().replace("scorers:", "  other: {function: app.py:broken}\nscorers:"))
     result = place.call("run", str(path), "--limit", "1")
@@ -296,7 +296,7 @@ def test_a_scorer_that_failed_on_some_rows_is_counted_in_the_receipt_and_is_no_e
     assert facts["tasks"][0]["evaluation"]["receipt"]["failed"] == 1
 
 
-def test_rows_of_recorded_outputs_that_no_example_has_are_noted_once(place: Place) -> None:
+def test_rows_of_recorded_outputs_that_match_no_example_are_noted_once(place: Place) -> None:
     outputs = [{"id": str(i), "text": "x"} for i in [*range(6), "x17", "x18"]]
     (place.folder / "theirs.jsonl").write_text("\n".join(map(json.dumps, outputs)))
     path = place.experiment()
@@ -322,7 +322,7 @@ def test_what_tasks_and_their_programs_print_does_not_mix_with_the_results(place
     assert "noise from a program" in err
 
 
-def test_a_faulty_experiment_file_is_told_line_by_line_without_traceback(place: Place) -> None:
+def test_a_faulty_experiment_file_is_reported_line_by_line_without_traceback(place: Place) -> None:
     path = place.experiment()
     path.write_text(path.read_text().replace("numeric_answer", "numeric_anser").replace("parity]}\ntasks", "par]}\nta"))
     result = place.call("run", str(path))
@@ -579,7 +579,7 @@ def test_one_scorer_is_shown_alone(graded: Place) -> None:
     assert graded.call("show", "r", "--scorer", "odd", "--index", "0").exit_code == 2
 
 
-def test_an_index_that_no_example_has_is_refused_with_those_there_are(ran: Place) -> None:
+def test_an_index_that_match_no_example_is_refused_with_those_there_are(ran: Place) -> None:
     result = ran.call("show", "doubling/mine", "--index", "6")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == f"error: run {ran.id('runs')[:12]} has no _index_ 6; there are 6 examples, from 0 to 5\n"
@@ -668,7 +668,7 @@ def test_damage_is_found_and_the_file_is_named(ran: Place) -> None:
 # help, version, start-up
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_reported() -> None:
     result = CliRunner().invoke(main, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"evaluand {evaluand.__version__}\n")
 
@@ -683,7 +683,7 @@ def test_every_command_has_help_with_examples(command: str, flag: str) -> None:
     assert f"evaluand {command}".strip() in result.stdout.split("Examples:")[1]
 
 
-def test_the_overview_tells_of_every_command() -> None:
+def test_the_overview_shows_every_command() -> None:
     overview = CliRunner().invoke(main, ["--help"]).stdout
     for name in main.list_commands(click.Context(main)):
         command = main.get_command(click.Context(main), name)

@@ -235,7 +235,7 @@ def test_adapting_a_file_gives_what_a_dataset_of_it_holds(folder: Folder) -> Non
     assert [{k: row["after"][0][k] for k in ("text", "o")} for row in told["rows"]] == [each.input for each in data]
 
 
-def test_a_folder_that_is_not_there_is_told_by_the_name_that_was_given(folder: Folder) -> None:
+def test_a_folder_that_is_not_there_is_reported_by_the_name_that_was_given(folder: Folder) -> None:
     result = folder.call("adapt", "rows.jsonl", "--pipeline", "p.json", "-o", "none/out.jsonl")
     assert (result.exit_code, result.stderr) == (1, "error: none/out.jsonl: No such file or directory\n")
 

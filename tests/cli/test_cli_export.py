@@ -141,7 +141,7 @@ def test_answers_of_several_types_are_json_that_keeps_them_apart() -> None:
     ]
 
 
-def test_several_answers_stand_beside_the_first() -> None:
+def test_several_answers_stand_with_the_first() -> None:
     first, second = rows(answers(Candidates(["x", "y"]), "z"))
     assert (first["response"], first["responses"]) == ("x", '["x","y"]')
     assert (second["response"], second["responses"]) == ("z", '["z"]')
@@ -168,7 +168,7 @@ def test_an_evaluation_gives_a_row_for_each_score_with_example_and_response() ->
     assert "truth" not in rows(evaluation, "long")[0]
 
 
-def test_each_answer_stands_beside_its_own_score_through_replications_and_alternatives() -> None:
+def test_each_answer_stands_with_its_own_score_through_replications_and_alternatives() -> None:
     def answer(i: int, replication: int) -> Any:
         return None if i == 1 else Candidates([f"{i}.{replication}a", f"{i}.{replication}b"])
 
@@ -208,7 +208,7 @@ def test_an_aggregation_gives_a_column_for_each_attribute() -> None:
     ]
 
 
-def test_the_value_over_all_rows_is_told_from_that_of_rows_without_an_attribute() -> None:
+def test_the_value_over_all_rows_is_reported_from_that_of_rows_without_an_attribute() -> None:
     data = Dataset.from_rows([{"input": "a", "expected": "a", "topic": t} for t in ("x", None)], attributes=["topic"])
     evaluation = Evaluator().evaluate(Runner().run(str.strip, data), {"same": "exact_match"})
     aggregation = Aggregator().aggregate([evaluation], [Measure("same", Accuracy(), by="topic")])
@@ -326,7 +326,7 @@ def test_a_run_goes_to_stdout_as_csv(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_the_suffix_tells_the_format(folder: Folder, form: str) -> None:
+def test_the_suffix_says_the_format(folder: Folder, form: str) -> None:
     path = folder.path / f"out.{form}"
     told = folder.json("export", "doubling/mine", "--table", "tidy", "-o", path)
     read = {"csv": pd.read_csv, "jsonl": lambda p: pd.read_json(p, lines=True), "parquet": pd.read_parquet}[form]
@@ -361,7 +361,7 @@ def test_of_several_of_one_name_the_one_with_the_table_is_meant(folder: Folder) 
         (["doubling/mine", "-o", "no/such/folder.csv"], 1, "No such file or directory"),
     ],
 )
-def test_what_cannot_be_exported_is_told(folder: Folder, arguments: list[str], code: int, message: str) -> None:
+def test_what_cannot_be_exported_is_reported(folder: Folder, arguments: list[str], code: int, message: str) -> None:
     assert message in folder.refused("export", *arguments, code=code)
 
 

@@ -136,7 +136,7 @@ def test_an_open_artifact_that_is_taken_up_again_is_young(folder: Folder) -> Non
     assert folder.done("gc", "--open-older-than", "1d", "--yes") == "nothing to remove\n"
 
 
-def test_what_is_asked_for_is_refused_by_saying_no(folder: Folder) -> None:
+def test_what_is_requested_is_refused_by_saying_no(folder: Folder) -> None:
     id = stopped(folder)
     grow_old(folder.path / "store")
     result = folder.call("gc", "--open-older-than", "1d", input="n\n")
@@ -243,7 +243,7 @@ def test_a_damaged_manifest_stops_before_anything_is_removed(folder: Folder) -> 
     ("arguments", "message"),
     [(["--open-older-than", "7"], "'7' is not an age"), (["--json"], "add --yes or --dry-run")],
 )
-def test_wrong_usage_is_told(folder: Folder, arguments: list[str], message: str) -> None:
+def test_wrong_usage_is_reported(folder: Folder, arguments: list[str], message: str) -> None:
     assert message in folder.refused("gc", *arguments, code=2)
 
 

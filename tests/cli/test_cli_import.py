@@ -36,7 +36,7 @@ def imported(folder: Folder, *arguments: object) -> Run:
     return Run(folder.store, folder.json("import", *arguments)["run"]["id"])
 
 
-def test_a_file_becomes_a_run_and_the_next_commands_are_told(folder: Folder) -> None:
+def test_a_file_becomes_a_run_and_the_next_commands_are_reported(folder: Folder) -> None:
     told = folder.done("import", "theirs.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
     assert "(theirs) over 6 examples: 6 completed" in told
     assert f"evaluand show theirs --store {folder.path}/store" in told or "evaluand show theirs\n" in told
@@ -107,7 +107,7 @@ def test_a_dataset_is_called_by_its_name_in_other_commands_too(folder: Folder) -
 
 
 @pytest.mark.filterwarnings("default::evaluand.run.tasks.recorded.DoubtfulJoin")
-def test_a_missing_row_fails_and_an_unused_one_is_told(folder: Folder) -> None:
+def test_a_missing_row_fails_and_an_unused_one_is_reported(folder: Folder) -> None:
     folder.write("odd.jsonl", [{"_index_": i, "text": "x"} for i in (0, 1, 2, 3, 4, 77)])
     result = folder.call("import", "odd.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
     assert (result.exit_code, "5 completed, 1 failed" in result.stdout) == (0, True)
@@ -136,7 +136,7 @@ def test_a_file_that_fits_no_example_is_an_error(folder: Folder) -> None:
         (["theirs.jsonl", "--response", "text", "--name", "a\x1b[31m"], 1, "must not have control characters"),
     ],
 )
-def test_what_cannot_be_imported_is_told(folder: Folder, arguments: list[str], code: int, message: str) -> None:
+def test_what_cannot_be_imported_is_reported(folder: Folder, arguments: list[str], code: int, message: str) -> None:
     assert message in folder.refused("import", *arguments, "--dataset", "rows.jsonl", code=code)
     assert not (folder.path / "store" / "runs").exists()
 
@@ -154,7 +154,7 @@ def test_what_cannot_be_imported_is_told(folder: Folder, arguments: list[str], c
         ("empty.csv", (), 1, "empty.csv: the file has no examples"),
     ],
 )
-def test_a_dataset_that_is_none_is_told(
+def test_a_dataset_that_is_none_is_reported(
     folder: Folder, data: str, more: tuple[str, ...], code: int, message: str
 ) -> None:
     folder.done("import", "theirs.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
@@ -203,7 +203,7 @@ def test_rows_that_failed_for_want_of_an_output_stay_so_when_only_completed_rows
     assert (again.digest, again.counts) == (run.digest, {"completed": 3, "failed": 3})
 
 
-def test_json_tells_everything(folder: Folder) -> None:
+def test_json_says_everything(folder: Folder) -> None:
     facts = folder.json("import", "theirs.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
     assert facts["run"]["counts"] == {"completed": 6}
     assert facts["dataset"]["examples"] == 6

@@ -90,7 +90,7 @@ def test_gates_that_hold_let_a_run_pass(folder: Path) -> None:
     assert not list(suite.iter("failure"))
 
 
-def test_a_gate_that_fails_is_exit_code_3_and_told_after_the_values(folder: Path) -> None:
+def test_a_gate_that_fails_is_exit_code_3_and_reported_after_the_values(folder: Path) -> None:
     result = run(folder, "--gate", "accuracy >= 0.9", "--json")
     assert result.exit_code == 3
     told = json.loads(result.stdout)
@@ -152,7 +152,7 @@ def test_verify_goes_on_behind_what_cannot_be_read(folder: Path) -> None:
     assert len(told["artifacts"]) == 7
 
 
-def test_a_damaged_name_is_told_and_hides_no_other(folder: Path) -> None:
+def test_a_damaged_name_is_reported_and_hides_no_other(folder: Path) -> None:
     run(folder)
     sorted((folder / "store" / "refs").iterdir())[0].write_text("garbage")
     result = call(folder, "verify")
@@ -180,7 +180,7 @@ def test_a_store_that_is_not_there_is_not_verified(folder: Path) -> None:
         "accuracy not worse than base by 5",
     ],
 )
-def test_a_gate_that_fits_nothing_is_told_before_anything_is_called(folder: Path, gate: str) -> None:
+def test_a_gate_that_fits_nothing_is_reported_before_anything_is_called(folder: Path, gate: str) -> None:
     result = run(folder, "--gate", gate)
     assert result.exit_code == 1
     assert gate in result.stderr
@@ -193,6 +193,6 @@ def test_a_variable_holds_a_gate_on_each_line(folder: Path, monkeypatch: pytest.
     assert [gate["passed"] for gate in told["gates"]] == [True, True, False, True]
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_is_called(folder: Path) -> None:
+def test_a_folder_that_is_not_there_is_reported_before_anything_is_called(folder: Path) -> None:
     assert run(folder, "--gate", "accuracy > 0", "--junit", str(folder / "none" / "x.xml")).exit_code == 2
     assert not (folder / "calls").exists()

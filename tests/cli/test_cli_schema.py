@@ -46,7 +46,7 @@ def test_a_schema_is_shown_in_each_form(folder: Folder) -> None:
     assert lines[2].split()[:6] == ["spans[].start", "int64", "no", "no", "≥", "0"]
 
 
-def test_every_broken_row_is_told_with_its_line(folder: Folder, stored: str) -> None:
+def test_every_broken_row_is_reported_with_its_line(folder: Folder, stored: str) -> None:
     lines = [json.dumps(response(7, "a")), "", "{", json.dumps(response("8", None)), json.dumps([1])]
     (folder.path / "rows.jsonl").write_text("\n".join(lines))
     result = folder.call("schema", "validate", "rows.jsonl", "--schema", stored)
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_schema_is_refused(folder: Folder, text: str, told: st
     assert told in folder.refused("schema", "show", "x.json")
 
 
-def test_files_that_are_not_there_are_told(folder: Folder) -> None:
+def test_files_that_are_not_there_are_reported(folder: Folder) -> None:
     assert "no.json: no such file" in folder.refused("schema", "show", "no.json")
     assert "no.jsonl: no such file" in folder.refused("schema", "validate", "no.jsonl", "--schema", "text.Text")
 
@@ -156,7 +156,7 @@ def test_all_faults_are_counted_and_the_first_of_each_path_and_sort_listed(folde
     )
 
 
-def test_rows_of_columnar_files_are_told_by_their_number(folder: Folder) -> None:
+def test_rows_of_columnar_files_are_reported_by_their_number(folder: Folder) -> None:
     pq.write_table(pa.table({"text": ["a", None]}), folder.path / "rows.parquet")
     told = folder.call("schema", "validate", "rows.parquet", "--schema", "text.Text").stdout
     assert told.splitlines()[0] == "fault  rows.parquet: row 1: text: is null"
@@ -252,7 +252,7 @@ def test_nothing_is_written_where_a_row_breaks_the_schema(
     assert not (folder.path / output).exists()
 
 
-def test_numbers_that_json_has_not_are_told(folder: Folder) -> None:
+def test_numbers_that_json_has_not_are_reported(folder: Folder) -> None:
     pq.write_table(pa.table({"x": [1.0, float("nan")]}), folder.path / "x.parquet")
     told = folder.refused("schema", "write", "x.parquet", "--schema", "x.parquet", "-o", "x.jsonl")
     assert "row 1: JSON has no NaN or infinity; write Parquet" in told

@@ -48,7 +48,7 @@ def files(folder: Folder) -> set[Path]:
     return {path for path in folder.path.rglob("*") if "__pycache__" not in path.parts}
 
 
-def test_notes_tell_what_is_odd_and_are_no_faults(folder: Folder) -> None:
+def test_notes_say_what_is_odd_and_are_no_faults(folder: Folder) -> None:
     facts = folder.json("validate", folder.experiment("app.py:whole", text=WHOLE))
     assert facts["faults"] == []
     told = "\n".join(facts["notes"])
@@ -68,7 +68,7 @@ def test_nothing_is_called_and_nothing_is_stored(folder: Folder) -> None:
     assert files(folder) == before
 
 
-def test_every_fault_is_told_with_its_place(folder: Folder) -> None:
+def test_every_fault_is_reported_with_its_place(folder: Folder) -> None:
     path = folder.path / "bad.yaml"
     path.write_text(
         "name: bad\n"
@@ -87,7 +87,7 @@ def test_every_fault_is_told_with_its_place(folder: Folder) -> None:
     assert told.stdout.endswith(" faults\n")
 
 
-def test_every_bad_row_of_the_data_is_told(folder: Folder) -> None:
+def test_every_bad_row_of_the_data_is_reported(folder: Folder) -> None:
     (folder.path / "rows.jsonl").write_text('{"question": "1"}\nnot json\n[1]\n')
     facts = folder.call("validate", folder.experiment(), "--json")
     assert facts.exit_code == 1
@@ -188,7 +188,7 @@ def test_what_pins_a_class_of_scorers_is_said_as_it_is_written_in_python(folder:
     assert "declare version=... to pin it" in told
 
 
-def test_a_file_that_is_none_is_told(folder: Folder) -> None:
+def test_a_file_that_is_none_is_reported(folder: Folder) -> None:
     result = folder.call("validate", "gone.yaml")
     assert (result.exit_code, "gone.yaml: no such file" in result.stdout) == (1, True)
 
@@ -204,7 +204,7 @@ metrics: [accuracy]
 
 
 @pytest.mark.filterwarnings("default::evaluand.run.tasks.estimator.PartedClusters")
-def test_a_split_that_parts_clusters_is_told_before_and_while_it_runs(folder: Folder) -> None:
+def test_a_split_that_parts_clusters_is_reported_before_and_while_it_runs(folder: Folder) -> None:
     rows = [f"{i},{'yes' if i % 2 else 'no'},p{i // 2}" for i in range(8)]
     (folder.path / "visits.csv").write_text("\n".join(["a,y,patient", *rows]))
     (folder.path / "models.py").write_text("from sklearn.dummy import DummyClassifier as Model")
@@ -215,7 +215,7 @@ def test_a_split_that_parts_clusters_is_told_before_and_while_it_runs(folder: Fo
     assert (result.exit_code, result.stderr.count(f"note: {told}")) == (0, 1)
 
 
-def test_a_batch_that_can_never_be_full_is_told(folder: Folder) -> None:
+def test_a_batch_that_can_never_be_full_is_reported(folder: Folder) -> None:
     task = "{kind: service, url: 'http://127.0.0.1:1/', model: m, version: '1', batch: 4}"
     text = WHOLE.replace("luck: chance.py:grade", "other: includes")
     few = folder.json("validate", folder.experiment(task, text=text + "run: {{concurrency: 2}}\n"))

@@ -337,7 +337,7 @@ def test_agreement_is_as_uncertain_as_that_of_shares_over_the_range(metric: Mean
     assert (found.low, found.high, found.reason) == (pytest.approx(-half), pytest.approx(half), None)
 
 
-def test_agreement_on_one_value_of_no_known_range_tells_no_spread() -> None:
+def test_agreement_on_one_value_of_no_known_range_says_no_spread() -> None:
     found = difference(rows_of([5.0] * 8, [5.0] * 8), 0, 1, Mean(), 0.95)
     assert (found.difference, found.p) == (0, 1)
     assert math.isnan(found.low)
@@ -468,7 +468,7 @@ def test_a_comparison_says_what_is_not_independent() -> None:
 
     *declared, text = told(MemoryStore(), cluster="page")
     assert declared == [3, "page"]
-    assert "interval and test go by 3 clusters (page): rows of the same are not independent" in text
+    assert "interval and test by 3 clusters (page): rows of the same one are not independent" in text
     for roles in ({}, {"weight": "w"}):
         *none, text = told(MemoryStore(), **roles)
         assert none == [None, None]
@@ -479,7 +479,7 @@ def test_a_comparison_says_what_is_not_independent() -> None:
     file = io.StringIO()
     Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made))
     assert (made["pairs"][0]["clusters"], made["pairs"][0]["clustered_by"]) == (2, None)
-    assert "interval and test go by 2 examples: rows" in file.getvalue()
+    assert "interval and test by 2 examples: rows" in file.getvalue()
 
 
 def test_weights_count() -> None:
@@ -492,7 +492,7 @@ def test_weights_count() -> None:
     assert pair["interval"] == "clustered student"
 
 
-def test_rows_without_weight_tell_nothing_in_a_comparison() -> None:
+def test_rows_without_weight_say_nothing_in_a_comparison() -> None:
     store, pairs = MemoryStore(), []
     for n in (4, 40):
         rows = [{"input": f"q{i}", "weight": float(i < 4)} for i in range(n)]
@@ -599,7 +599,7 @@ def test_several_runs_are_ranked_and_alike_ones_share_a_letter() -> None:
 
 
 @given(st.integers(2, 6), st.data())
-def test_two_share_a_letter_exactly_where_they_cannot_be_told_apart(n: int, data: st.DataObject) -> None:
+def test_two_share_a_letter_if_and_only_if_they_cannot_be_distinguished(n: int, data: st.DataObject) -> None:
     every = [frozenset(pair) for pair in itertools.combinations(range(n), 2)]
     apart = data.draw(st.lists(st.sampled_from(every), unique=True))
     found = assign_letters(range(n), apart)
@@ -618,7 +618,7 @@ def test_flips_show_what_was_asked_and_answered_and_counts_stay_exact() -> None:
     assert second["index_a"] == 1
 
 
-def test_metrics_of_one_kind_are_told_apart() -> None:
+def test_metrics_of_one_kind_are_reported_apart() -> None:
     store, file = MemoryStore(), io.StringIO()
     sides = [evaluated(store, name, scores(given)) for name, given in (("a", [0, 0]), ("b", [1, 1]), ("c", [0, 1]))]
     made = compare(*sides, metrics=[Accuracy(), Accuracy(missing="wrong")])
@@ -631,7 +631,7 @@ def test_metrics_of_one_kind_are_told_apart() -> None:
         assert any(line.startswith(f"{label}, A → B: 2 won") for line in lines)
 
 
-def test_what_is_compared_in_place_of_metrics_that_cannot_be_is_told() -> None:
+def test_what_is_compared_in_place_of_metrics_that_cannot_be_is_reported() -> None:
     store = MemoryStore()
     sides = [evaluated(store, name, scores(given)) for name, given in (("a", [1, 0.5]), ("b", [0, 0.5]))]
     [scorer] = sides[0].scorers
@@ -642,7 +642,7 @@ def test_what_is_compared_in_place_of_metrics_that_cannot_be_is_told() -> None:
     assert made.pairs[0]["signature"].startswith("mean ")
 
 
-def test_a_declared_metric_that_cannot_be_compared_is_told_and_what_only_fairness_asks_for_is_no_comparison() -> None:
+def test_a_declared_metric_that_cannot_be_compared_is_listed_and_those_of_fairness_are_not_compared() -> None:
     store, file = MemoryStore(), io.StringIO()
     sides = [evaluated(store, name, scores(given)) for name, given in (("a", [1, 0]), ("b", [0, 0]))]
     [scorer] = sides[0].scorers
@@ -702,7 +702,7 @@ def test_the_same_comparison_is_found_again_and_whole() -> None:
     assert Comparison(store, made.id).to_dict() == made.to_dict()
 
 
-def test_runs_with_the_same_responses_are_told_apart_by_number() -> None:
+def test_runs_with_the_same_responses_are_reported_apart_by_number() -> None:
     store = MemoryStore()
     a, b = evaluated(store, "exp/a", scores([1, 0])), evaluated(store, "exp/b", scores([1, 0]) | {"more": 1})
     one = evaluated(store, "exp/c", scores([1, 0, 1]), [{"input": "q0"}, {"input": "q1"}])
@@ -723,7 +723,7 @@ def test_names_stand_for_evaluations_runs_and_all_of_an_aggregation() -> None:
         find_evaluations(store, "nobody")
 
 
-def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
+def test_what_cannot_be_compared_is_reported_in_a_sentence() -> None:
     store = MemoryStore()
     a, b = evaluated(store, "a", scores([1, 0])), evaluated(store, "b", scores([1, 1]))
     with pytest.raises(

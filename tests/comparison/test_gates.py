@@ -124,7 +124,7 @@ def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
         ("accuracy better than base at 95% or so", "at 34: found 'or', expected the end"),
     ],
 )
-def test_what_is_no_gate_is_told_with_its_place(text: str, message: str) -> None:
+def test_invalid_gate_is_reported_with_its_place(text: str, message: str) -> None:
     with pytest.raises(SpecError) as error:
         Gate.parse(text)
     assert message in str(error.value)
@@ -139,7 +139,7 @@ def test_any_text_is_a_gate_or_refused(text: str) -> None:
 # When gates hold
 
 
-def test_a_value_is_held_against_a_number(base: Evaluation) -> None:
+def test_a_value_is_compared_with_a_number(base: Evaluation) -> None:
     assert one(base, "accuracy >= 0.75").passed
     assert not one(base, "accuracy > 0.75").passed
     assert one(base, "accuracy <= 0.75").passed
@@ -163,7 +163,7 @@ def test_the_bound_of_rows_that_are_not_independent_is_called_about(store: Memor
     assert one(base, "mean > 0.5").message == "0.75; 40 rows: 40 scored"
 
 
-def test_a_group_may_be_asked_for(base: Evaluation) -> None:
+def test_a_group_may_be_requested(base: Evaluation) -> None:
     assert one(base, "accuracy[topic=algebra] >= 1").passed
     assert not one(base, "accuracy[topic=geometry] > 0.5").passed
     for gate in ("accuracy[topic=poetry] > 0.5", "accuracy[topic=poetry] better than base"):
@@ -190,7 +190,7 @@ def test_not_worse_needs_the_bound_above_the_margin(store: MemoryStore, base: Ev
     assert not one(same, f"accuracy not worse than baseline by {-low - 1e-6}", base).passed
 
 
-def test_a_group_is_held_against_the_same_group(store: MemoryStore, base: Evaluation) -> None:
+def test_a_group_is_compared_with_the_same_group(store: MemoryStore, base: Evaluation) -> None:
     mine = evaluated(store, "mine", dict.fromkeys(range(0, 40, 2), 0))
     assert one(mine, "accuracy[topic=geometry] better than base", base).passed
     assert not one(mine, "accuracy[topic=algebra] not worse than base by 0.5", base).passed
@@ -232,7 +232,7 @@ def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> No
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
-def test_a_gate_says_why_it_passes_or_fails_beside_an_interval_that_seems_to_say_otherwise(store: MemoryStore) -> None:
+def test_a_gate_says_why_it_passes_or_fails_with_an_interval_that_seems_to_say_otherwise(store: MemoryStore) -> None:
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 1.9 + i % 3 + 0.5 * (-1) ** (i // 3) for i in range(N)})
     lower = [Measure("score", Mean(direction="lower"))]
@@ -289,7 +289,7 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         ("count >= 3 at 95%", "count has no interval; leave out `at …`"),
     ],
 )
-def test_names_that_mean_nothing_are_told(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
+def test_names_that_mean_nothing_are_reported(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         one(evaluated(store, "mine", {}), gate, base)
 
@@ -325,7 +325,7 @@ def test_a_baseline_whose_name_is_nearly_right_is_hinted_at(store: MemoryStore, 
         one(evaluated(store, "mine", {}), f"accuracy not worse than {name} by 0.02")
 
 
-def test_an_evaluation_is_not_held_against_itself(base: Evaluation) -> None:
+def test_an_evaluation_is_not_compared_with_itself(base: Evaluation) -> None:
     with pytest.raises(SpecError, match="compares an evaluation with itself"):
         one(base, "accuracy better than mine")
 
@@ -389,7 +389,7 @@ def test_in_a_test_suite_a_gate_takes_metrics_as_they_were_declared(costs: Path)
         assert_gate(slow, "mean better than baseline", baseline=fast)
 
 
-def test_an_experiment_that_is_declared_anew_means_what_it_says_now(costs: Path) -> None:
+def test_an_experiment_that_is_declared_again_means_what_it_says_now(costs: Path) -> None:
     for direction in ("lower", "higher", "lower"):
         (costs / "e.yaml").write_text(COSTS.replace("lower", direction))
         call(costs, "run", str(costs / "e.yaml"))
@@ -539,7 +539,7 @@ def differing(base: Evaluation) -> list[Measure]:
         ("accuracy min by topic >= 0.5", True, "0.5; "),
     ],
 )
-def test_a_gate_may_be_on_how_far_groups_lie_apart(base: Evaluation, gate: str, passed: bool, told: str) -> None:
+def test_a_gate_may_be_on_how_far_groups_differ(base: Evaluation, gate: str, passed: bool, told: str) -> None:
     found = one(base, gate, measures=differing(base))
     assert (found.passed, found.message.startswith(told)) == (passed, True)
     assert found.facts["values"][0]["lowest"] == {"topic": "geometry"}
@@ -580,7 +580,7 @@ def test_the_bound_of_a_disparity_towards_none_leaves_out_that_its_end_errs_more
         ("accuracy ratio", "found the end, expected `by`"),
     ],
 )
-def test_a_disparity_that_cannot_be_is_told(base: Evaluation, gate: str, message: str) -> None:
+def test_a_disparity_that_cannot_be_is_reported(base: Evaluation, gate: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         one(base, gate, measures=differing(base))
 
@@ -613,7 +613,7 @@ def test_asserting_a_gate_says_what_is_wrong(store: MemoryStore, base: Evaluatio
         assert_gate(3, "accuracy >= 0.9")
 
 
-def test_junit_tells_every_gate_and_holds_no_character_that_xml_cannot() -> None:
+def test_junit_says_every_gate_and_holds_no_character_that_xml_cannot() -> None:
     hostile = "a\x00<b>&\ud800\ufffe"
     results = [
         {"gate": hostile, "subject": hostile, "passed": False, "message": hostile},
@@ -667,7 +667,7 @@ def test_gates_that_fail_exit_with_three(folder: Path) -> None:
     assert ElementTree.parse(report).getroot().get("failures") == "1"
 
 
-def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
+def test_wrong_use_is_reported_without_a_traceback(folder: Path) -> None:
     for arguments, code, message in (
         (("exp/base",), 1, "needs two evaluations"),
         (("exp/base", "--gate", "accuracy >= 1"), 1, "needs two evaluations"),
@@ -688,7 +688,7 @@ def test_nothing_is_stored_where_a_gate_is_refused(folder: Path) -> None:
     assert list(DirectoryStore(folder / "store").ids("comparisons")) == []
 
 
-def test_a_run_without_grades_is_told_with_a_command_there_and_with_a_call_in_python(folder: Path) -> None:
+def test_a_run_without_grades_is_reported_with_a_command_there_and_with_a_call_in_python(folder: Path) -> None:
     store = DirectoryStore(folder / "store")
     data = Dataset.from_rows([{"input": 1}])
     Runner(store).run(str, data, name="plain")
@@ -702,7 +702,7 @@ def test_a_run_without_grades_is_told_with_a_command_there_and_with_a_call_in_py
             find_evaluations(store, name)
 
 
-def test_an_evaluation_beside_itself_is_told_so_and_not_by_zeros(folder: Path) -> None:
+def test_an_evaluation_with_itself_is_reported_so_and_not_by_zeros(folder: Path) -> None:
     store = DirectoryStore(folder / "store")
     same = find_evaluations(store, "exp/base")[0].id
     store.refer("other", "evaluations", same)

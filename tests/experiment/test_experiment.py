@@ -124,7 +124,7 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
         ),
     ],
 )
-def test_a_wrong_value_is_told_with_its_line_and_what_is_wanted(place: Place, old: str, new: str, told: str) -> None:
+def test_a_wrong_value_is_reported_with_its_line_and_the_remedy(place: Place, old: str, new: str, told: str) -> None:
     assert place.told((old, new)) == [told]
 
 
@@ -137,7 +137,7 @@ def test_an_entry_is_code_or_a_kind(place: Place, entry: str, shown: str) -> Non
     assert place.told(("{function: app.py:answer}", entry)) == [f"8: tasks.mine: is {shown}; give {wanted}"]
 
 
-def test_unknown_missing_and_empty_keys_are_told_all_at_once_in_the_order_of_the_lines(place: Place) -> None:
+def test_unknown_missing_and_empty_keys_are_reported_all_at_once_in_the_order_of_the_lines(place: Place) -> None:
     scorers = ("scorers:\n  same: {kind: exact_match}", "scorers: {}")
     keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, views"
     assert place.told(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
@@ -199,7 +199,7 @@ def test_a_key_that_stands_twice_hides_no_other_fault(place: Place) -> None:
     assert second.startswith("7: dataset.input: no column is called 'qestion'")
 
 
-def test_parameters_of_a_kind_are_told_at_their_own_lines(place: Place) -> None:
+def test_parameters_of_a_kind_are_reported_at_their_own_lines(place: Place) -> None:
     block = "\n    kind: exact_match\n    normalise: case\n    any_of: 5"
     assert place.told(("{kind: exact_match}", block)) == [
         "12: scorers.same.normalise: is 'case'; give a list",
@@ -226,7 +226,7 @@ def test_only_true_and_false_are_true_or_false(place: Place, old: str, new: str,
     assert f"{at}: is {shown}; give true or false" in place.told((old, new.replace("LAX", lax)))
 
 
-def test_a_file_that_is_not_utf_8_is_told_and_one_with_a_mark_is_read(place: Place) -> None:
+def test_a_file_that_is_not_utf_8_is_reported_and_one_with_a_mark_is_read(place: Place) -> None:
     place.path.write_bytes(b"\xef\xbb\xbf" + EXPERIMENT.encode())
     assert Experiment.from_file(place.path).name == "sums"
     place.path.write_bytes(EXPERIMENT.replace("sums", "sümme").encode("latin-1"))
@@ -238,7 +238,7 @@ def test_a_file_that_is_not_utf_8_is_told_and_one_with_a_mark_is_read(place: Pla
 # Data
 
 
-def test_columns_that_are_not_there_are_told_at_the_line_of_their_role(place: Place) -> None:
+def test_columns_that_are_not_there_are_reported_at_the_line_of_their_role(place: Place) -> None:
     there = "there are question, answer, topic"
     assert place.told((": question", ": qestion"), (": answer\n", ": [answer, colour]\n")) == [
         f"4: dataset.input: no column is called 'qestion' (did you mean 'question'?); {there}",
@@ -246,7 +246,7 @@ def test_columns_that_are_not_there_are_told_at_the_line_of_their_role(place: Pl
     ]
 
 
-def test_a_dataset_that_cannot_be_opened_is_told_at_the_line_of_its_path(place: Place) -> None:
+def test_a_dataset_that_cannot_be_opened_is_reported_at_the_line_of_its_path(place: Place) -> None:
     error = place.error(("rows.csv", "nowhere.csv"))
     assert isinstance(error, DataError)
     assert str(error) == f"{place.path}:3: dataset.path: {place.folder / 'nowhere.csv'}: no such file"
@@ -267,7 +267,7 @@ def test_a_file_that_names_data_without_examples_is_refused(place: Place, text: 
     assert str(error) == f"{place.path}:3: dataset.path: {place.folder / 'rows.csv'}: {told}"
 
 
-def test_faulty_rows_keep_their_own_place_beside_faults_of_the_file(place: Place) -> None:
+def test_faulty_rows_keep_their_own_place_with_faults_of_the_file(place: Place) -> None:
     (place.folder / "rows.csv").write_text("question,answer,topic\na,a\nb,c,y,z\n")
     assert isinstance(place.error(), DataError)
     assert place.told((": exact_match", ": exact_mach"))[0] == "rows.csv:2: 2 values where the header names 3"
@@ -298,12 +298,12 @@ def test_recorded_outputs_are_checked_before_anything_is_called(place: Place) ->
     assert len(place.experiment(entry("theirs.csv", "response: text")).run().tasks) == 1
 
 
-def test_a_function_that_takes_other_columns_is_told_before_anything_is_called(place: Place) -> None:
+def test_a_function_that_takes_other_columns_is_reported_before_anything_is_called(place: Place) -> None:
     [told] = place.told(("app.py:answer", "app.py:of_two"))
     assert told.startswith("8: tasks.mine: task 'of_two' takes first, second, ")
 
 
-def test_metrics_that_do_not_fit_are_told_before_anything_is_called(place: Place) -> None:
+def test_metrics_that_do_not_fit_are_reported_before_anything_is_called(place: Place) -> None:
     [told] = place.told((": topic}", ": topc}"))
     assert told.startswith("12: metrics.0: accuracy: 'topc' is no attribute of the dataset (did you mean 'topic'?)")
     [told] = place.told((", by: topic", ", scorer: sane"))
@@ -369,7 +369,7 @@ ONE = "{kind: recorded, path: theirs.jsonl, response: text}"
         ),
     ],
 )
-def test_a_scorer_that_can_grade_no_row_is_told_before_anything_is_called(
+def test_a_scorer_that_can_grade_no_row_is_reported_before_anything_is_called(
     place: Place, answers: list[Any], texts: list[Any], task: str, scorer: str, told: str
 ) -> None:
     recorded(place, answers, texts)
@@ -426,7 +426,7 @@ def recorded(place: Place, answers: list[Any], texts: list[Any]) -> None:
         ("anser = 1\n", "app.py has no 'answer' (did you mean 'anser'?)"),
     ],
 )
-def test_an_error_in_code_is_told_with_its_place_in_the_users_file(place: Place, code: str, told: str) -> None:
+def test_an_error_in_code_is_reported_with_its_place_in_the_users_file(place: Place, code: str, told: str) -> None:
     (place.folder / "app.py").write_text(code)
     (place.folder / "part.py").write_text("\n1 / 0\n")
     assert place.told() == [f"8: tasks.mine: {told}"]
@@ -443,7 +443,9 @@ def test_an_error_in_code_is_told_with_its_place_in_the_users_file(place: Place,
         ("Broken", "app.py:14: ValueError: no key"),
     ],
 )
-def test_an_object_that_cannot_be_made_is_told_with_the_place_of_its_class(place: Place, name: str, told: str) -> None:
+def test_an_object_that_cannot_be_made_is_reported_with_the_place_of_its_class(
+    place: Place, name: str, told: str
+) -> None:
     assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: {told}"]
 
 
@@ -467,7 +469,7 @@ def test_a_class_of_scorers_is_pinned_by_its_own_version(place: Place) -> None:
     assert told.startswith("10: scorers.same: grading.py:Same is a Scorer class: declare its version there")
 
 
-def test_code_that_imports_broken_code_is_told_with_the_place_of_the_break(place: Place) -> None:
+def test_code_that_imports_broken_code_is_reported_with_the_place_of_the_break(place: Place) -> None:
     (place.folder / "app.py").write_text("answer = foo\n")
     (place.folder / "other.py").write_text("import app\n\nanswer = app.answer\n")
     told = "app.py:1: NameError: name 'foo' is not defined"
@@ -499,7 +501,7 @@ def test_code_that_was_broken_can_be_mended(place: Place) -> None:
         ("str", "str is a type, not an error class"),
     ],
 )
-def test_an_error_worth_a_retry_that_is_none_is_told_at_its_line(place: Place, name: str, told: str) -> None:
+def test_an_error_worth_a_retry_that_is_none_is_reported_at_its_line(place: Place, name: str, told: str) -> None:
     (place.folder / "app.py").write_text(f"{CODE}\n\nclass TooBusy(Exception):\n    pass\n")
     [found] = place.told((": 2", f": 2\n  transient:\n    - OSError\n    - {name}"))
     assert found.startswith(f"17: run.transient.1: {told}")
@@ -604,7 +606,7 @@ def test_a_split_by_groups_is_written_in_the_file(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_estimator_that_cannot_be_is_told_by_line(tmp_path: Path, task: str, message: str) -> None:
+def test_an_estimator_that_cannot_be_is_reported_by_line(tmp_path: Path, task: str, message: str) -> None:
     with pytest.raises(SpecError) as raised:
         Experiment.from_file(estimator(tmp_path, task))
     assert "experiment.yaml:4: tasks.mine" in str(raised.value)
@@ -614,7 +616,7 @@ def test_an_estimator_that_cannot_be_is_told_by_line(tmp_path: Path, task: str, 
 # Names and versions
 
 
-def test_a_value_stands_beside_the_task_it_was_asked_for(tmp_path: Path) -> None:
+def test_a_value_stands_with_the_task_it_was_requested(tmp_path: Path) -> None:
     """Two tasks that answer alike share an evaluation, and tasks may change their names."""
     (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
     (tmp_path / "app.py").write_text("def good(text):\n    return text.upper()\n\n\ndef bad(text):\n    return text\n")
@@ -641,7 +643,7 @@ def test_a_value_stands_beside_the_task_it_was_asked_for(tmp_path: Path) -> None
     ],
     ids=["empty version", "file", "module"],
 )
-def test_what_code_cannot_be_pinned_by_or_found_under_is_told_by_line(tmp_path: Path, task: str, told: str) -> None:
+def test_what_code_cannot_be_pinned_by_or_found_under_is_reported_by_line(tmp_path: Path, task: str, told: str) -> None:
     (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
     (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
     file = tmp_path / "e.yaml"
@@ -672,7 +674,7 @@ def test_a_version_is_what_is_written_and_no_number(place: Place, entry: str) ->
     assert identity("1_0") == identity("'1_0'")
 
 
-def test_a_text_that_needs_quotes_in_yaml_is_told_so(place: Place) -> None:
+def test_a_text_that_needs_quotes_in_yaml_is_reported_so(place: Place) -> None:
     [told] = place.told(("{kind: exact_match}", "{kind: exact_match, view: {a: $.b[0].c}}"))
     assert told.endswith("put a text with [ ] { } , or : in quotes")
 
@@ -697,7 +699,7 @@ def tries(folder: Path, metric: str, n: int | str, code: str = "") -> Path:
 
 @pytest.mark.parametrize("metric", ["pass_at_k", "k_of_n"])
 @pytest.mark.parametrize(("n", "times"), [("null", "once"), (2, "2 times")])
-def test_too_few_replications_for_a_metric_are_told_before_anything_is_called(
+def test_too_few_replications_for_a_metric_are_reported_before_anything_is_called(
     tmp_path: Path, metric: str, n: int | str, times: str
 ) -> None:
     told = f"experiment.yaml:6: metrics.1: {metric}: k=3 needs 3 answers to each example, but mine is called {times};"
@@ -713,14 +715,14 @@ def test_a_task_that_may_give_several_answers_at_once_is_asked_as_often_as_is_sa
     assert Experiment.from_file(tries(tmp_path, "pass_at_k", "null", code)).replications is None
 
 
-def test_a_rate_without_a_period_is_told_how_it_is_written(tmp_path: Path) -> None:
+def test_a_rate_without_a_period_is_reported_how_it_is_written(tmp_path: Path) -> None:
     told = "experiment.yaml:7: run.rate: is 5, without a period; give calls per period, such as 5/s"
     with pytest.raises(SpecError, match=re.escape(told)):
         Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5"))
     assert str(Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5/s")).policy.rate) == "5/s"
 
 
-def test_a_key_that_a_criterion_of_fairness_has_not_is_told_with_those_it_has(place: Place) -> None:
+def test_a_key_that_a_criterion_of_fairness_has_not_is_reported_with_those_it_has(place: Place) -> None:
     rule = "fairness:\n  - {criterion: demographic_parity, by: topic, labels: x}\nrun:"
     keys = "criterion, by, scorer, label, scored_by, disparities, confidence"
     assert place.told(("run:", rule)) == [
@@ -738,7 +740,7 @@ def test_a_key_that_a_criterion_of_fairness_has_not_is_told_with_those_it_has(pl
         ),
     ],
 )
-def test_what_a_criterion_of_fairness_lacks_is_told_before_anything_is_called(
+def test_what_a_criterion_of_fairness_lacks_is_reported_before_anything_is_called(
     place: Place, criterion: str, told: str
 ) -> None:
     rule = f"fairness:\n  - {{criterion: {criterion}, by: topic, scorer: same}}\nrun:"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
-from pathlib import Path
 
+import pytest
 from support.places import ROOT_FOLDER
 
 PACKAGE = ROOT_FOLDER / "src" / "evaluand"
@@ -43,5 +44,14 @@ def test_no_native_room_may_import_interop() -> None:
     assert {module.removeprefix("evaluand.") for module in contract["source_modules"]} == rooms
 
 
-def line_count(path: Path) -> int:
-    return len(path.read_text(encoding="utf-8").splitlines())
+@pytest.mark.parametrize("room", sorted(path.stem for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()))
+def test_every_name_that_a_room_exports_can_be_imported(room: str) -> None:
+    package = importlib.import_module(f"evaluand.{room}")
+    exported = getattr(package, "__all__", [])
+    assert [name for name in exported if not hasattr(package, name)] == []
+
+
+@pytest.mark.parametrize("room", sorted(path.stem for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()))
+def test_no_module_has_the_name_of_something_that_its_room_exports(room: str) -> None:
+    modules = {path.stem for path in (PACKAGE / room).iterdir() if path.name not in NOT_COUNTED}
+    assert modules & {*getattr(importlib.import_module(f"evaluand.{room}"), "__all__", [])} == set()

@@ -100,7 +100,7 @@ def test_the_page_has_one_title_landmarks_and_tables_that_say_what_they_are() ->
     assert all(i.get("id") in add_labels for i in (*seen.all("input"), *seen.all("select")))
 
 
-def test_values_stand_beside_intervals_bounds_and_counts() -> None:
+def test_values_stand_with_intervals_bounds_and_counts() -> None:
     parts, metrics = made()
     lines = Page(page(parts, metrics)).lines
     overall = next(m for m in metrics if m["scorer"] == "same" and not m["by"])
@@ -113,7 +113,7 @@ def test_values_stand_beside_intervals_bounds_and_counts() -> None:
     assert line[-4:] == counts
 
 
-def test_what_is_missing_is_told_in_words_and_by_reason() -> None:
+def test_what_is_missing_is_reported_in_words_and_by_reason() -> None:
     text = page(*made())
     told = "".join(Page(text).texts)
     assert "mine: 1 of 10 calls failed; same abstained from an answer in 2 of the other 9." in told
@@ -123,7 +123,7 @@ def test_what_is_missing_is_told_in_words_and_by_reason() -> None:
     assert 'href="#example=mine/3"' in text
 
 
-def test_where_the_numbers_come_from_is_told() -> None:
+def test_where_the_numbers_come_from_is_reported() -> None:
     parts, metrics = made()
     told = "".join(Page(page(parts, metrics, commands={"Reproduce": "evaluand run 'a b.yaml'"})).texts)
     assert parts[0].evaluation is not None
@@ -132,7 +132,7 @@ def test_where_the_numbers_come_from_is_told() -> None:
     assert metrics[0]["signature"] in told
 
 
-def test_commands_are_told_with_the_folder_they_are_to_be_run_in() -> None:
+def test_commands_are_reported_with_the_folder_they_are_to_be_run_in() -> None:
     parts, metrics = made()
     facts = report_facts("exp", parts, metrics, {"Reproduce": "evaluand run e.yaml"}, "/home/<me>")
     told = "".join(Page(written(facts, Examples(parts, facts["scores"]))).texts)
@@ -332,7 +332,7 @@ def test_an_axis_holds_its_values_between_round_ends(values: list[float], low: f
     assert axis.place(axis.high) == "100.00%"
 
 
-def test_what_intervals_go_by_is_told_beside_the_signatures_and_differences() -> None:
+def test_what_intervals_go_by_is_reported_with_the_signatures_and_differences() -> None:
     data = Dataset.from_rows([{"input": str(i), "page": i // 2} for i in range(6)], input="input", cluster="page")
     run = Runner().run(str.upper, data)
     evaluation = Evaluator().evaluate(run, {"low": lambda output: int(output) < 3})
@@ -413,16 +413,16 @@ def test_commands_name_files_as_seen_from_the_folder_of_the_report(
     assert commands[-1] == f"evaluand report {aggregation[:12]}{store}"
 
 
-def test_the_report_can_go_to_stdout_and_be_told_as_json(store: DirectoryStore) -> None:
+def test_the_report_can_go_to_stdout_and_be_reported_as_json(store: DirectoryStore) -> None:
     assert called("an experiment", "-o", "-").stdout.startswith("<!DOCTYPE html>")
     told = orjson.loads(called("an experiment", "--examples", "2", "--json").stdout)
     assert (told["examples"], told["of"]) == (4, 12)
     assert os.path.getsize(told["file"]) == told["bytes"]
 
 
-def test_what_cannot_be_reported_is_told(store: DirectoryStore) -> None:
+def test_what_cannot_be_reported_is_reported(store: DirectoryStore) -> None:
     assert "nothing is called 'other'" in called("other").output
-    assert "neither a number of examples nor all" in called("an experiment", "--examples", "some").output
+    assert "must be a number of examples or all" in called("an experiment", "--examples", "some").output
     assert "name a file" in called("an experiment", "-o", "nowhere/report.html").output
     [dataset] = store.ids("datasets")
     assert "is a dataset" in called(dataset).output

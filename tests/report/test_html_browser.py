@@ -143,7 +143,7 @@ def test_rows_are_filtered_by_outcome_score_and_attribute(page: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("rows", [2500, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_search_finds_what_stands_in_the_last_piece(page: Any, tmp_path: Path, rows: int) -> None:
+def test_search_finds_what_is_in_the_last_piece(page: Any, tmp_path: Path, rows: int) -> None:
     opened(page, report(tmp_path, rows))
     count = page.locator("#count")
     assert count.inner_text() == f"{rows:,} of {rows:,} rows"
@@ -315,7 +315,7 @@ def test_each_of_several_responses_has_its_marks_and_an_empty_one_misses_all(pag
     assert page.locator("h4", has_text="Spans of response 2").count() == 1
 
 
-def test_names_of_fields_are_those_the_scorer_was_told(page: Any, tmp_path: Path) -> None:
+def test_names_of_fields_are_those_the_scorer_was_reported(page: Any, tmp_path: Path) -> None:
     given, scorer = as_spans(ADA, start="from"), Spans(start_key="from", text_key=None)
     opened(page, tagged_report(tmp_path, given, given, scorer=scorer))
     page.locator(".row").click()

@@ -72,7 +72,7 @@ def records_of(truth: list[Any], **more: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def test_a_matrix_stands_in_a_table_with_shares_of_the_truth() -> None:
+def test_a_matrix_is_in_a_table_with_shares_of_the_truth() -> None:
     text = section(
         page(
             *made(
@@ -106,7 +106,7 @@ def test_reasons_that_differ_in_their_figures_are_one_that_says_so() -> None:
     assert told == ["ValueError: fold 0 failed; others differ in their figures", "ValueError: no answer"]
 
 
-def test_of_many_classes_the_most_frequent_stand_in_the_matrix_and_the_rest_is_told() -> None:
+def test_of_many_classes_the_most_frequent_are_in_the_matrix_and_the_rest_is_reported() -> None:
     truth = [f"class {i:02}" for i in range(30) for _ in range(1 + (i < 20))]
     text = section(page(*made(records_of(truth), {"mine": truth}, [Measure("same", ConfusionMatrix())])), "confusion")
     lines = Page(text).lines
@@ -186,7 +186,7 @@ def test_aggregations_without_a_table_of_curves_are_reported_without_them() -> N
     assert "roc_auc" in text
 
 
-def test_bins_of_confidence_stand_beside_their_picture_with_counts() -> None:
+def test_bins_of_confidence_stand_with_their_picture_with_counts() -> None:
     truth, scores = cancer()
     parts, aggregation = made(
         records_of(truth), {"mine": answers(scores)}, [Measure("same", ExpectedCalibrationError())]
@@ -228,7 +228,7 @@ def test_disparities_name_their_groups_and_flag_those_that_are_small() -> None:
     ]  # type: ignore[union-attr]
 
 
-def test_the_rate_that_decides_stands_beside_a_disparity_of_two() -> None:
+def test_the_rate_that_decides_stands_with_a_disparity_of_two() -> None:
     truth = ["a", "b"] * 40
     side = ["north"] * 40 + ["south"] * 40
     given = ["a", "b"] * 20 + ["a", "b", "a", "a"] * 10  # in the south half of the others are taken for a
@@ -292,7 +292,7 @@ def detected(folder: Path) -> tuple[list[Part], Aggregation]:
     return [Part("mine", run, evaluation)], aggregation
 
 
-def test_boxes_are_told_as_right_missed_and_spurious(tmp_path: Path) -> None:
+def test_boxes_are_reported_as_right_missed_and_spurious(tmp_path: Path) -> None:
     text = page(*detected(tmp_path))
     first, second = rows_of(text)
     [drawn] = first["frames"]
@@ -321,7 +321,7 @@ def test_an_image_without_an_answer_has_missed_all_its_boxes() -> None:
     assert frames(['{"box":[["x",0,9,9]]}'], [None]) == [None]
 
 
-def test_only_small_images_beside_the_dataset_are_read(tmp_path: Path) -> None:
+def test_only_small_images_with_the_dataset_are_read(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     (folder / "inner").mkdir(parents=True)
     (folder / "rows.csv").touch()

@@ -118,7 +118,7 @@ def test_several_columns_of_input_or_expected_are_one_struct() -> None:
     assert row["id"] == "0"
 
 
-def test_each_of_several_answers_stands_beside_its_own_score(data: Dataset) -> None:
+def test_each_of_several_answers_stands_with_its_own_score(data: Dataset) -> None:
     evaluation = evaluated(data, lambda n: Candidates([n, n * 2]), exact=exact)
     assert shown(lineage_of_scores(evaluation), "id", "_response_index_", "response", "value")[:4] == [
         ("a", 0, 1, 0),
@@ -171,13 +171,13 @@ def test_rows_in_any_order_get_what_is_theirs(data: Dataset) -> None:
     assert shown(found.highest(1), "id") == [("a",)]
 
 
-def test_columns_of_a_scorers_own_stand_beside_the_rest_under_a_name_of_their_own() -> None:
+def test_columns_of_a_scorers_own_stand_with_the_rest_under_a_name_own() -> None:
     data = Dataset.from_rows([{"input": "a b", "expected": "a b c"}])
     (row,) = lineage_of_scores(evaluated(data, lambda text: text, rouge="rouge"))
     assert (row["precision"], row["recall"]) == (1, pytest.approx(2 / 3))
 
 
-def test_scorers_with_columns_of_different_types_stand_in_one_table(data: Dataset) -> None:
+def test_scorers_with_columns_of_different_types_are_in_one_table(data: Dataset) -> None:
     evaluation = evaluated(data, doubled_and_more, near=near, exact="exact_match", prediction=Prediction(type="number"))
     found = lineage_of_scores(evaluation)
     assert len(found) == 12
@@ -221,13 +221,13 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
         (lambda found: lineage_of_scores([]), "lineage_of_scores takes one or more Evaluation objects"),
     ],
 )
-def test_what_cannot_be_chosen_is_told(data: Dataset, ask: Any, told: str) -> None:
+def test_what_cannot_be_chosen_is_reported(data: Dataset, ask: Any, told: str) -> None:
     with pytest.raises(SpecError, match=told):
         ask(lineage_of_scores(evaluated(data)))
 
 
 @pytest.mark.parametrize("best_first", [False, True])
-def test_rows_that_hold_no_number_stand_last_and_are_told(data: Dataset, best_first: bool) -> None:
+def test_rows_that_hold_no_number_stand_last_and_are_reported(data: Dataset, best_first: bool) -> None:
     found = lineage_of_scores(evaluated(data, lambda number: number, near=exact))
     numbers = pa.array([math.nan, 2.0, math.nan, 1.0])
     place = found.scores.schema.get_field_index("value")
@@ -416,15 +416,15 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
     [
         (("doubling", "--metric", "acuracy"), 1, "no metric is called 'acuracy' (did you mean 'accuracy'?)"),
         (("doubling", "--metric", "accuracy", "--group", "parity=none"), 1, "it has values for all rows, parity=even"),
-        (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "give an attribute and its value"),
-        (("doubling", "--group", "parity=odd"), 2, "--metric goes with --group"),
+        (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "must be an attribute and its value"),
+        (("doubling", "--group", "parity=odd"), 2, "--metric can be combined with --group"),
         (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
-        (("doubling/mine", "--below", "nan"), 2, "--below nan: give a number"),
+        (("doubling/mine", "--below", "nan"), 2, "--below must be a number, not nan"),
         (("doubling", "--index", "1"), 1, "'doubling' is one of the aggregations, which have no calls"),
-        (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without any other choice of rows"),
+        (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without other options that select rows"),
     ],
 )
-def test_choices_that_cannot_be_are_told(folder: Folder, arguments: tuple[str, ...], code: int, told: str) -> None:
+def test_choices_that_cannot_be_are_reported(folder: Folder, arguments: tuple[str, ...], code: int, told: str) -> None:
     result = folder.call("show", *arguments)
     assert result.exit_code == code
     assert told in " ".join(result.output.split())

@@ -100,7 +100,7 @@ def test_a_row_has_each_call_of_each_feedback_with_arguments_value_and_reason(fo
     assert "columns" not in relevant
 
 
-def test_a_call_that_failed_stands_beside_those_that_did_not(folder: Path) -> None:
+def test_a_call_that_failed_stands_with_those_that_did_not(folder: Path) -> None:
     [relevant] = [score for score in shown(folder, 1)["scores"] if score["n_calls"] == 2]
     assert [call["error"] for call in relevant["calls"]] == [None, "ValueError: no relevance"]
     assert relevant["status"] == "scored"
@@ -154,7 +154,7 @@ def evaluand(*arguments: str, status: Any = None) -> None:
 
 
 @pytest.mark.parametrize("name", ["rag/1", "the recording"])
-def test_show_tells_what_each_feedback_was_asked(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_says_what_each_feedback_was_asked(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     store = DirectoryStore(folder)
     id = next(ref.id for ref in store.refs() if ref.kind == "recordings" and ref.name == "rag/1")
     evaluand("show", id if name == "the recording" else name, "--index", "1", "--store", str(folder))
@@ -167,7 +167,7 @@ def test_show_tells_what_each_feedback_was_asked(folder: Path, name: str, capsys
     assert '"ret"' not in out
 
 
-def test_a_time_that_was_not_logged_is_told_as_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_time_that_was_not_logged_is_reported_as_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = record_logs([{"input": "x", "output": "y", "calls": {"find": {"rets": 1}}}], store=DirectoryStore(tmp_path))
     run = made.close().run
     assert run is not None
@@ -202,7 +202,7 @@ def test_a_report_of_recordings_begins_with_their_leaderboard(folder: Path, tmp_
     assert "no metric has been computed" not in text
 
 
-def test_the_leaderboard_of_a_report_tells_of_all_recordings_that_are_closed(tmp_path: Path) -> None:
+def test_the_leaderboard_of_a_report_shows_all_recordings_that_are_closed(tmp_path: Path) -> None:
     store, rag = DirectoryStore(tmp_path), Rag()
     for calls in (3, 2):
         app = App(rag, name="rag", version="1", feedbacks=FEEDBACKS[1:], store=store)
@@ -214,7 +214,7 @@ def test_the_leaderboard_of_a_report_tells_of_all_recordings_that_are_closed(tmp
     evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
     text = (tmp_path / "r.html").read_text()
     assert "<td>5 of 5</td>" in text
-    assert "the leaderboard covers all recordings, the rest of this report only the newest of each version" in text
+    assert "the leaderboard tells of all recordings, the rest of this report of the newest of each version" in text
 
 
 def test_a_report_says_of_a_feedback_that_it_failed_everywhere(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def page(browser: Any, folder: Path, tmp_path: Path, request: pytest.FixtureRequ
     assert faults == []
 
 
-def test_the_page_tells_calls_of_feedbacks_their_aggregate_and_the_trace(page: Any) -> None:
+def test_the_page_says_calls_of_feedbacks_their_aggregate_and_the_trace(page: Any) -> None:
     told = page.locator(".asked").all_inner_texts()
     [relevant] = [text for text in told if text.startswith("relevance")]
     assert "0.5, the mean of 2 calls" in relevant
@@ -282,7 +282,7 @@ def test_the_page_tells_calls_of_feedbacks_their_aggregate_and_the_trace(page: A
     assert gists[1].startswith('{"query":"half"} → ["half one","half and two"]')
 
 
-def test_the_page_tells_of_a_time_that_nobody_knows(browser: Any, tmp_path: Path) -> None:
+def test_the_page_shows_a_time_that_nobody_knows(browser: Any, tmp_path: Path) -> None:
     logs = [
         {"input": "x", "output": "y", "calls": {"find": {"rets": 1}}},
         {"input": "z", "output": "y", "duration": 2.0},

@@ -96,7 +96,7 @@ def made() -> Made:
     return Made("mine", run, evaluation, Aggregator().aggregate([evaluation], measures, labels=["mine"], name="exp"))
 
 
-def test_every_value_stands_beside_its_counts_interval_and_bounds(made: Made) -> None:
+def test_every_value_stands_with_its_counts_interval_and_bounds(made: Made) -> None:
     facts = results_facts([made], made.aggregation)
     overall = facts["metrics"][0]
     assert (overall["task"], overall["by"], overall["metric"]) == ("mine", {}, "accuracy")
@@ -106,7 +106,7 @@ def test_every_value_stands_beside_its_counts_interval_and_bounds(made: Made) ->
     assert line.split()[3:] == ["0.429", "[0.158", "–", "0.750]", "0.300", "…", "0.600", "10", "7", "1", "2"]
 
 
-def test_bounds_take_a_line_of_their_own_where_there_is_no_room_beside(made: Made) -> None:
+def test_bounds_take_a_line_own_where_there_is_no_room_beside(made: Made) -> None:
     lines = shown(results_table(results_facts([made], made.aggregation)), 80).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("  accuracy"))
     assert lines[at].split()[3:] == ["0.429", "[0.158", "–", "0.750]", "10", "7", "1", "2"]
@@ -119,7 +119,7 @@ def test_each_metric_is_explained_by_its_signature(made: Made) -> None:
     assert "count · same count v1 missing=leave_out" in text
 
 
-def test_two_metrics_of_one_kind_are_told_apart(made: Made) -> None:
+def test_two_metrics_of_one_kind_are_reported_apart(made: Made) -> None:
     measures = [Measure("same", Accuracy()), Measure("same", Accuracy(missing="wrong"))]
     aggregation = Aggregator().aggregate([made.evaluation], measures)
     text = shown(metrics_table(metrics_facts(aggregation)), 140)
@@ -129,7 +129,7 @@ def test_two_metrics_of_one_kind_are_told_apart(made: Made) -> None:
     assert any(line[:4] == ["accuracy(missing=wrong)", "·", "same", "accuracy"] for line in lines)
 
 
-def test_a_metric_is_called_by_what_tells_it_from_others_of_its_kind(made: Made) -> None:
+def test_a_metric_is_called_by_what_says_it_from_others_of_its_kind(made: Made) -> None:
     metrics = [FBeta(), FBeta(average="macro"), FBeta(label="PLACE a=b"), FBeta(missing="wrong"), FBeta(confidence=0.9)]
     rows = [{"scorer": s, "metric": "f_beta", "signature": m.signature} for s in ("strict", "x") for m in metrics]
     told = ["", "(average=macro)", '(label="PLACE a=b")', "(missing=wrong)", "(interval=jackknife 90%)"]
@@ -158,7 +158,7 @@ def test_values_are_called_alike_in_tables_and_as_data(made: Made) -> None:
     assert report_facts("t", [], rows)["metrics"] == rows
 
 
-def test_what_failed_is_told_by_reason_with_its_number_and_first_row(made: Made) -> None:
+def test_what_failed_is_reported_by_reason_with_its_number_and_first_row(made: Made) -> None:
     facts = results_facts([made], made.aggregation)
     assert facts["tasks"][0]["missing"] == [
         {"scorer": None, "status": "failed", "count": 1, "reason": "ValueError: bad 3", "first": 3},
@@ -189,7 +189,7 @@ def test_many_reasons_are_cut_to_the_most_frequent_and_the_rest_is_counted() -> 
     assert "15 more for 3 other reasons" in text
 
 
-def test_a_failed_call_is_told_once_and_not_again_for_each_scorer(made: Made) -> None:
+def test_a_failed_call_is_reported_once_and_not_again_for_each_scorer(made: Made) -> None:
     evaluation = Evaluator().evaluate(made.run, {"a": same, "b": same})
     reasons = evaluation_facts(evaluation, made.run)["missing"]
     assert [(r["scorer"], r["status"], r["count"]) for r in reasons if r["status"] == "failed"] == [
@@ -210,7 +210,7 @@ def test_the_rows_of_a_run_begin_with_those_that_failed(made: Made) -> None:
     assert [s["name"] for s in rows[1]["spans"]] == ["look"]
 
 
-def test_each_row_stands_beside_its_own_example_whatever_the_indices() -> None:
+def test_each_row_stands_with_its_own_example_whatever_the_indices() -> None:
     def odd(text: str) -> str:
         if int(text) % 3 == 1:
             raise ValueError("odd")
@@ -272,7 +272,7 @@ def test_an_evaluation_counts_rows_by_status_for_each_scorer(made: Made) -> None
     assert "2  abstained  no number" in text
 
 
-def test_a_grade_stands_beside_what_was_asked_and_answered(made: Made) -> None:
+def test_a_grade_stands_with_what_was_asked_and_answered(made: Made) -> None:
     wrong = evaluation_facts(made.evaluation, made.run, 2, below=1)
     assert [(row["_index_"], row["value"], row["input"], row["expected"]) for row in wrong["rows"]["same"]] == [
         (6, 0.0, "6", "x"),
@@ -282,7 +282,7 @@ def test_a_grade_stands_beside_what_was_asked_and_answered(made: Made) -> None:
     assert "_index_ 6: scored 0\n  input     6\n  expected  x\n  response  6\n" in text
 
 
-def test_rows_below_a_value_are_told_by_their_grade_alone(made: Made) -> None:
+def test_rows_below_a_value_are_reported_by_their_grade_alone(made: Made) -> None:
     def below(value: float) -> list[int]:
         rows = evaluation_facts(made.evaluation, made.run, 99, below=value)["rows"]["same"]
         return [row["_index_"] for row in rows]
@@ -391,7 +391,7 @@ def test_skipped_rows_get_a_column_only_where_there_are_some(made: Made) -> None
     assert "77" in shown(metrics_table(rows))
 
 
-def test_what_intervals_go_by_stands_beside_the_signature() -> None:
+def test_what_intervals_go_by_stands_with_the_signature() -> None:
     def told(replications: int, weighted: bool = False, **roles: Any) -> tuple[Any, Any, str]:
         records = [{"input": str(i), "page": i // 2, "w": 1.0 + i} for i in range(6)]
         run = Runner().run(str.upper, Dataset.from_rows(records, input="input", **roles), replications=replications)
@@ -433,10 +433,10 @@ def test_open_artifacts_and_lost_names_are_marked_in_the_list() -> None:
 
 def test_a_name_belongs_to_the_artifact_it_stands_for_now() -> None:
     names = Names([Ref("exp/mine", "runs", "b"), Ref("best", "runs", "b")])
-    assert names.of("runs", "b", "exp/mine") == ["best", "exp/mine"]
-    assert names.of("runs", "a", "exp/mine") == []
-    assert names.of("datasets", "d", "exp/mine") == ["exp/mine"]
-    assert names.of("runs", "c", None) == []
+    assert names.find("runs", "b", "exp/mine") == ["best", "exp/mine"]
+    assert names.find("runs", "a", "exp/mine") == []
+    assert names.find("datasets", "d", "exp/mine") == ["exp/mine"]
+    assert names.find("runs", "c", None) == []
 
 
 @given(st.text(), st.integers(0, 50))
@@ -468,7 +468,7 @@ def test_numbers_have_the_decimals_that_matter() -> None:
     assert number_format([]) == ",.0f"
 
 
-def test_times_are_told_in_the_unit_that_suits() -> None:
+def test_times_are_reported_in_the_unit_that_suits() -> None:
     assert [seconds(t) for t in (0.00012, 0.5, 59.9, 60, 3599.6)] == [
         "0.12 ms",
         "500 ms",

@@ -312,7 +312,7 @@ def test_a_name_stands_for_one_artifact_of_each_kind(store: Store) -> None:
 @pytest.mark.parametrize(
     "id", ["", "..", "../../evil", "/etc/passwd", A[:-1], A + "0", A.upper(), f"{A}\n", f"{A[:31]}/"]
 )
-def test_what_is_no_id_is_never_found(store: Store, id: str) -> None:
+def test_invalid_id_is_never_found(store: Store, id: str) -> None:
     with pytest.raises(NotFound):
         store.manifest("runs", id)
     with pytest.raises(NotFound):
@@ -559,7 +559,7 @@ def test_who_meets_another_at_the_catalog_waits_for_it(folder: DirectoryStore) -
         other.close()
 
 
-def test_what_is_no_artifact_is_not_listed(folder: DirectoryStore) -> None:
+def test_invalid_artifact_is_not_listed(folder: DirectoryStore) -> None:
     sealed(folder, A)
     for name in (B, ".DS_Store", "notes"):
         (folder.root / "runs" / name).mkdir()

@@ -165,7 +165,7 @@ def _require_run(store: DirectoryStore, recording: Recording) -> str:
 def _split_group(group: str) -> tuple[str, str]:
     name, found, value = group.partition("=")
     if not found:
-        raise UsageError(f"--group {group}must be an attribute and its value, such as topic=sums")
+        raise UsageError(f"--group {group} must be an attribute and its value, such as topic=sums")
     return name, value
 
 

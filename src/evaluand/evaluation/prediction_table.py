@@ -91,7 +91,9 @@ class PredictionColumns:
         true, predicted = to_column("truth", truth), to_column("predictions", prediction)
         kind = type or common_type(true, predicted)
         predicted = convert(predicted, kind)
-        by_class = {_label_text(label, kind): _finite_scores(label, column) for label, column in (scores or {}).items()}
+        by_class = {
+            _class_label(label, kind): _finite_scores(label, column) for label, column in (scores or {}).items()
+        }
         numbers = None if confidence is None else to_numbers("confidence", to_column("confidence", confidence))
         return cls(
             kind,
@@ -201,6 +203,36 @@ def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
     labels = pa.array([*by_class], pa.string()).take(pa.array(code))
     pairs = pa.StructArray.from_arrays([labels, pa.array(table[known])], names=["label", "score"])
     return lists_by_row(pairs, rows, len(table))
+
+
+def class_score(scores: pa.Array, label: str) -> np.ndarray:
+    """The score of one class in each row; NaN where a row has none.
+
+    Args:
+        scores: lists of label and score, or nulls.
+        label: the text of the class's label.
+    """
+    result = np.full(len(scores), np.nan)
+    if not pa.types.is_null(scores.type):
+        flat, rows = scores.flatten(), scores.value_parent_indices().to_numpy()
+        places = np.flatnonzero(pc.equal(flat.field("label"), label).to_numpy(zero_copy_only=False))
+        result[rows[places]] = flat.field("score").to_numpy(zero_copy_only=False)[places]
+    return result
+
+
+def scored_classes(scores: pa.Array) -> list[str]:
+    """The labels that have scores."""
+    return [] if pa.types.is_null(scores.type) else pc.unique(scores.flatten().field("label")).to_pylist()
+
+
+def label_text(label: Any) -> str:
+    """The text of a label, as scores of classes name it.
+
+    Example:
+        >>> label_text("yes"), label_text(True), label_text(1)
+        ('yes', 'true', '1')
+    """
+    return label if isinstance(label, str) else identity.encode(label).decode()
 
 
 def lists_by_row(values: pa.Array, rows: np.ndarray, n: int) -> pa.Array:
@@ -387,7 +419,7 @@ def _sort_lists(column: pa.Array) -> pa.Array:
 # Scores and weights
 
 
-def _label_text(label: Any, kind: str) -> str:
+def _class_label(label: Any, kind: str) -> str:
     """The text of a class's label.
 
     Raises:
@@ -401,7 +433,7 @@ def _label_text(label: Any, kind: str) -> str:
         raise SpecError(
             f"scores have the label {value!r}, but predictions are {_PLURAL[kind]}; give labels of one type"
         )
-    return value if kind == "text" else identity.encode(value).decode()
+    return label_text(value)
 
 
 def _finite_scores(label: Any, values: Any) -> pa.Array:

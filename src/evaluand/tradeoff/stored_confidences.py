@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Measure, attribute_columns, dataset_of, shards
 from evaluand.comparison.find import declared_measures
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
-from evaluand.core.identity import encode
 from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.prediction_table import class_score, label_text, scored_classes
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT
 from evaluand.tradeoff.confidences import Confidences, positive_label
 
@@ -174,7 +174,7 @@ def _probability(name: str, table: pa.Table, label: Any) -> np.ndarray:
     classes = pc.coalesce(of, table["prediction"])
     confidence = np.array(table["confidence"].to_numpy(), np.float64)
     scores = table["scores"].combine_chunks() if "scores" in table.column_names else pa.nulls(len(table))
-    score = _class_score(scores, _label_text(label))
+    score = class_score(scores, label_text(label))
     own = np.where(
         np.isnan(score), np.where([each == label for each in classes.to_pylist()], confidence, np.nan), score
     )
@@ -182,9 +182,9 @@ def _probability(name: str, table: pa.Table, label: Any) -> np.ndarray:
     if not complement.any():
         return own
     columns = [table["truth"], table["prediction"], of]
-    others = {_label_text(one) for column in columns for one in pc.unique(column).to_pylist() if one is not None}
-    others |= set(_scored_classes(scores))
-    others -= {_label_text(label)}
+    others = {label_text(one) for column in columns for one in pc.unique(column).to_pylist() if one is not None}
+    others |= set(scored_classes(scores))
+    others -= {label_text(label)}
     if len(others) > 1:
         one, other = sorted(others)[:2]
         problem = f"{complement.sum():,} of {len(table):,} rows have no confidence in {label!r}"
@@ -226,25 +226,6 @@ def _check_predicted_class(name: str, confidence: np.ndarray, predicted: Sequenc
     if low >= _DOUBTFUL * len(confidence):
         assumption = "they are read as those of the predicted class; if they are the probability of one class"
         warnings.warn(f"{name}: {problem}; {assumption}, {hint}", EvaluandWarning, stacklevel=5)
-
-
-def _class_score(scores: pa.Array, label: str) -> np.ndarray:
-    """The score of a class in each row; NaN where it has none."""
-    result = np.full(len(scores), np.nan)
-    if not pa.types.is_null(scores.type):
-        flat, rows = scores.flatten(), scores.value_parent_indices().to_numpy()
-        places = np.flatnonzero(pc.equal(flat.field("label"), label).to_numpy(zero_copy_only=False))
-        result[rows[places]] = flat.field("score").to_numpy(zero_copy_only=False)[places]
-    return result
-
-
-def _scored_classes(scores: pa.Array) -> list[str]:
-    return [] if pa.types.is_null(scores.type) else pc.unique(scores.flatten().field("label")).to_pylist()
-
-
-def _label_text(label: Any) -> str:
-    """The text of a label, as the scores of classes name it."""
-    return label if isinstance(label, str) else encode(label).decode()
 
 
 _KEY: Final = (INDEX, "replication")

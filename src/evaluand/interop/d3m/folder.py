@@ -144,7 +144,7 @@ def open_folder(path: str | os.PathLike[str], part: str | None = None) -> Proble
 
     Args:
         path: the folder, the problem's folder in it, or its document.
-        part: TRAIN, TEST or SCORE, where each has documents of its own.
+        part: TRAIN, TEST or SCORE, where each has its own documents.
 
     Raises:
         DataError: documents and data break their schema, or do not fit each other: every fault, with the file and its

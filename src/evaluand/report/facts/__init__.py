@@ -45,7 +45,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "clustering",
             "curves_facts",
             "disparities_facts",
-            "matrix_of",
+            "confusion_matrix",
             "metrics_facts",
             "summary_facts",
             "value_facts",

@@ -11,6 +11,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.rows import choose_rows, count_reasons, plain_row
 from evaluand.report.text import SHORT_ID
 from evaluand.run.excerpts import answers, examples_at
+from evaluand.store.statuses import COMPLETED
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
@@ -29,7 +30,7 @@ def run_facts(run: Run, examples: int = 0, *, failed: bool = False, index: int |
         SpecError: no example has this `_index_`.
     """
     if index is None:
-        chosen = choose_rows(run.batches(), run.counts, "completed", examples, failed)
+        chosen = choose_rows(run.batches(), run.counts, COMPLETED, examples, failed)
     else:
         chosen = list(_read_example(run, index))
         if not chosen:
@@ -52,7 +53,7 @@ def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]
 
 def _count_call_failures(run: Run) -> list[Facts]:
     """Why calls failed or skipped their rows."""
-    if set(run.counts) <= {"completed"}:
+    if set(run.counts) <= {COMPLETED}:
         return []
     failures = (
         (row["_index_"], row["status"], f"{row['error']['type']}: {row['error']['message']}")

@@ -53,6 +53,7 @@ from evaluand.report.text import (
     numbers,
     safe,
 )
+from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
 from evaluand.tradeoff.results import TradeoffResult
 
 _SCRIPTS = ("page.js", "report.js")
@@ -66,7 +67,7 @@ _LISTED_GROUPS = 2000
 _FLIPS = 100
 _CELL = 200
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_STATUSES = ("", "scored", "failed", "abstained", "skipped")
+_STATUSES = ("", *SCORE_STATUSES)
 _NO_SCORE = (0, float("nan"), None)
 
 
@@ -214,7 +215,7 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
 
 def _counts_table(facts: Facts) -> str:
     """Rows by status, where there are no metrics."""
-    statuses = ("completed", "scored", "failed", "abstained", "skipped")
+    statuses = (COMPLETED, *SCORE_STATUSES)
     lines = []
     for entry in facts["tasks"]:
         graded = (entry["evaluation"] or {"counts": {}})["counts"]

@@ -45,6 +45,7 @@ from evaluand.report.text import (
     safe,
     seconds,
 )
+from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
 from evaluand.store.store import Manifest
 from evaluand.trace import STATUSES, Trace
 from evaluand.trace.record import CALL
@@ -62,19 +63,7 @@ _CURVES = {
     "residuals": "the errors",
 }
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_ORDER = (
-    "completed",
-    "scored",
-    "failed",
-    "abstained",
-    "skipped",
-    "metrics",
-    "disparities",
-    "curves",
-    "pairs",
-    "ranking",
-    "flips",
-)
+_ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "curves", "pairs", "ranking", "flips")
 _NOUNS = {  # of the rows of tables, singular and plural
     "examples": ("example", "examples"),
     "metrics": ("value", "values"),
@@ -490,11 +479,10 @@ def _tree(row: Facts, task: str) -> str:
 def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     counts = {scorer: facts["manifest"]["counts"][scorer] for scorer in facts["rows"]}
     table = plain_table("scorer")
-    statuses = ("scored", "failed", "abstained", "skipped")
-    for status in ("rows", *statuses):
+    for status in ("rows", *SCORE_STATUSES):
         table.add_column(status, justify="right", no_wrap=True)
     for scorer, found in counts.items():
-        styled = zip((found.get(s, 0) for s in statuses), ("", "red", "yellow", ""), strict=True)
+        styled = zip((found.get(s, 0) for s in SCORE_STATUSES), ("", "red", "yellow", ""), strict=True)
         table.add_row(Text(safe(scorer, CELL)), count_text(sum(found.values())), *(count_text(n, s) for n, s in styled))
     yield table
     if facts["missing"]:
