@@ -214,7 +214,7 @@ def test_the_leaderboard_of_a_report_shows_all_recordings_that_are_closed(tmp_pa
     evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
     text = (tmp_path / "r.html").read_text()
     assert "<td>5 of 5</td>" in text
-    assert "the leaderboard tells of all recordings, the rest of this report of the newest of each version" in text
+    assert "the leaderboard covers all recordings, the rest of this report only the newest of each version" in text
 
 
 def test_a_report_says_of_a_feedback_that_it_failed_everywhere(tmp_path: Path) -> None:

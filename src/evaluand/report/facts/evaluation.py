@@ -13,7 +13,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.rows import choose_rows, plain_row, read_row
 from evaluand.report.facts.run import missing_facts, run_facts
 from evaluand.report.text import SHORT_ID
-from evaluand.run.excerpts import asked, plain
+from evaluand.run.excerpts import excerpts, to_json
 from evaluand.store.statuses import SCORE_STATUSES, SCORED
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def evaluation_facts(
     }
     _complete_calls(evaluation, run, chosen)
     keys = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
-    questions = asked(run, keys) if run is not None else {}
+    questions = excerpts(run, keys) if run is not None else {}
     return facts | {
         "rows": {
             scorer: [plain_row(row) | questions.get((row["_index_"], row["replication"]), {}) for row in found]
@@ -157,7 +157,7 @@ def graded_rows(found: Lineage) -> list[Facts]:
         evaluation, own = found.evaluations[number], [row for row in rows if row["evaluation"] == number]
         run, by_scorer = evaluation.run, {s: [row for row in own if row["scorer"] == s] for s in evaluation.scorers}
         _complete_calls(evaluation, run, by_scorer)
-        known = {} if run is None else asked(run, {(row["_index_"], row["replication"]) for row in own})
+        known = {} if run is None else excerpts(run, {(row["_index_"], row["replication"]) for row in own})
         questions |= {(number, *key): facts for key, facts in known.items()}
     several = len(found.evaluations) > 1
     names = [each.name or each.id[:SHORT_ID] for each in found.evaluations]
@@ -179,7 +179,7 @@ def _complete_calls(evaluation: Evaluation, run: Run | None, rows: Mapping[str, 
     judged = [(row, read) for s, found in rows.items() if (read := readers[s]) for row in found if row[CALLS]]
     for row, read in sorted(judged, key=lambda each: (each[0]["_index_"], each[0]["replication"])):
         source = partial(sources.of, row["_index_"], row["replication"], row["_response_index_"])
-        row[CALLS] = plain(read(row[CALLS], source))
+        row[CALLS] = to_json(read(row[CALLS], source))
 
 
 def feedback_calls(value: Any) -> list[Facts] | None:

@@ -26,7 +26,7 @@ from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
 from evaluand.report.html.boxes import KIND as DETECTION
 from evaluand.report.html.boxes import Images, frames
-from evaluand.run.excerpts import PREDICTION, in_reading_order, plain
+from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
 from evaluand.trace.record import CALL
 
@@ -215,7 +215,7 @@ class Examples:
             score["data"] = json_cell(data)
         if of.read_calls is not None and (text := held.pop(CALLS)) is not None:
             calls = of.read_calls(orjson.loads(text), partial(source, number))
-            score |= {"calls": [_call(plain(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
+            score |= {"calls": [_call(to_json(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
         if held:
             score["columns"] = {name: _short_text(v) for name, v in held.items() if v is not None}
         return score
