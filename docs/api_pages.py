@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_origin
 
 from sphinx.ext.autodoc.mock import mock
 
@@ -27,12 +27,17 @@ ROOMS = (
 
 def write_pages(folder: Path) -> None:
     """Write a page for `evaluand` and for each room into `folder`, and remove others."""
-    folder.mkdir(exist_ok=True)
     with mock(OPTIONAL):
         modules = {room: importlib.import_module(f"evaluand.{room}") for room in ROOMS}
-        homes = {id(value): room for room, module in modules.items() for _, value in exported(module)}
-        pages = {f"{room}.md": "\n".join(room_page(module)) for room, module in modules.items() if exported(module)}
+        homes: dict[int, str] = {}  # object → where it is described: in the first room that exports it, once
+        for module in modules.values():
+            for name, value in exported(module):
+                homes.setdefault(id(value), f"{module.__name__}.{name}")
+        pages = {
+            f"{room}.md": "\n".join(room_page(module, homes)) for room, module in modules.items() if exported(module)
+        }
         pages["evaluand.md"] = "\n".join(top_page(importlib.import_module("evaluand"), homes))
+    folder.mkdir(exist_ok=True)
     for old in set(folder.glob("*.md")) - {folder / name for name in pages}:
         old.unlink()
     for name, text in pages.items():
@@ -46,17 +51,18 @@ def exported(module: ModuleType) -> list[tuple[str, Any]]:
     return [(name, getattr(module, name)) for name in sorted(names, key=str.lower)]
 
 
-def room_page(module: ModuleType) -> Iterator[str]:
+def room_page(module: ModuleType, homes: dict[int, str]) -> Iterator[str]:
     """A summary of the room, a table of its names, and the description of each."""
     yield f"# {module.__name__}\n"
     yield f"```{{eval-rst}}\n.. py:module:: {module.__name__}\n```\n"
     yield f"{(module.__doc__ or '').strip()}\n"
-    yield "| name | |\n|---|---|"
-    for name, value in exported(module):
-        yield f"| [`{name}`](#{module.__name__}.{name}) | {summary(value)} |"
-    yield "\n```{eval-rst}"
-    for name, value in exported(module):
-        yield from described(f"{module.__name__}.{name}", value)
+    yield "```{eval-rst}\n.. list-table::\n   :widths: 30 70\n"
+    names = exported(module)
+    for name, value in names:
+        yield from table_row(name, homes[id(value)], value)
+    for name, value in names:
+        if homes[id(value)] == f"{module.__name__}.{name}":
+            yield from described(f"{module.__name__}.{name}", value)
     yield "```\n"
 
 
@@ -64,24 +70,28 @@ def top_page(package: ModuleType, homes: dict[int, str]) -> Iterator[str]:
     """The names of `evaluand` itself; those that a room exports too are described there."""
     yield "# evaluand\n"
     yield f"{(package.__doc__ or '').strip()}\n"
-    yield "| name | room | |\n|---|---|---|"
-    here = []
-    for name, value in exported(package):
-        room = homes.get(id(value))
-        target = f"evaluand.{room}.{name}" if room else f"evaluand.{name}"
-        link = f"[`{room}`]({room}.md)" if room else ""
-        yield f"| [`{name}`](#{target}) | {link} | {summary(value)} |"
-        here += [] if room else [(name, value)]
-    yield "\n```{eval-rst}\n.. py:module:: evaluand\n"
-    for name, value in here:
-        yield from described(f"evaluand.{name}", value)
+    yield "```{eval-rst}\n.. py:module:: evaluand\n\n.. list-table::\n   :widths: 30 70\n"
+    names = exported(package)
+    for name, value in names:
+        yield from table_row(name, homes.get(id(value), f"evaluand.{name}"), value)
+    for name, value in names:
+        if id(value) not in homes:
+            yield from described(f"evaluand.{name}", value)
     yield "```\n"
+
+
+def table_row(name: str, target: str, value: Any) -> Iterator[str]:
+    """A row of a table: the name, linked to its description, and its first sentence."""
+    yield f"   * - :py:obj:`{name} <{target}>`\n     - {protect(summary(value))}"
 
 
 def described(name: str, value: Any) -> Iterator[str]:
     """The directives that describe a name."""
     if inspect.isclass(value):
-        yield f"\n.. autoclass:: {name}\n   :members:\n   :show-inheritance:\n"
+        inheritance = "" if value.__bases__ == (object,) else "   :show-inheritance:\n"
+        yield f"\n.. autoclass:: {name}\n   :members:\n{inheritance}"
+    elif inspect.ismodule(value):
+        yield f"\n.. automodule:: {name}\n   :members:\n"
     elif callable(value):
         yield f"\n.. autofunction:: {name}\n"
     else:
@@ -89,15 +99,31 @@ def described(name: str, value: Any) -> Iterator[str]:
 
 
 def summary(value: Any) -> str:
-    """The first sentence of a docstring, as a cell of a table."""
+    """The first sentence of a docstring."""
     text = inspect.getdoc(value) if inspect.isclass(value) or callable(value) else None
-    first = re.split(r"(?<=[.:])\s", " ".join((text or "").split("\n\n")[0].split()), maxsplit=1)[0]
-    return first.replace("|", "\\|")
+    return re.split(r"(?<=[.:])\s", " ".join((text or "").split("\n\n")[0].split()), maxsplit=1)[0]
 
 
 def to_restructured_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Protect what docstrings write plainly and reStructuredText would read as markup."""
-    lines[:] = [protect(line) for line in lines]
+    classes = (type(obj), get_origin(obj))
+    if what in ("data", "attribute") and getattr(obj, "__doc__", None) in [
+        getattr(of, "__doc__", None) for of in classes
+    ]:
+        lines.clear()  # else a mapping, or `dict[str, int]`, without a docstring shows that of `dict`
+    lines[:] = [protect(line) for line in join_literals(lines)]
+
+
+def join_literals(lines: Iterable[str]) -> Iterator[str]:
+    """Lines in which no name in backticks goes on in the next line."""
+    part = ""
+    for line in lines:
+        line = f"{part.rstrip()} {line.lstrip()}" if part else line
+        part = line if line.count("`") % 2 else ""
+        if not part:
+            yield line
+    if part:
+        yield part
 
 
 def protect(line: str) -> str:
@@ -112,7 +138,8 @@ def protect(line: str) -> str:
     parts = re.split(r"(``[^`]+``|`[^`]+`)", line)
     for place, part in enumerate(parts):
         if place % 2:
-            parts[place] = f"``{part.strip('`')}``"
+            ending = "\\ " if parts[place + 1][:1].isalnum() else ""  # a letter may not follow a literal: `Score`s
+            parts[place] = f"``{part.strip('`')}``{ending}"
         else:
             parts[place] = re.sub(r"([*|])|(?<=\w)_(?!\w)", lambda found: f"\\{found[0]}", part)
     return "".join(parts)

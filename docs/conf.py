@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parent))
 
 import api_pages
+from pygments.lexers.special import TextLexer
 
 from evaluand import __version__
 
@@ -31,19 +32,26 @@ root_doc = "index"
 exclude_patterns = ["**/.evaluand"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header"]  # the pages of the repository's root begin at any level
+suppress_warnings = [
+    "myst.header",  # the pages of the repository's root begin at any level
+    "ref.python",  # annotations name classes without their module, such as the Dataset of two rooms
+]
 
 default_role = "code"  # docstrings write `names` in single backticks
 autodoc_mock_imports = api_pages.OPTIONAL
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+autodoc_inherit_docstrings = False  # else an attribute without one shows that of `dict`
 add_module_names = False
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # fields of named tuples are described once
 python_maximum_signature_line_length = 100
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = f"evaluand {release}"
 html_show_sphinx = False
 html_copy_source = False
@@ -83,6 +91,7 @@ def read_page(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
+    app.add_lexer("csv", TextLexer)
     api_pages.write_pages(DOCS / "reference" / "api")
     app.connect("source-read", read_page)
     app.connect("autodoc-process-docstring", api_pages.to_restructured_text)

@@ -1,4 +1,4 @@
-"""Two classifiers on the same five folds, three times over: their accuracies, and what a second look costs.
+"""Cross-validate two classifiers on the same five folds, three times; the second run of one reuses everything.
 
 Needs scikit-learn: pip install evaluand[sklearn]
 """

@@ -1,4 +1,4 @@
-"""Writes the reference of the command line beside this file."""
+"""Write cli.md, the reference of the command line, from the commands' own help."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from evaluand.cli.options import variable
 
 
 def reference() -> str:
-    """The reference as Markdown, made of what the commands say of themselves."""
+    """The reference as Markdown."""
     ctx = click.Context(main, info_name="evaluand", **main.context_settings)
-    lines = ["# The command line", "", "Written by `write_cli.py` from what the commands say of themselves.", ""]
-    lines += [_plain(main.help or ""), ""]
+    lines = ["# Commands", "", "Written by `write_cli.py` from the help of the commands.", ""]
+    lines += [_fill(main.help or ""), ""]
     lines += ["Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 stopped by Ctrl-C.", ""]
     for name in main.list_commands(ctx):
         command = main.get_command(ctx, name)
@@ -26,31 +26,33 @@ def reference() -> str:
 
 
 def _command(name: str, command: click.Command, ctx: click.Context) -> Iterator[str]:
-    """The section of a command, and those of the commands below it."""
+    """The section of a command, and those of its sub-commands."""
     usage = " ".join(command.collect_usage_pieces(ctx))
-    yield from (f"## evaluand {name}", "", f"    evaluand {name} {usage}", "", _plain(command.help or ""), "")
+    yield from (f"## evaluand {name}", "", "```text", f"evaluand {name} {usage}", "```", "")
+    yield from (_fill(command.help or ""), "")
     options = [param for param in command.params if isinstance(param, click.Option)]
     if options:
-        yield from ("| option | | variable |", "|---|---|---|")
+        yield from ("| option | meaning | environment variable |", "|---|---|---|")
         yield from (_option(name, option, ctx) for option in options)
         yield ""
     examples = (command.epilog or "").partition("Examples:\n")[2]
-    yield from (textwrap.indent(textwrap.dedent(examples).rstrip(), "    "), "")
+    if examples:
+        yield from ("```text", textwrap.dedent(examples).strip(), "```", "")
     for below in command.list_commands(ctx) if isinstance(command, click.Group) else ():
-        found = command.get_command(ctx, below)
-        assert found is not None
-        yield from _command(f"{name} {below}", found, click.Context(found, info_name=below, parent=ctx))
+        subcommand = command.get_command(ctx, below)
+        assert subcommand is not None
+        yield from _command(f"{name} {below}", subcommand, click.Context(subcommand, info_name=below, parent=ctx))
 
 
 def _option(command: str, option: click.Option, ctx: click.Context) -> str:
-    flags, told = option.get_help_record(ctx) or ("", "")
+    flags, help_text = option.get_help_record(ctx) or ("", "")
     known = option.envvar or variable(command.replace(" ", "_"), option)
-    told = told.replace(f"env var: {known}; ", "").replace(f"  [env var: {known}]", "")
-    return f"| `{flags.replace('|', chr(92) + '|')}` | {told.replace('|', chr(92) + '|')} | `{known}` |"
+    help_text = help_text.replace(f"env var: {known}; ", "").replace(f"  [env var: {known}]", "")
+    return f"| `{flags.replace('|', chr(92) + '|')}` | {help_text.replace('|', chr(92) + '|')} | `{known}` |"
 
 
-def _plain(text: str) -> str:
-    """Paragraphs of a help text, filled anew."""
+def _fill(text: str) -> str:
+    """The paragraphs of a help text, with new line breaks."""
     paragraphs = textwrap.dedent(text).strip().replace("*", r"\*").split("\n\n")
     return "\n\n".join(textwrap.fill(" ".join(p.split()), 120) for p in paragraphs)
 

@@ -1,4 +1,4 @@
-"""Writes the JSON Schema of experiment files beside this file."""
+"""Write experiment.schema.json, the JSON Schema of experiment files."""
 
 import json
 from pathlib import Path

@@ -64,11 +64,11 @@ def ranked_classes(root: Path) -> Scores:
 
 
 def multilabel(root: Path) -> Scores:
-    """Classification with any number of labels: d3mIndex is there as often as there are labels."""
+    """Classification with any number of labels: one row of a d3mIndex for each label."""
     draw = np.random.default_rng(1)
     x = draw.normal(size=(120, 3))
     has = x + draw.normal(scale=0.5, size=x.shape) > 0.3
-    labels = [[name for name, given in zip(("calm", "loud", "old"), row, strict=True) if given] for row in has]
+    labels = [[name for name, has_it in zip(("calm", "loud", "old"), row, strict=True) if has_it] for row in has]
     data = Dataset.from_arrow(
         pa.table({"x0": x[:, 0], "x1": x[:, 1], "x2": x[:, 2], "labels": labels}),
         input=["x0", "x1", "x2"],
@@ -82,7 +82,7 @@ def multilabel(root: Path) -> Scores:
     rows = [
         {"d3mIndex": int(place), "labels": label}
         for place, row in zip(tested, said, strict=True)
-        for label in [name for name, given in zip(("calm", "loud", "old"), row, strict=True) if given] or [""]
+        for label in [name for name, has_it in zip(("calm", "loud", "old"), row, strict=True) if has_it] or [""]
     ]
     return filed(folder, rows)
 
@@ -152,8 +152,10 @@ def detection(root: Path) -> Scores:
     for place in folder.folds().test(0, 0):
         for box in boxes[place]:
             found = np.asarray(box) + draw.normal(scale=12, size=4)
-            sure = draw.beta(4, 2)
-            rows.append({"d3mIndex": int(place), "box": ",".join(f"{side:.1f}" for side in found), "confidence": sure})
+            confidence = draw.beta(4, 2)
+            rows.append(
+                {"d3mIndex": int(place), "box": ",".join(f"{side:.1f}" for side in found), "confidence": confidence}
+            )
     return filed(folder, rows)
 
 

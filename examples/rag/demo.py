@@ -50,16 +50,16 @@ def feedbacks(questions: Sequence[dict[str, object]]) -> list[Feedback]:
 def main() -> None:
     """Records two versions of the guide; their leaderboard and report come from the store."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("store", nargs="?", default=str(HERE / ".evaluand"), help="where recordings are kept")
-    parser.add_argument("--questions", type=int, help="only the first so many")
-    given = parser.parse_args()
-    store, questions = DirectoryStore(given.store), rows("questions.jsonl")[: given.questions]
+    parser.add_argument("store", nargs="?", default=str(HERE / ".evaluand"), help="where recordings are stored")
+    parser.add_argument("--questions", type=int, help="ask only the first N questions")
+    arguments = parser.parse_args()
+    store, questions = DirectoryStore(arguments.store), rows("questions.jsonl")[: arguments.questions]
     with served() as url:
         model = ChatModel(url, "smollm2", version="135M-Q4_1", max_tokens=32, cut_off="keep", timeout=300)
         for by in ("words", "meaning"):
             app = App(Guide(model, by), name="guide", version=by, feedbacks=feedbacks(questions), store=store)
             with app as recording, ThreadPoolExecutor(2) as threads:
-                ask = recording.carried(app.app.ask)
+                ask = recording.carry_context(app.app.ask)
                 asked = threads.map(ask, [row["question"] for row in questions])
                 for _ in track(asked, f"search by {by}", len(questions), console=Console(stderr=True)):
                     pass
@@ -69,7 +69,7 @@ def main() -> None:
 
 @contextmanager
 def served() -> Iterator[str]:
-    """The address of a small model on loopback, in a process of its own."""
+    """The address of a small model on loopback, in another process."""
     command = [sys.executable, str(HERE.parent / "questions" / "serve.py")]
     server = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    """The rows of a file beside this one."""
+    """The rows of a file next to this one."""
     return [json.loads(line) for line in (HERE / name).read_text("utf-8").splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""A small tagger of places, persons and dates: lists of words, two patterns and, where these do not tell, a guess."""
+"""A small tagger of places, persons and dates: lists of words, two patterns and, for other names, a guess."""
 
 import json
 import random
@@ -28,7 +28,7 @@ def tag(text, seed):
 
 
 def annotated(text):
-    """What the one who marked the sentences found in one."""
+    """The spans that the annotator of the sentences marked in one."""
     return MARKED[text]
 
 

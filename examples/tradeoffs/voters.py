@@ -1,10 +1,10 @@
-"""What a pollster's models cost young and old: three families of models, trained, chosen and tested on a third each.
+"""Trade accuracy against fairness between ages: three models, trained, chosen and tested on a third of the data each.
 
-944 people who were asked before the American election of 1996, and whom they voted for: public data that ship in
-statsmodels. The models never see anybody's age; still they may know the votes of some ages better than those of others.
-Writes a page and pictures into the folder this is run in: `front.html` with the fronts, their bands and the rates of
-groups, `front.svg` with the front as it was chosen from and as it is on test, `rates.svg` of the pick on test, and
-`radar.svg`.
+The data are 944 people who were asked before the American election of 1996, and whom they voted for; statsmodels ships
+them. The models never see anybody's age, but may predict the votes of some ages better than those of others.
+
+Writes into the current folder: `front.html` with the fronts, their bands and the rates of groups, `front.svg` with the
+front on validation and test data, `rates.svg` of the pick on test data, and `radar.svg`.
 
 Needs scikit-learn, statsmodels and Matplotlib: pip install 'evaluand[plots,sklearn]' statsmodels
 """
@@ -39,28 +39,28 @@ families = {
 
 def confidences(rows: np.ndarray, system: str) -> Confidences:
     fitted = {name: clone(model).fit(seen[part == 0], voted[part == 0]) for name, model in families.items()}
-    sure = {name: model.predict_proba(seen[rows])[:, 1] for name, model in fitted.items()}
-    return Confidences.read(voted[rows], sure, {"age": age[rows]}, system=system)
+    probabilities = {name: model.predict_proba(seen[rows])[:, 1] for name, model in fitted.items()}
+    return Confidences.read(voted[rows], probabilities, {"age": age[rows]}, system=system)
 
 
-apart = "equalized_odds difference by age"
+DISPARITY = "equalized_odds difference by age"
 chosen_on, tested_on = confidences(part == 1, "to choose"), confidences(part == 2, "to test")
 
-points = solve(chosen_on, ["accuracy", apart]).deduplicated().with_bands()
+points = solve(chosen_on, ["accuracy", DISPARITY]).deduplicated().with_bands()
 front = points.front()
 tested = front.at(tested_on).with_bands()
 low, high = tested.hypervolume_interval()
 print(points)
 print(f"hypervolume {points.indicators()['hv']:.3f}, on test {tested.indicators()['hv']:.3f} ({low:.3f} to {high:.3f})")
 for name, values, least, most in zip(np.array(front.models)[front.model], *front.ends, strict=True):
-    told = [f"{each:.3f} ({a:.3f} to {b:.3f})" for each, a, b in zip(values, least, most, strict=True)]
-    print(f"  {name:20} accuracy {told[0]}, odds apart {told[1]}")
+    cells = [f"{each:.3f} ({a:.3f} to {b:.3f})" for each, a, b in zip(values, least, most, strict=True)]
+    print(f"  {name:20} accuracy {cells[0]}, odds difference {cells[1]}")
 
-pick = points.pick("accuracy", [f"{apart} <= 0.15"])
-there = pick.at(tested_on).with_intervals()
+pick = points.pick("accuracy", [f"{DISPARITY} <= 0.15"])
+on_test = pick.at(tested_on).with_intervals()
 print(f"picked: {pick.models[pick.model[0]]} from {pick.threshold[0]:.3f} on")
-for place, objective in enumerate(there.objectives):
-    value, low, high = (end[0, place] for end in there.ends)
+for place, objective in enumerate(on_test.objectives):
+    value, low, high = (end[0, place] for end in on_test.ends)
     print(f"  {objective.name}: {pick.value[0, place]:.3f} where chosen, {value:.3f} ({low:.3f} to {high:.3f}) on test")
 
 systems = {"to choose": points, "to test": tested}

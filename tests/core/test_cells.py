@@ -45,12 +45,12 @@ def test_texts_become_values_and_an_empty_one_is_none(type: str, texts: list[str
         ("vector", "1,,2", "'1,,2' is not a list of numbers"),
     ],
 )
-def test_what_is_no_such_value_is_told_by_its_row_and_becomes_none(type: str, text: str, message: str) -> None:
+def test_what_is_no_such_value_is_reported_by_its_row_and_becomes_none(type: str, text: str, message: str) -> None:
     values, wrong = read(["", text], type)
     assert values == [None, None]
-    [(row, told)] = wrong
+    [(row, reported)] = wrong
     assert row == 1
-    assert message in told
+    assert message in reported
 
 
 def test_times_are_times_only_where_all_are_in_isos_form() -> None:

@@ -200,7 +200,7 @@ def test_a_task_may_tell_how_often_it_repeats() -> None:
     runner = Runner()
     assert sum(runner.run(Repeats(), data()).counts.values()) == 20
     assert runner.run(Repeats(), data(), replications=2).receipt.called == 0
-    with pytest.raises(SpecError, match="'Repeats' repeats each example 2 times; give replications: 2, not 3"):
+    with pytest.raises(SpecError, match="'Repeats' repeats each example 2 times; set replications: 2, not 3"):
         runner.run(Repeats(), data(), replications=3)
     assert len(CALLS) == 7
 

@@ -53,7 +53,7 @@ def test_every_kind_of_array_gives_the_same_numbers(made: Any) -> None:
     assert (row.worst, row.best) == (0.5, 0.75)
 
 
-def test_clusters_are_told_beside_the_signature() -> None:
+def test_clusters_are_reported_with_the_signature() -> None:
     result = evaluate([1, 1, 0, 0], [1, 0, 0, 0], metrics="accuracy", cluster=["a", "a", "b", "b"])
     assert "interval=wilson 95%, by 2 clusters (cluster)" in " ".join(str(result).split())
 
@@ -78,7 +78,7 @@ def test_types_are_found_from_the_values(truth: Any, predictions: Any, value: fl
     assert saved.aggregation.table()["value"].to_pylist() == [value]
 
 
-def test_groups_and_weights_stand_beside_the_whole() -> None:
+def test_groups_and_weights_are_listed_after_the_overall_value() -> None:
     frame = pd.DataFrame({"size": ["s", "l", "l", "s"], "age": [1, 2, 2, None]})
     result = evaluate([1, 1, 0, 0], [1, 0, 0, 1], by=frame, weight=[1, 2, 3, 4], metrics=[Accuracy(), "count"])
     assert result["accuracy"].value == 0.4
@@ -109,7 +109,7 @@ def test_the_result_prints_and_converts() -> None:
         result["f1"]
 
 
-def test_the_whole_is_told_from_the_group_without_a_value() -> None:
+def test_the_whole_is_reported_from_the_group_without_a_value() -> None:
     by = {"size": ["none", None, "s"], "value": ["a", "a", None]}
     result = evaluate([1, 1, 1], [1, 0, 1], by=by)
     frame = result.to_pandas()
@@ -142,7 +142,7 @@ def test_a_list_of_arrays_without_names_is_refused_with_what_to_give(column: Any
 
 
 @pytest.mark.parametrize("made", [list, np.array, pd.Series, pa.array], ids=["list", "numpy", "series", "arrow"])
-def test_weights_that_are_none_are_told_as_they_were_given(made: Any) -> None:
+def test_weights_that_are_none_are_reported_as_they_were_given(made: Any) -> None:
     with pytest.raises(DataError) as raised:
         evaluate([1] * 5, [1] * 5, weight=made([1.0, math.nan, 2.0, -1.0, math.nan]))
     assert str(raised.value).splitlines() == [
@@ -182,7 +182,7 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         ({"truth": [object()], "predictions": [1]}, DataError, "truth, row 0"),
     ],
 )
-def test_what_cannot_be_is_told_in_a_sentence(arguments: dict[str, Any], error: type, message: str) -> None:
+def test_what_cannot_be_is_reported_in_a_sentence(arguments: dict[str, Any], error: type, message: str) -> None:
     with pytest.raises(error) as raised:
         evaluate(**arguments)
     assert message in str(raised.value)
@@ -195,7 +195,7 @@ def test_numbers_are_read_by_metrics_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("metrics", ["mean", "accuracy", "mae", ["rmse"], "r2", Mean()])
-def test_what_a_metric_of_real_numbers_lacks_is_told_with_calls_that_work(metrics: Any) -> None:
+def test_what_a_metric_of_real_numbers_lacks_is_reported_with_calls_that_work(metrics: Any) -> None:
     truth, predictions = [1.5, 2.5, None, 4.5], [1.0, 2.0, 3.0, math.nan]
     with pytest.raises(SpecError) as raised:
         evaluate(truth, predictions, metrics=metrics)
@@ -270,9 +270,13 @@ def test_columns_and_rows_agree(data: st.DataObject) -> None:
     truth, predictions = (list(column) for column in zip(*pairs, strict=True))
     result = evaluate(truth, predictions)
     [row] = result.save(MemoryStore(), "x").aggregation.table().to_pylist()
-    told = result["accuracy"]
-    assert row["value"] == (None if math.isnan(told.value) else told.value)
-    assert (row["n_scored"], row["n_failed"], row["n_abstained"]) == (told.n_scored, told.n_failed, told.n_abstained)
+    reported = result["accuracy"]
+    assert row["value"] == (None if math.isnan(reported.value) else reported.value)
+    assert (row["n_scored"], row["n_failed"], row["n_abstained"]) == (
+        reported.n_scored,
+        reported.n_failed,
+        reported.n_abstained,
+    )
 
 
 def test_attributes_may_be_called_as_columns_of_our_own() -> None:
@@ -297,7 +301,7 @@ def test_what_would_be_taken_wrongly_is_refused(arguments: dict[str, Any], messa
     assert message in str(raised.value)
 
 
-def test_what_pandas_has_beside_series_is_taken() -> None:
+def test_an_index_of_pandas_is_a_column_too() -> None:
     assert evaluate(pd.Index(["a", "b"]), ["a", "c"])["accuracy"].value == 0.5
     with pytest.raises(DataError, match="weight, row 1: <NA> is not a finite number"):
         evaluate(["a", "b"], ["a", "b"], weight=pd.Series([1, None], dtype="Int64"))

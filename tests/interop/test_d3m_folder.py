@@ -262,7 +262,7 @@ def test_a_multi_index_gathers_labels(made: Made) -> None:
     assert folder.folds().numbers.tolist() == [[-1, 0]]
 
 
-def test_hidden_targets_come_from_the_truth_beside_the_problem(made: Made) -> None:
+def test_hidden_targets_come_from_the_truth_next_to_the_problem(made: Made) -> None:
     made.rows("d3mIndex,image,code,label\n10,a.png,1,\n11,b.png,2,\n12,c.png,3,\n13,d.png,4,\n")
     folder = made.opened()
     assert folder.hidden
@@ -275,7 +275,7 @@ def test_hidden_targets_come_from_the_truth_beside_the_problem(made: Made) -> No
         folder.dataset()
 
 
-def test_the_file_of_a_media_value_is_found_and_kept_inside(made: Made) -> None:
+def test_the_file_of_a_media_value_is_found_and_stays_inside(made: Made) -> None:
     [dataset] = made.opened().datasets
     table = dataset.learning
     assert table is not None
@@ -299,12 +299,12 @@ def test_the_file_of_a_media_value_is_found_and_kept_inside(made: Made) -> None:
         (lambda m: m.target.update(resID="0"), "targets[0].resID", "not_a_table"),
     ],
 )
-def test_a_target_that_is_not_where_it_should_be_is_told(made: Made, change: Any, where: str, code: str) -> None:
+def test_a_target_that_is_not_where_it_should_be_is_reported(made: Made, change: Any, where: str, code: str) -> None:
     change(made)
     assert made.found()[0] == [(f"p_problem/problemDoc.json: inputs.data[0].{where}", code)]
 
 
-def test_a_misplaced_target_is_told_where_it_is(made: Made) -> None:
+def test_a_misplaced_target_is_reported_where_it_is(made: Made) -> None:
     made.target["colIndex"] = 2
     with pytest.raises(DataError, match=r"colIndex: is 2, but in dataset 'p_dataset' 'label' is column 3"):
         made.opened()
@@ -335,7 +335,7 @@ def test_a_misplaced_target_is_told_where_it_is(made: Made) -> None:
         (lambda m: m.dataset["dataResources"][1].update(resFormat=3), "dataResources[1].resFormat", "wrong_type"),
     ],
 )  # fmt: skip
-def test_what_breaks_the_schema_of_datasets_is_told(made: Made, change: Any, where: str, code: str) -> None:
+def test_what_breaks_the_schema_of_datasets_is_reported(made: Made, change: Any, where: str, code: str) -> None:
     change(made)
     made.write()
     _, findings = examine_dataset(made.root / "p_dataset" / "datasetDoc.json")
@@ -357,12 +357,12 @@ def test_what_breaks_the_schema_of_datasets_is_told(made: Made, change: Any, whe
         (ROWS + "14,a.png\n", "tables/learningData.csv:6", "bad_csv"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_table_is_told_by_its_row(made: Made, rows: str, where: str, code: str) -> None:
+def test_what_is_wrong_with_a_table_is_reported_by_its_row(made: Made, rows: str, where: str, code: str) -> None:
     made.rows(rows)
     assert (f"p_dataset/{where}", code) in made.found()[0]
 
 
-def test_a_table_or_dataset_that_is_missing_is_told(made: Made) -> None:
+def test_a_table_or_dataset_that_is_missing_is_reported(made: Made) -> None:
     (made.root / "p_dataset" / "tables" / "learningData.csv").unlink()
     assert [code for _, code in made.found()[0]] == ["no_such_file"]
     made.problem["inputs"]["data"][0]["datasetID"] = "q_dataset"
@@ -377,7 +377,7 @@ def test_a_link_out_of_the_folder_is_not_followed(made: Made) -> None:
     assert made.found()[0] == [("p_dataset/datasetDoc.json: dataResources[1].resPath", "unsafe_path")]
 
 
-def test_media_that_are_kept_elsewhere_are_noted(made: Made) -> None:
+def test_media_in_another_place_are_noted(made: Made) -> None:
     shutil.rmtree(made.root / "p_dataset" / "media")
     assert made.found() == (
         [],
@@ -406,12 +406,12 @@ def test_media_that_are_kept_elsewhere_are_noted(made: Made) -> None:
         ("d3mIndex,type,repeat,fold\n", "", "no_rows"),
     ],
 )
-def test_what_is_wrong_with_a_split_is_told_by_its_row(made: Made, text: str, where: str, code: str) -> None:
+def test_what_is_wrong_with_a_split_is_reported_by_its_row(made: Made, text: str, where: str, code: str) -> None:
     made.splits(text)
     assert (f"p_problem/dataSplits.csv{where}", code) in made.found()[0]
 
 
-def test_a_split_that_is_missing_is_told_by_the_documents_path(made: Made) -> None:
+def test_a_split_that_is_missing_is_reported_by_the_documents_path(made: Made) -> None:
     (made.root / "p_problem" / "dataSplits.csv").unlink()
     assert made.found()[0] == [("p_problem/problemDoc.json: inputs.dataSplits.splitsFile", "no_such_file")]
 
@@ -726,7 +726,7 @@ def test_a_link_to_itself_is_no_file(made: Made) -> None:
         (lambda m: m.dataset["about"].update(datasetID=None), "missing_key"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_one_sentence(made: Made, change: Any, code: str) -> None:
+def test_what_makes_no_sense_is_reported_in_one_sentence(made: Made, change: Any, code: str) -> None:
     change(made)
     assert [found for _, found in made.found()[0]] == [code]
 

@@ -47,21 +47,21 @@ def test_two_files_are_judged_by_named_metrics(tmp_path: Path) -> None:
     assert "need --metric" in commands.refused("score", tmp_path, "--k", "2", code=2)
 
 
-def test_faults_that_differ_in_their_row_alone_are_told_a_few_times(tmp_path: Path) -> None:
+def test_faults_that_differ_in_their_row_alone_are_reported_a_few_times(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,y\n" + "".join(f"{i},{i}.5\n" for i in range(60)))
     (tmp_path / "p.csv").write_text("id,y\n" + "".join(f"{i},x{i}\n" for i in range(60)))
     files = ("--predictions", tmp_path / "p.csv", "--truth", tmp_path / "t.csv", "--metric", "meanSquaredError")
-    told = Commands(tmp_path).refused("score", *files).splitlines()
-    assert [line.endswith("[wrong_type]") for line in told] == [True] * 6 + [False]
-    assert "55 more of this kind" in told[5]
-    assert told[6] == "60 faults; nothing was scored"
+    reported = Commands(tmp_path).refused("score", *files).splitlines()
+    assert [line.endswith("[wrong_type]") for line in reported] == [True] * 6 + [False]
+    assert "55 more of this kind" in reported[5]
+    assert reported[6] == "60 faults; nothing was scored"
 
 
 def test_a_file_of_one_row_for_each_example_says_why_it_has_no_area(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("d3mIndex,y\n0,no\n1,yes\n2,yes\n")
     (tmp_path / "p.csv").write_text("d3mIndex,y,confidence\n0,yes,0.2\n1,yes,0.7\n2,yes,0.9\n")
     files = ("score", "--predictions", tmp_path / "p.csv", "--truth", tmp_path / "t.csv", "--metric", "rocAuc")
-    told = Commands(tmp_path).refused(*files)
-    assert "rocAuc of y: each example has one row" in told
+    reported = Commands(tmp_path).refused(*files)
+    assert "rocAuc of y: each example has one row" in reported
     result = Commands(tmp_path).call(*files, "--definition", "nist")
     assert (result.exit_code, "[confidence_not_read]" in result.stderr) == (0, True)

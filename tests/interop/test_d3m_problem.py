@@ -227,7 +227,7 @@ def test_all_versions_are_read(version: str) -> None:
         ("extra", 1, "extra", "unknown_key"),
     ],
 )  # fmt: skip
-def test_what_breaks_the_schema_is_told_by_its_path_and_code(path: str, value: Any, where: str, code: str) -> None:
+def test_what_breaks_the_schema_is_reported_by_its_path_and_code(path: str, value: Any, where: str, code: str) -> None:
     assert found(changed(OLD, path, value))[0] == [(where, code)]
 
 
@@ -270,7 +270,7 @@ def test_two_targets_may_not_share_an_index() -> None:
     assert found(document)[0] == [("inputs.data[0].targets[1].targetIndex", "twice")]
 
 
-def test_a_keyword_that_does_not_apply_is_told_by_its_place() -> None:
+def test_a_keyword_that_does_not_apply_is_reported_by_its_place() -> None:
     document = changed(new(), "about.taskKeywords", ["tabular", "regression", "binary", "tabulr"])
     assert found(document)[0] == [
         ("about.taskKeywords[3]", "not_allowed"),
@@ -278,16 +278,16 @@ def test_a_keyword_that_does_not_apply_is_told_by_its_place() -> None:
     ]
 
 
-def test_all_faults_are_told_at_once_with_the_nearest_words() -> None:
+def test_all_faults_are_reported_at_once_with_the_nearest_words() -> None:
     document = changed(changed(OLD, "about.taskType", "regresion"), "inputs.dataSplits.numFold", 3)
     document["inputs"]["performanceMetrics"][0]["metric"] = "f1Marco"
     with pytest.raises(DataError) as caught:
         read_problem(document)
-    told = str(caught.value).split("\n")
-    assert len(told) == 3
-    assert told[0].startswith("about.taskType: unknown value 'regresion' (did you mean 'regression'?)")
-    assert "inputs.dataSplits.numFold: unknown key (did you mean 'numFolds'?)" in told[1]
-    assert "(did you mean 'f1Macro'?)" in told[2]
+    reported = str(caught.value).split("\n")
+    assert len(reported) == 3
+    assert reported[0].startswith("about.taskType: unknown value 'regresion' (did you mean 'regression'?)")
+    assert "inputs.dataSplits.numFold: unknown key (did you mean 'numFolds'?)" in reported[1]
+    assert "(did you mean 'f1Macro'?)" in reported[2]
 
 
 @pytest.mark.parametrize("document", [[], "x", 3, None])
@@ -447,7 +447,7 @@ def test_a_file_is_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "problemDoc.json").read_text()) == OLD
 
 
-def test_what_a_version_cannot_say_is_refused_or_told() -> None:
+def test_what_a_version_cannot_say_is_refused_or_reported() -> None:
     keyed = read_problem(new())
     with pytest.warns(EvaluandWarning, match="keywords: schema 3 has none; left out: tabular"):
         assert "taskKeywords" not in problem_document(keyed, "3.1.1")["about"]

@@ -1,4 +1,4 @@
-"""What cannot be scored is told before anything is predicted, in the words and at the place of the document."""
+"""What cannot be scored is reported before anything is predicted, in the words and at the place of the document."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def checked(path: Path, code: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("metric", "key", "code", "told"),
+    ("metric", "key", "code", "reported"),
     [
         ({"metric": "f1"}, ".posLabel", "needs_positive", "f1 of status: say which label is positive"),
         ({"metric": "f1", "posLabel": "BAD"}, ".posLabel", "needs_positive", "'BAD' is none of 'bad' and 'good'"),
@@ -67,25 +67,25 @@ def checked(path: Path, code: int) -> dict[str, Any]:
     ],
 )
 def test_check_and_solve_tell_of_metrics_that_do_not_fit(
-    loans: Path, metric: dict[str, Any], key: str, code: str, told: str
+    loans: Path, metric: dict[str, Any], key: str, code: str, reported: str
 ) -> None:
     change(loans, {"metric": "accuracy"}, metric)
     [fault] = checked(loans, 1)["faults"]
     assert fault["where"].endswith(f"problemDoc.json: inputs.performanceMetrics[1]{key}")
-    assert (fault["code"], told in fault["message"]) == (code, True)
+    assert (fault["code"], reported in fault["message"]) == (code, True)
     with pytest.raises(DataError) as caught:
         solve(loans, LogisticRegression())
     assert [each.message for each in caught.value.faults] == [fault["message"]]
     assert not [*loans.rglob("predictions*.csv")]
 
 
-def test_a_problem_without_targets_is_not_whole(loans: Path) -> None:
+def test_a_problem_without_targets_is_incomplete(loans: Path) -> None:
     change(loans, alter=lambda document: document["inputs"]["data"][0].update(targets=[]))
     [fault] = checked(loans, 1)["faults"]
     assert (fault["code"], "has no target" in fault["message"]) == ("empty", True)
 
 
-def test_an_empty_value_of_a_tested_row_is_told_with_its_line(loans: Path) -> None:
+def test_an_empty_value_of_a_tested_row_is_reported_with_its_line(loans: Path) -> None:
     [splits], [table] = loans.rglob("dataSplits.csv"), loans.rglob("learningData.csv")
     tested = next(line.split(",")[0] for line in splits.read_text().splitlines() if "TEST" in line)
     lines = table.read_text().splitlines()

@@ -104,9 +104,9 @@ def files(tmp_path: Path) -> Files:
 @pytest.mark.parametrize("name", ["185_baseball", PLANTS.name, "22_handgeometry"])
 def test_the_problems_of_nist_have_their_expected_values(name: str, tmp_path: Path) -> None:
     out = tmp_path / "scores.csv"
-    [told] = Commands(tmp_path).json("score", VECTORS / name, "--out", out)["scores"]
+    [reported] = Commands(tmp_path).json("score", VECTORS / name, "--out", out)["scores"]
     expected = float((VECTORS / name / "expectedResult.txt").read_text())
-    assert math.isclose(told["value"], expected, rel_tol=1e-12)
+    assert math.isclose(reported["value"], expected, rel_tol=1e-12)
     mine, theirs = ([*csv.DictReader(path.read_text().splitlines())] for path in (out, VECTORS / name / "scores.csv"))
     assert [{**row, "value": ""} for row in mine] == [{**row, "value": ""} for row in theirs]
     assert math.isclose(float(mine[0]["value"]), expected, rel_tol=1e-12)
@@ -205,7 +205,7 @@ def test_rows_may_stand_in_any_order_and_cells_in_quotes(files: Files) -> None:
         ),
     ],
 )
-def test_every_fault_is_told_with_code_line_and_column(files: Files, text: str | bytes, faults: list[Any]) -> None:
+def test_every_fault_is_reported_with_code_line_and_column(files: Files, text: str | bytes, faults: list[Any]) -> None:
     if not text:
         files.predictions.write_bytes(b"")
     if isinstance(text, bytes) or "one" not in text:
@@ -235,7 +235,7 @@ def test_numbers_have_to_be_finite_numbers(files: Files, cell: str, code: str) -
     assert faults == [(code, 3, "size")]
 
 
-def test_many_faults_are_counted_and_the_first_told(files: Files) -> None:
+def test_many_faults_are_counted_and_the_first_reported(files: Files) -> None:
     rows = range(500)
     truth, text = (f"d3mIndex,label\n{''.join(f'{row},{cell}' + chr(10) for row in rows)}" for cell in ("cat", ""))
     found = files.faults(text, truth)
@@ -248,7 +248,7 @@ def test_names_of_rows_may_be_text(files: Files) -> None:
     assert files.score("d3mIndex,label\na,1\nb,2\n", "d3mIndex,label\nb,2\na,3\n").rows[0].value == 0.5
 
 
-def test_what_is_wrong_with_the_truth_is_told_of_the_truth(files: Files) -> None:
+def test_what_is_wrong_with_the_truth_is_reported_of_the_truth(files: Files) -> None:
     for text, code in (("d3mIndex,label\n0,cat\n0,dog\n", "duplicate_row"), ("", "empty_file")):
         with pytest.raises(DataError) as error:
             files.score(text, RIGHT)
@@ -257,7 +257,7 @@ def test_what_is_wrong_with_the_truth_is_told_of_the_truth(files: Files) -> None
         ]
 
 
-def test_files_that_are_none_and_files_given_twice_are_told_as_such(files: Files, tmp_path: Path) -> None:
+def test_files_that_are_none_and_files_given_twice_are_reported_as_such(files: Files, tmp_path: Path) -> None:
     files.score(TRUTH, RIGHT)
     with pytest.raises(DataError, match="is a folder; name a file"):
         score(files.problem, tmp_path, files.truth)
@@ -295,7 +295,7 @@ def test_an_index_may_be_any_number_of_64_bits_and_a_longer_one_is_a_name(files:
     assert code == "index_type"
 
 
-def test_what_the_judge_refuses_is_told_by_its_line(files: Files) -> None:
+def test_what_the_judge_refuses_is_reported_by_its_line(files: Files) -> None:
     truth = "d3mIndex,label\n0,1\n0,2\n1,\n"
     problem = {"targets": ["label"], "sub": "multiLabel"}
     with pytest.raises(DataError) as error:
@@ -350,7 +350,7 @@ def test_scores_of_classes_are_rows_with_a_confidence(files: Files) -> None:
     assert files.faults(RIGHT + "1,cat\n", TRUTH, "rocAucMacro", sub="multiClass")[0][0] == "duplicate_row"
 
 
-def test_the_definition_is_told_and_an_unknown_one_refused(files: Files) -> None:
+def test_the_definition_is_reported_and_an_unknown_one_refused(files: Files) -> None:
     [row] = files.score(TRUTH, RIGHT, "f1Macro", definition="sklearn").rows
     assert row.definition == "sklearn"
     with pytest.raises(DataError) as error:
@@ -454,8 +454,8 @@ def two_datasets(place: Path, *targets: str) -> Path:
         ]
         resource = {"resID": "0", "resPath": "tables/learningData.csv", "resType": "table", "resFormat": ["text/csv"]}
         about = {"datasetID": name, "datasetName": name, "datasetSchemaVersion": "3.1.1"}
-        told = {"about": about, "dataResources": [{**resource, "columns": columns}]}
-        (place / name / "datasetDoc.json").write_text(json.dumps(told))
+        reported = {"about": about, "dataResources": [{**resource, "columns": columns}]}
+        (place / name / "datasetDoc.json").write_text(json.dumps(reported))
         label = {"first": "yes", "second": "no"}[name]
         text = "d3mIndex,label\n" + "".join(f"{row},{label}\n" for row in rows)
         (place / name / "tables" / "learningData.csv").write_text(text)
@@ -558,7 +558,7 @@ def test_an_undefined_value_is_empty_and_has_a_reason(files: Files) -> None:
 # Kept as a run
 
 
-def test_what_is_kept_has_the_same_values_and_can_be_compared(files: Files) -> None:
+def test_what_is_stored_has_the_same_values_and_can_be_compared(files: Files) -> None:
     store = MemoryStore()
     evaluations = []
     for number, text in enumerate((RIGHT, RIGHT.replace("0,cat", "0,dog"))):
@@ -609,13 +609,13 @@ def example() -> Any:
 
 
 @pytest.mark.parametrize("work", example().ALL, ids=lambda work: work.__name__)
-def test_a_worked_problem_scores_the_same_by_command_and_when_kept(
+def test_a_worked_problem_scores_the_same_by_command_and_when_stored(
     work: Callable[[Path], Scores], tmp_path: Path
 ) -> None:
     found = work(tmp_path)
     [folder] = tmp_path.iterdir()
-    told = Commands(tmp_path).json("score", folder)
-    assert [row["value"] for row in told["scores"]] == [row.value for row in found.rows]
+    reported = Commands(tmp_path).json("score", folder)
+    assert [row["value"] for row in reported["scores"]] == [row.value for row in found.rows]
     kept = found.save(MemoryStore(), "kept").aggregation.table().to_pylist()
     if not found.spread:
         values = {row["value"] for row in kept}
@@ -679,20 +679,20 @@ def test_the_command_writes_the_files_that_are_asked_for(files: Files, tmp_path:
     files.score(TRUTH, RIGHT, "f1Macro")
     commands.done(*given, "--name", "other")
     gate = ("--gate", "f1Macro >= 0.9")
-    told = commands.call("compare", "other", "other", *gate).output
-    assert "FAILED  f1Macro >= 0.9" in told
+    reported = commands.call("compare", "other", "other", *gate).output
+    assert "FAILED  f1Macro >= 0.9" in reported
     assert "exists already" in commands.refused(*given, "--out", tmp_path / "s.csv", code=2)
     commands.done(*given, "--out", tmp_path / "s.csv", "--force")
     assert (tmp_path / "mine.csv").exists() is False
 
 
-def test_the_command_tells_faults_and_exits_with_1(files: Files, tmp_path: Path) -> None:
+def test_the_command_reports_faults_and_exits_with_1(files: Files, tmp_path: Path) -> None:
     files.score(TRUTH, RIGHT, "accuracy")
     files.predictions.write_text(RIGHT + "3,cat\n")
     given = ("score", "--problem", files.problem, "--predictions", files.predictions, "--truth", files.truth)
     commands = Commands(tmp_path)
-    told = commands.refused(*given)
-    assert "predictions.csv:6, d3mIndex: 3 occurs twice (first in line 5)  [duplicate_row]" in told
+    reported = commands.refused(*given)
+    assert "predictions.csv:6, d3mIndex: 3 occurs twice (first in line 5)  [duplicate_row]" in reported
     result = commands.call(*given, "--json")
     [fault] = json.loads(result.stdout)["faults"]
     assert (result.exit_code, fault["code"], fault["line"], fault["column"]) == (1, "duplicate_row", 6, "d3mIndex")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import shlex
@@ -32,8 +33,13 @@ DOCUMENTS = sorted(
 SITE = [document for document in DOCUMENTS if document.startswith("docs/")]
 
 FRAGMENT = "a part of an experiment file; the page has a complete one, or the reference lists its keys"
+DRAWING = "a drawing"
 OF_DEMO = "output of `make demo`, compared below"
 YOURS = "needs a system, data or files of the reader's"
+NOT_RUN_AT_ALL = {
+    "benchmarks/README.md": "figures of one machine",
+    "docs/reference/cli.md": "usage and examples of --help, compared with it in tests/cli",
+}
 NOT_RUN: dict[str, dict[str, str]] = {
     "CONTRIBUTING.md": {
         '"""Whether an answer is as long as the expected one."""': "a file of evaluand; its doctest is run below",
@@ -63,9 +69,9 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand show arithmetic --metric accuracy --group topic=sums --failed   # the rows behind a value": YOURS
     },
     "docs/howto/pharia.md": {
-        "        Example                       ExampleOutput, trace, RunOverview": "a drawing",
-        "Example, ExampleOutput                ExampleEvaluation, EvaluationOverview      AggregationOverview": "a drawing",
-        "run A ─┐                                        ┌─ an earlier evaluation": "a drawing",
+        "        Example                       ExampleOutput, trace, RunOverview": DRAWING,
+        "Example, ExampleOutput                ExampleEvaluation, EvaluationOverview      AggregationOverview": DRAWING,
+        "run A ─┐                                        ┌─ an earlier evaluation": DRAWING,
         "python -m evaluand.interop.pharia.run_evaluation --task my_code.Classify --eval-logic my_code.Same \\": YOURS,
     },
     "docs/howto/people.md": {
@@ -116,7 +122,7 @@ SLOW: set[str] = set()
     [
         pytest.param(page, marks=pytest.mark.slow) if page in SLOW else page
         for page in DOCUMENTS
-        if blocks_of(page) and not page.startswith("benchmarks/")  # whose blocks are figures of one machine
+        if blocks_of(page) and page not in NOT_RUN_AT_ALL
     ],
 )
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page: str, tmp_path: Path) -> None:
@@ -152,8 +158,6 @@ def assert_commands_exist(page: str, block: Block) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_code_is_fenced(document: str) -> None:
     """So that it is run, or listed above: no command or import in an indented block."""
-    if document == "docs/reference/cli.md":
-        return  # the usage lines of --help
     text = re.sub(r"^```.*?^```", "", (ROOT_FOLDER / document).read_text(encoding="utf-8"), flags=re.M | re.S)
     assert re.findall(r"^\n {4}(?:evaluand [a-z]|from evaluand|import ).*", text, flags=re.M) == []
 
@@ -222,9 +226,8 @@ def test_the_example_of_trade_offs_draws_fronts_with_bands_and_reports_a_pick(tm
     assert done.returncode == 0, done.stderr
     assert re.match(r"to choose: \d{3} points of 3 models, \d+ on the front\n", done.stdout)
     assert re.search(r"\nhypervolume 0\.8\d\d, on test 0\.8\d\d \(0\.\d+ to 0\.\d+\)\n", done.stdout)
-    banded = (
-        r"\n  nearest neighbours   accuracy 0\.8\d\d \(0\.\d+ to 0\.\d+\), odds apart 0\.\d+ \(0\.\d+ to 0\.\d+\)\n"
-    )
+    band = r"\(0\.\d+ to 0\.\d+\)"
+    banded = rf"\n  nearest neighbours   accuracy 0\.8\d\d {band}, odds difference 0\.\d+ {band}\n"
     assert re.search(banded, done.stdout)
     assert re.search(r"\n  accuracy: 0\.8\d\d where chosen, 0\.8\d\d \(0\.\d+ to 0\.\d+\) on test\n", done.stdout)
     assert {path.name for path in tmp_path.iterdir()} == {"front.html", "front.svg", "radar.svg", "rates.svg"}
@@ -233,7 +236,7 @@ def test_the_example_of_trade_offs_draws_fronts_with_bands_and_reports_a_pick(tm
     for shown in (
         "95 % of such bands hold",
         "Rates of groups: ",
-        "recall by age (wanted alike)",
+        "recall by age (should be equal)",
         "Radar of indicators",
     ):
         assert shown in page
@@ -345,3 +348,19 @@ def test_the_reference_says_what_metrics_do_about_missing_rows_and_several_respo
     for name in registry.names("metrics"):
         defaults = {field.name: field.default for field in fields(registry.find("metrics", name))}
         assert f"{defaults['missing']}, {defaults['reduce']}" == own.get(name, usual), name
+
+
+def test_a_package_index_gets_a_readme_without_relative_links() -> None:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT_FOLDER / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    readme = (ROOT_FOLDER / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\((?!https?://)[^)]*\)", module.resolve_links(readme, {})) == []
+    urls = {"Documentation": "https://docs.example/", "Source": "https://code.example/evaluand"}
+    resolved = module.resolve_links(readme, urls)
+    assert re.findall(r"\]\((?!https?://)[^)]*\)", resolved) == []
+    assert "![The report of the demo](https://docs.example/_images/report.png)" in resolved
+    assert "](https://docs.example/howto/gate.html)" in resolved
+    assert "](https://code.example/evaluand/LICENSE)" in resolved

@@ -48,7 +48,7 @@ TRUTH = table(id=[1, 2, 3], y=["a", "b", "a"])
 # What is judged
 
 
-def test_a_judgement_tells_value_interval_definition_and_kind() -> None:
+def test_a_result_has_value_interval_definition_and_kind() -> None:
     [found] = judged(TRUTH, table(id=[3, 1, 2], y=["a", "a", "a"]), "f1_macro")
     assert (found.value, found.target, found.n, found.metric) == (pytest.approx(0.4), "y", 3, "f_beta")
     assert found.definition == "standard"
@@ -220,7 +220,7 @@ def test_areas_need_a_confidence_but_where_the_definition_takes_labels() -> None
     assert judged(TRUTH, predictions, "roc_auc", definition="3.1.1")[0].value == 0.5
 
 
-def test_rankings_are_told_by_rank_and_not_by_row() -> None:
+def test_rankings_are_reported_by_rank_and_not_by_row() -> None:
     truth = table(id=[1, 2], y=["a", "b"])
     predictions = table(id=[2, 1, 2, 1], y=["b", "x", "x", "a"], rank=[1, 3, 2, 2])
     found = judged(truth, predictions, "mean_reciprocal_rank", Criterion(metric="hits_at_k", k=1), "ndcg")
@@ -328,7 +328,7 @@ def test_a_definition_without_the_metric_is_refused(metric: str, definition: str
         (Criterion(metric="accuracy", k=3), None, "not_applicable"),
     ],
 )
-def test_what_a_criterion_lacks_or_has_too_much_is_told(
+def test_what_a_criterion_lacks_or_has_too_much_is_reported(
     criterion: Criterion, definition: str | None, code: str
 ) -> None:
     [(found, _)] = faults(TRUTH, TRUTH, criterion, definition=definition)
@@ -392,7 +392,7 @@ def test_three_classes_are_too_many_for_metrics_of_two() -> None:
         ),
     ],
 )
-def test_all_that_is_wrong_is_told_at_once(predictions: pa.Table, expected: list[tuple[str, str]]) -> None:
+def test_all_that_is_wrong_is_reported_at_once(predictions: pa.Table, expected: list[tuple[str, str]]) -> None:
     assert faults(TRUTH, predictions, "accuracy") == expected
 
 
@@ -404,7 +404,7 @@ def test_all_that_is_wrong_is_told_at_once(predictions: pa.Table, expected: list
         ([1.0, None, 2.0], [("empty_value", 2)]),
     ],
 )
-def test_numbers_that_are_none_are_told_by_row(cells: list[Any], expected: list[tuple[str, int]]) -> None:
+def test_numbers_that_are_none_are_reported_by_row(cells: list[Any], expected: list[tuple[str, int]]) -> None:
     truth = table(id=[1, 2, 3], y=[1.0, 2.0, 3.0])
     found = faults(truth, table(id=[1, 2, 3], y=cells), "mean_squared_error")
     assert found == [(code, f"predictions row {row}, column y") for code, row in expected]
@@ -631,7 +631,7 @@ def test_boxes_are_judged_by_the_registered_kind_too() -> None:
     assert found.value == 1.0
 
 
-def test_labels_written_otherwise_are_told_with_their_row_and_what_may_be_meant() -> None:
+def test_labels_written_otherwise_are_reported_with_their_row_and_what_may_be_meant() -> None:
     with pytest.raises(DataError) as caught:
         judged(TRUTH, table(id=[1, 2, 3], y=["a", "B", "B"]), Criterion(metric="f1", positive="b"))
     [fault] = caught.value.faults
@@ -639,7 +639,7 @@ def test_labels_written_otherwise_are_told_with_their_row_and_what_may_be_meant(
     assert fault.message == "is 'B', but the truth has only 'a' and 'b' (did you mean 'b'?); 1 more row has it"
 
 
-def test_one_row_per_example_is_no_table_of_scores_and_it_is_told_why() -> None:
+def test_one_row_per_example_is_no_table_of_scores_and_it_is_reported_why() -> None:
     with pytest.raises(DataError, match="a class without a row has the score 0"):
         judged(TRUTH, table(id=[1, 2, 3], y=["b"] * 3, confidence=[0.1, 0.3, 0.2]), "roc_auc")
 

@@ -68,7 +68,7 @@ def test_a_problem_that_contradicts_itself_is_refused(changed: dict[str, Any], w
     assert [(fault.where, fault.code) for fault in caught.value.faults] == [(where, code)]
 
 
-def test_all_contradictions_are_told_at_once() -> None:
+def test_all_contradictions_are_reported_at_once() -> None:
     with pytest.raises(DataError) as caught:
         replace(PROBLEM, id="", division=Division(repeats=0), criteria=(Criterion(metric="f1", k=1),))
     assert [fault.code for fault in caught.value.faults] == ["empty", "out_of_range", "not_applicable"]

@@ -520,7 +520,7 @@ def test_what_is_no_model_is_refused() -> None:
 @pytest.mark.parametrize("model", [LogisticRegression, LogisticRegression(), make_pipeline(KNeighborsClassifier())])
 def test_an_estimator_in_place_of_a_task_is_refused_with_the_call_to_make(model: Any) -> None:
     name = model.__name__ if isinstance(model, type) else type(model).__name__
-    call = f"give EstimatorTask({name}(…), Split(folds=5)) to cross-validate it, or EstimatorTask(model) where"
+    call = f"use EstimatorTask({name}(…), Split(folds=5)) to cross-validate it, or EstimatorTask(model) if"
     with pytest.raises(SpecError, match=re.escape(f"a {name} is an estimator: {call}")):
         Runner().run(model, table())
 
@@ -599,7 +599,7 @@ def test_a_split_may_be_told_as_data_and_a_misspelt_part_is_refused() -> None:
 def test_replications_are_the_repeats_of_the_split() -> None:
     task = EstimatorTask(DummyClassifier(), Split(folds=2, repeats=3))
     assert sum(Runner().run(task, table()).counts.values()) == 72
-    with pytest.raises(SpecError, match="give replications: 3, not 2"):
+    with pytest.raises(SpecError, match="set replications: 3, not 2"):
         Runner().run(task, table(), replications=2)
 
 

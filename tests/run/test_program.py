@@ -165,9 +165,9 @@ def test_an_error_that_a_program_tells_keeps_its_name_and_code_and_is_tried_agai
         ("return 'Hello!'", "ProgramError", "protocol", "wrote what is not JSON: 'Hello!'; only answers may"),
         ("return '[1, 2]'", "ProgramError", "protocol", "wrote '[1, 2]'; an answer is {\"output\": …}"),
         ("return {'answer': 1}", "ProgramError", "protocol", "wrote '{\"answer\": 1}'; an answer is"),
-        ("return {'output': 1, 'index': 9}", "ProgramError", "protocol", "answered another call: index is 9, but 1"),
+        ("return {'output': 1, 'index': 9}", "ProgramError", "protocol", "answered another call: index is 9, not 1"),
         ("print('{}' * 9_000_000, flush=True)", "ProgramError", "protocol", "a line of more than 16 MiB, which begins"),
-        ("return '{\"output\": 1}\\n{\"output\": 2}'", "ProgramError", "protocol", "2}\\n' without being asked"),
+        ("return '{\"output\": 1}\\n{\"output\": 2}'", "ProgramError", "protocol", "2}\\n' without a request"),
         ("sys.stderr.write('oh no\\n')\nsys.exit(3)", "ProgramDied", "exit 3", "exit status 3 without an answer; the"),
         ("os.kill(os.getpid(), 11)", "ProgramDied", "SIGSEGV", "the program was ended by SIGSEGV without an answer"),
         ("os.close(1)\ntime.sleep(60)", "ProgramDied", "closed", "closed its output without an answer"),
@@ -205,7 +205,7 @@ def test_what_is_written_between_calls_is_not_taken_for_an_answer(tmp_path: Path
     [first, second] = outcomes(Runner(policy=Policy(concurrency=1)).run(slowly, data(1, 2)))
     asked.close()
     assert first == [1]
-    assert "wrote 'x\\n' without being asked; write one line for each call" in second[2]
+    assert "wrote 'x\\n' without a request; write one line for each call" in second[2]
 
 
 def test_a_program_that_hangs_is_cut_with_its_helpers_and_costs_one_example(tmp_path: Path) -> None:

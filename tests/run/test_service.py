@@ -38,7 +38,7 @@ from evaluand.experiment import Experiment
 from evaluand.report.facts import run_facts
 from evaluand.report.terminal.report import artifact_table
 from evaluand.run.runner import Run, Runner
-from evaluand.run.tasks.batches import Asked, Batches
+from evaluand.run.tasks.batches import Batches, BatchRow
 from evaluand.run.tasks.service import LocalServiceTask, ServiceTask
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore
@@ -1149,7 +1149,7 @@ def test_an_element_for_no_row_costs_the_others_nothing_where_such_are_ignored(s
     assert outcomes(run) == [[{"said": text}] for text in "abcd"]
     assert logged(run, "foreign_outputs") == 3
     run = Runner().run(ServiceTask(server.url, batch=4), data(*"abcd"))
-    assert "3 of its outputs are for an _index_ that was not asked: none, none, none" in messages(run)[0]
+    assert "3 outputs for an _index_ that was not requested: none, none, none" in messages(run)[0]
 
 
 def logged(run: Run, name: str) -> int:
@@ -1183,14 +1183,14 @@ def test_foreign_outputs_fail_their_batch_or_are_left_out_and_counted(serve: Any
     server = serve(in_batches(lambda out: [{"_index_": 99}, *out, {"_index_": 98}]))
     run = Runner().run(ServiceTask(server.url, batch=4), data(*"abcd"))
     assert outcomes(run) == [("BadAnswer", "foreign")] * 4
-    assert "2 of its outputs are for an _index_ that was not asked: 99, 98" in messages(run)[0]
+    assert "2 outputs for an _index_ that was not requested: 99, 98" in messages(run)[0]
     run = Runner().run(ServiceTask(server.url, batch=4, on_foreign="ignore"), data(*"abcd"))
     assert outcomes(run) == [[{"said": text}] for text in "abcd"]
     assert logged(run, "foreign_outputs") == 2
 
 
 def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:
-    first, second = (Asked(index, 0, json.dumps({"_index_": index, "text": "a"}).encode()) for index in (0, 1))
+    first, second = (BatchRow(index, 0, json.dumps({"_index_": index, "text": "a"}).encode()) for index in (0, 1))
 
     async def ask_both() -> Any:
         asked, answered = asyncio.Event(), asyncio.Event()
@@ -1233,7 +1233,7 @@ def test_any_error_of_a_batch_is_that_of_each_of_its_rows(error: Exception) -> N
 
     async def ask_both() -> list[Any]:
         batches = Batches(2, send, "deduplicate", "fail", "ignore")
-        asked = [batches.ask(Asked(index, 0, b"{}")) for index in (0, 1)]
+        asked = [batches.ask(BatchRow(index, 0, b"{}")) for index in (0, 1)]
         return await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), PATIENCE)
 
     told = asyncio.run(ask_both())

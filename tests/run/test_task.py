@@ -135,7 +135,7 @@ def test_a_task_is_its_own_task() -> None:
 
 @pytest.mark.parametrize("form", [3, "shout", None, [shout], {"do": shout}])
 def test_what_can_not_be_called_is_no_task(form: Any) -> None:
-    with pytest.raises(SpecError, match="is no task: give a function, or an object with do_run"):
+    with pytest.raises(SpecError, match="is not a task: pass a function or an object with do_run"):
         as_task(form)
 
 
@@ -241,7 +241,7 @@ def test_what_is_traced_inside_belongs_to_the_call() -> None:
 
 @pytest.mark.parametrize("function", [lambda: 1, lambda **rest: 1, lambda *rest: 1])
 def test_a_function_without_a_parameter_for_the_input_is_refused(function: Any) -> None:
-    with pytest.raises(SpecError, match="its first parameter is the example's input"):
+    with pytest.raises(SpecError, match="its first parameter must be the example's input"):
         task(function)
 
 
@@ -257,7 +257,7 @@ def test_parameters_that_the_input_has_not_are_named() -> None:
     def add(a: int, c: int, d: int) -> int:
         return a + c + d
 
-    with pytest.raises(SpecError, match="task 'add' takes c, d, which the input has not"):
+    with pytest.raises(SpecError, match="task 'add' takes c, d, which the input does not have"):
         task(add).call(request({"a": 1, "b": 2}))
 
 

@@ -20,7 +20,7 @@ from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
-from evaluand.run.excerpts import asked
+from evaluand.run.excerpts import excerpts
 from evaluand.store.store import Store, at_once, check_name, drafted, exists
 
 METHOD = 3
@@ -154,7 +154,7 @@ class Comparison:
 
     def _read_excerpts(self, evaluation: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
         try:
-            return asked(read_run(Evaluation(self.store, self.evaluations[evaluation])), keys)
+            return excerpts(read_run(Evaluation(self.store, self.evaluations[evaluation])), keys)
         except NotFound:
             return {}
 

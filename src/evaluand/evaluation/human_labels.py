@@ -30,7 +30,7 @@ from evaluand.core.registry import nearest
 from evaluand.data.sources import open_texts
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.run.excerpts import in_reading_order, plain
+from evaluand.run.excerpts import in_reading_order, to_json
 from evaluand.run.runner import Run
 from evaluand.store.tables import ABSTAINED, COMPLETED, SCORED
 
@@ -80,7 +80,7 @@ def labelling_rows(run: Run, *, given: HumanLabels | None = None, by: str | None
             there = given.labels.get(key, ()) if given else ()
             if any(by is None or label.by == by for label in there):
                 continue
-            told = (plain(example.input), plain(example.expected), in_reading_order(plain(answer)))
+            told = (to_json(example.input), to_json(example.expected), in_reading_order(to_json(answer)))
             cells = (key, response.index, response.replication, number, example.id, *told, *[None] * len(FIELDS))
             yield dict(zip(COLUMNS, cells, strict=True))
 

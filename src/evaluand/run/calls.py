@@ -1,7 +1,7 @@
-"""The calls that a run is made of: which there are, what each is asked, and what stands for it.
+"""The calls of a run: their slots, their requests and their keys.
 
-Every call has a slot, example by example and in each of these repeat by repeat. What an earlier run was answered is
-found by a call's key: all that the task can see of the example, and which repeat it is.
+Every call has a slot, ordered by example and then by repeat. Answers of earlier runs are found by a call's key:
+everything the task can see of the example, and the number of the repeat.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ class Call:
         return f"_index_ {self.example.index}, replication {self.replication}"
 
     def request(self, span: TaskSpan, seed: int, policy: Policy) -> Request:
-        """What the task is asked; its input may be changed without any other call seeing it."""
+        """The request to the task, with a copy of a mutable input."""
         example = self.example
         own = deepcopy(example.input) if isinstance(example.input, list | dict) else example.input
         limits = (policy.timeout, policy.rate_limit)
         return Request(own, span, example.index, example.id, self.replication, self.digest, seed, *limits)
 
 
-def packed(call: Call) -> bytes:
-    """What a process that makes the call needs of it."""
+def pack_call(call: Call) -> bytes:
+    """The data that a process needs to make the call."""
     e = call.example
     return ids.encode([call.slot, e.index, e.position, e.id, e.input, call.replication, call.digest])
 
 
-def unpacked(packed: bytes) -> Call:
-    """The inverse of `packed`."""
-    slot, index, position, id, input, replication, digest = ids.decode(packed)
+def unpack_call(data: bytes) -> Call:
+    """The inverse of `pack_call`."""
+    slot, index, position, id, input, replication, digest = ids.decode(data)
     return Call(slot, Example(index, position, id, input, None, {}, None, None, {}, b""), replication, digest)
 
 
@@ -65,9 +65,9 @@ class Calls:
 
     Attributes:
         identity: of the task.
-        examples: how many of the dataset.
-        replications: how often each.
-        seed: what the examples' seeds are made from.
+        examples: the number of examples, from the first on.
+        replications: the number of repeats of each.
+        seed: from which the examples' seeds are derived.
     """
 
     task: Task[Any, Any]
@@ -78,16 +78,18 @@ class Calls:
     seed: int
 
     @classmethod
-    def asked(cls, task: Runnable, dataset: Dataset, limit: int | None, replications: int | None, seed: int) -> Calls:
-        """The calls as they are asked for; see `Runner.run`.
+    def requested(
+        cls, task: Runnable, dataset: Dataset, limit: int | None, replications: int | None, seed: int
+    ) -> Calls:
+        """The calls for the arguments of `Runner.run`.
 
         Raises:
-            SpecError: they cannot be made.
+            SpecError: the calls cannot be made.
         """
         task = as_task(task)
         if not isinstance(dataset, Dataset):
             raise SpecError(
-                f"give a Dataset, not {with_article(type(dataset).__name__)}; see Dataset.from_rows and from_file"
+                f"pass a Dataset, not {with_article(type(dataset).__name__)}; see Dataset.from_rows and from_file"
             )
         if dataset.view_spec is not None and "dataset" in task.reads:
             raise SpecError(
@@ -98,8 +100,8 @@ class Calls:
             raise SpecError("limit must be at least 1")
         calls = cls(task, task.identify(), dataset, min(limit or len(dataset), len(dataset)), times, seed)
         if calls.total > MAX_CALLS:
-            told = f"{calls.examples:,} examples × {times:,} replications"
-            raise SpecError(f"{told} are more than the {MAX_CALLS:,} calls that a run can hold; make several runs")
+            size = f"{calls.examples:,} examples × {times:,} replications"
+            raise SpecError(f"{size} exceed the {MAX_CALLS:,} calls that a run can hold; make several runs")
         return calls
 
     @property
@@ -108,14 +110,14 @@ class Calls:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What identifies the run."""
-        asked = {"dataset": self.dataset.id, "examples": self.examples, "replications": self.replications}
+        """The identity of the run."""
+        data = {"dataset": self.dataset.id, "examples": self.examples, "replications": self.replications}
         view = self.dataset.view_spec
-        return self._core | asked | ({} if view is None else {"view": view})
+        return self._core | data | ({} if view is None else {"view": view})
 
     @property
     def work(self) -> str | None:
-        """What identifies the work apart from its data; None where nothing may be reused."""
+        """The identity of the work without its data; None if nothing may be reused."""
         return ids.digest(self._core).hex() if self.identity.pinned else None
 
     @property
@@ -124,21 +126,21 @@ class Calls:
 
     @property
     def may_skip(self) -> bool:
-        """Whether there may be calls that are not to be made."""
+        """Whether the task may skip calls."""
         return type(self.task).skips is not Task.skips
 
     def between(self, stream: ExampleStream, start: int, stop: int) -> Iterator[Call]:
         """The calls of the slots start … stop."""
         times = self.replications
         for example in stream.take(start // times, -(-stop // times)):
-            digest = self._seen(example)
+            digest = self._visible_digest(example)
             for replication in range(times):
                 slot = example.position * times + replication
                 if start <= slot < stop:
                     yield Call(slot, example, replication, digest)
 
     def wanted(self, is_done: Callable[[int], bool]) -> Wanted:
-        """The calls that are to be made, but for those of the slots that are done."""
+        """The calls that are still to be made."""
         return Wanted(self._missing(is_done))
 
     def _missing(self, is_done: Callable[[int], bool]) -> Iterator[tuple[int, bytes]]:
@@ -147,36 +149,38 @@ class Calls:
             open_ = (r for r in range(self.replications) if not is_done(first + r))
             missing = [r for r in open_ if not self.skips(example, r)]
             if missing:
-                digest = self._seen(example)
+                digest = self._visible_digest(example)
                 yield from ((first + r, key_of(digest, r)) for r in missing)
 
     def skips(self, example: Example, replication: int) -> bool:
-        """Whether a call is not to be made."""
+        """Whether the task skips a call."""
         return self.task.skips(example.index, example.id, replication)
 
     def fold(self, call: Call) -> int | None:
-        """Which fold of a cross-validation a call belongs to."""
+        """The fold of a cross-validation that a call belongs to."""
         return self.task.fold(call.example.index, call.example.id, call.replication)
 
-    def _seen(self, example: Example) -> bytes:
-        """16 bytes that stand for all the task can see of an example of the dataset."""
+    def _visible_digest(self, example: Example) -> bytes:
+        """A digest of everything the task can see of an example."""
         if not self.task.reads:
             return example.input_digest
         more = (self.dataset.id if name == "dataset" else getattr(example, name) for name in self.task.reads)
         return ids.digest([example.input, *more])
 
 
-def _replications(task: Task[Any, Any], asked: int | None) -> int:
+def _replications(task: Task[Any, Any], requested: int | None) -> int:
     """How often each example is run.
 
     Raises:
-        SpecError: it cannot be run so often, or not by this task.
+        SpecError: the number is invalid, or does not fit the task.
     """
     own = task.replications
-    if asked is None:
+    if requested is None:
         return own or 1
-    if asked < 1:
+    if requested < 1:
         raise SpecError("replications must be at least 1")
-    if own is not None and asked != own:
-        raise SpecError(f"task {task.name!r} repeats each example {own} times; give replications: {own}, not {asked}")
-    return asked
+    if own is not None and requested != own:
+        raise SpecError(
+            f"task {task.name!r} repeats each example {own} times; set replications: {own}, not {requested}"
+        )
+    return requested

@@ -1,6 +1,6 @@
-"""Looking up: what was asked and answered in a few rows of a run, for people to read.
+"""Inputs, expected values and responses of a few rows of a run, as JSON data for people.
 
-Everything comes as plain JSON data. Nothing here imports NumPy or Arrow.
+Nothing here imports NumPy or Arrow.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 PREDICTION = "prediction"
 
 
-def asked(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
+def excerpts(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
     """Input, expected and responses of some rows."""
     examples = examples_at(run, sorted({index for index, _ in keys}))
-    given = _answers_of(run, keys)
-    return {key: {**examples.get(key[0], {}), "responses": given.get(key)} for key in keys}
+    answers_by_key = _read_answers(run, keys)
+    return {key: {**examples.get(key[0], {}), "responses": answers_by_key.get(key)} for key in keys}
 
 
-def _answers_of(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Any] | None]:
+def _read_answers(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Any] | None]:
     found: dict[tuple[int, int], list[Any] | None] = {}
     last = max((index for index, _ in keys), default=-1)
     for batch in run.batches(["_index_", "replication", "n_responses", "responses"]) if keys else ():
@@ -42,24 +42,24 @@ def _answers_of(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], l
 
 
 def examples_at(run: Run, indices: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Input and expected of some examples, and what a view made of the input; nothing where the dataset is lacking."""
+    """Input and expected of some examples, and the input in the run's view; empty if the dataset is missing."""
     try:
         dataset = run.dataset
     except NotFound:
         return {}
     positions = [bisect_left(dataset.indices, index) for index in indices]
     found: dict[int, dict[str, Any]] = {}
-    seen = _seen(run, dataset)
-    for start, stop in _stretches(positions):
+    viewed = _viewed_dataset(run, dataset)
+    for start, stop in _ranges(positions):
         for e in dataset.examples(start, stop):
-            found[e.index] = {"id": e.id, "input": plain(e.input), "expected": plain(e.expected)}
-        for e in seen.examples(start, stop) if seen else ():
-            found[e.index]["asked"] = plain(e.input)
+            found[e.index] = {"id": e.id, "input": to_json(e.input), "expected": to_json(e.expected)}
+        for e in viewed.examples(start, stop) if viewed else ():
+            found[e.index]["asked"] = to_json(e.input)
     return found
 
 
-def _seen(run: Run, dataset: Dataset) -> Dataset | None:
-    """The examples in the run's view; None where it has none, or its adapters are not installed here."""
+def _viewed_dataset(run: Run, dataset: Dataset) -> Dataset | None:
+    """The examples in the run's view; None if it has none, or its adapters are not installed."""
     view = run.manifest["spec"].get("view")
     try:
         return None if view is None else dataset.view(view, checked=True)
@@ -67,8 +67,8 @@ def _seen(run: Run, dataset: Dataset) -> Dataset | None:
         return None
 
 
-def _stretches(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Start and stop of each stretch of ascending positions without a gap."""
+def _ranges(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Start and stop of each run of consecutive positions."""
     start = stop = -1
     for position in positions:
         if position != stop:
@@ -81,7 +81,7 @@ def _stretches(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def answers(items: list[dict[str, Any]] | None, n: int, in_lists: bool) -> list[Any] | None:
-    """The n responses of a row, best first; a list of items each, which may be empty, where the task declares items."""
+    """The n responses of a row, best first; each a list of items, possibly empty, if the task declares items."""
     if items is None:
         return None
     values = [in_reading_order(orjson.loads(item["value"])) for item in items]
@@ -94,7 +94,7 @@ def answers(items: list[dict[str, Any]] | None, n: int, in_lists: bool) -> list[
 
 
 def in_reading_order(answer: Any) -> Any:
-    """An answer of several parts with what was predicted first: stored, they stand in the order of their names.
+    """An answer with its prediction first; stored parts are sorted by name.
 
     Example:
         >>> in_reading_order({"confidence": 0.9, "prediction": "cat"})
@@ -105,6 +105,6 @@ def in_reading_order(answer: Any) -> Any:
     return answer
 
 
-def plain(value: Any) -> Any:
-    """Any data as JSON, as they are written for digests."""
+def to_json(value: Any) -> Any:
+    """Any data as JSON, in the form used for digests."""
     return orjson.loads(identity.encode(value))

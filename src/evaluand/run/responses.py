@@ -65,11 +65,11 @@ class Response:
 def line_of(
     slot: int, digest: bytes, fold: int | None, outcome: Outcome, trace: Trace | None, items: bool
 ) -> tuple[bytes, bool]:
-    """The journal's line of a call that was made, and whether it failed."""
+    """The journal line of a completed call, and whether it failed."""
     error, texts, n = outcome.error, None, 0
     if error is None:
         try:
-            texts, n = _texts(outcome.value, items)
+            texts, n = _response_texts(outcome.value, items)
         except DataError as refused:
             error = refused
     status = COMPLETED if error is None else SKIPPED if isinstance(error, Skipped) else FAILED
@@ -95,12 +95,12 @@ def _microseconds(nanoseconds: int | None) -> int | None:
 
 
 def skipped_line(slot: int, digest: bytes, fold: int | None) -> bytes:
-    """The journal's line of a call that is not to be made."""
+    """The journal line of a skipped call."""
     started = time.time_ns() // 1000
     return orjson.dumps([slot, digest.hex(), fold, SKIPPED, None, None, 0, 0, started, 0, None, None]) + b"\n"
 
 
-def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, int]:
+def _response_texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, int]:
     """A task's output as response items in canonical text, and the number of responses."""
     if value is None:
         return None, 0
@@ -118,7 +118,7 @@ def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, 
 
 
 def _text(answer: Any) -> Fragment:
-    """The canonical text of an answer, which may be that already."""
+    """The canonical text of an answer, which may already be one."""
     return answer if type(answer) is Fragment else Fragment(identity.encode(answer))
 
 
@@ -132,7 +132,7 @@ def _error(error: BaseException) -> list[Any]:
 
 
 def place_of(error: BaseException) -> str | None:
-    """Where in first-party code an error arose: `app.py:11 in lookup`; None where it arose nowhere there."""
+    """Where in first-party code an error arose: `app.py:11 in lookup`; None if outside."""
     found = None
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
@@ -145,36 +145,36 @@ _USAGE: dict[str, type] = {"input_tokens": int, "output_tokens": int, "cost": fl
 
 
 def _usage(trace: Trace | None) -> dict[str, Any] | None:
-    """What a call used: what the attribute `usage` of its span tells, else the tokens of its spans of models."""
+    """The usage of a call: the attribute `usage` of its span, else the tokens of its model spans."""
     if trace is None:
         return None
-    told = trace.root.attribute("usage")
-    if told is None:
-        told = _used_by_models(trace)
-    return usage_of(told) if isinstance(told, dict) else None
+    usage = trace.root.attribute("usage")
+    if usage is None:
+        usage = _model_usage(trace)
+    return usage_of(usage) if isinstance(usage, dict) else None
 
 
-def usage_of(told: dict[str, Any]) -> dict[str, Any] | None:
-    """What can be stored of a usage that was told; None where nothing can."""
-    if type(told.get("cost")) is int and abs(told["cost"]) < 2**53:
-        told["cost"] = float(told["cost"])
-    known = {name: told[name] for name, kind in _USAGE.items() if type(told.get(name)) is kind}
+def usage_of(usage: dict[str, Any]) -> dict[str, Any] | None:
+    """The parts of a reported usage that can be stored; None if there are none."""
+    if type(usage.get("cost")) is int and abs(usage["cost"]) < 2**53:
+        usage["cost"] = float(usage["cost"])
+    known = {name: usage[name] for name, kind in _USAGE.items() if type(usage.get(name)) is kind}
     return {name: value for name, value in known.items() if type(value) is not int or abs(value) < 2**63} or None
 
 
-def _used_by_models(trace: Trace) -> dict[str, Any]:
-    """The tokens that the spans of a trace tell, and the model where it is one; of nested spans, the innermost."""
-    asked = {span.number: span for span in trace.spans if span.kind == "llm"}
-    for span in list(asked.values()):
+def _model_usage(trace: Trace) -> dict[str, Any]:
+    """The tokens of a trace's model spans, and the model if there is only one; of nested spans, the innermost count."""
+    innermost = {span.number: span for span in trace.spans if span.kind == "llm"}
+    for span in list(innermost.values()):
         if span.parent is not None and _TOKENS & span.attributes.keys():
-            asked.pop(span.parent, None)
-    told = [span.attributes for span in asked.values()]
+            innermost.pop(span.parent, None)
+    attributes = [span.attributes for span in innermost.values()]
     used: dict[str, Any] = {}
     for name in _TOKENS:
-        counts = [each[name] for each in told if type(each.get(name)) is int]
+        counts = [each[name] for each in attributes if type(each.get(name)) is int]
         if counts:
             used[name] = sum(counts)
-    models = {each["model"] for each in told if "model" in each}
+    models = {each["model"] for each in attributes if "model" in each}
     return used | ({"model": models.pop()} if used and len(models) == 1 else {})
 
 
@@ -224,7 +224,7 @@ def _answers(texts: list[tuple[int, str]], n: int, items: bool) -> list[Any]:
 
 
 def key_of(digest: bytes, replication: int) -> bytes:
-    """16 bytes that stand for one call: what the task sees, and which repeat it is."""
+    """A 16-byte key of a call: what the task sees, and the number of the repeat."""
     return hashlib.blake2b(digest + replication.to_bytes(4, "little"), digest_size=identity.DIGEST_SIZE).digest()
 
 
@@ -257,17 +257,17 @@ def _sealed_records(store: Store, manifest: Manifest) -> Iterator[tuple[bytes, l
 def _record(row: dict[str, Any], traced: list[list[Any]]) -> list[Any]:
     """The journal record, without its slot, that became a completed row."""
     texts = row["responses"] and [[r["_response_index_"], Fragment(r["value"])] for r in row["responses"]]
-    told = [row[name] for name in ("n_responses", "attempts", "started", "duration", "usage")]
-    return [row["digest"].hex(), row["fold"], COMPLETED, None, texts, *told, traced or None]
+    facts = [row[name] for name in ("n_responses", "attempts", "started", "duration", "usage")]
+    return [row["digest"].hex(), row["fold"], COMPLETED, None, texts, *facts, traced or None]
 
 
 def spans_of(store: Store, manifest: Manifest) -> Iterator[pa.RecordBatch]:
-    """The spans of a sealed run; none where the task opened none."""
+    """The spans of a sealed run; empty if the task opened none."""
     return store.read("runs", manifest["id"], "spans") if "spans" in manifest["tables"] else iter(())
 
 
 class SpanStream:
-    """The spans of a run, row by row beside its responses."""
+    """The spans of a run, read in step with its responses."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._rows = (row for batch in batches for row in _span_rows(batch))
@@ -283,12 +283,12 @@ class SpanStream:
 
 def _span_rows(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[Any]]]:
     columns = [batch.column(i) for i in range(batch.num_columns)]
-    plain = [c.cast(pa.int64()) if pa.types.is_duration(c.type) else c for c in columns]
-    for row in zip(*(c.to_pylist() for c in plain), strict=True):
+    columns = [c.cast(pa.int64()) if pa.types.is_duration(c.type) else c for c in columns]
+    for row in zip(*(c.to_pylist() for c in columns), strict=True):
         index, replication, number, parent, name, kind, start, duration, status, *texts = row
         code = _SPAN_STATUSES.index(status)
-        written = [None if text is None else Fragment(text) for text in texts]
-        yield index, replication, [number, parent, name, kind, start, duration, code, *written]
+        values = [None if text is None else Fragment(text) for text in texts]
+        yield index, replication, [number, parent, name, kind, start, duration, code, *values]
 
 
 _SPAN_STATUSES = ("unset", "ok", "error")
@@ -297,7 +297,7 @@ _SPAN_STATUSES = ("unset", "ok", "error")
 def seal(
     store: Store, manifest: Manifest, records: Iterable[list[Any]], indices: array[int], replications: int
 ) -> None:
-    """Turns the journal records of a run into tables, in the order of the keys, as a stream."""
+    """Write the journal records of a run to tables in the order of their keys, as a stream."""
     of_items = bool(manifest["spec"]["task"].get("items"))
     counts: dict[str, int] = {}
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
@@ -328,7 +328,7 @@ def _flush(draft: Draft, responses: TableWriter, spans: TableWriter) -> None:
 
 
 def row_digest(index: int, replication: int, fold: int | None, content: bytes) -> bytes:
-    """What one row adds to the digest of its run."""
+    """The part of one row in the digest of its run."""
     return orjson.dumps([index, replication, fold]) + content
 
 
@@ -350,7 +350,7 @@ def _item_column(texts: Sequence[list[tuple[int, str]] | None]) -> pa.Array:
 def _content(
     status: str, error: dict[str, Any] | None, texts: list[tuple[int, str]] | None, n: int, items: bool
 ) -> bytes:
-    """16 bytes that stand for what came out of one call: not when, not how long, not in which words it failed."""
+    """A digest of the outcome of a call, without times and without the wording of an error."""
     kind = (error["type"], error["code"]) if error else None
     return hashlib.blake2b(orjson.dumps([status, kind, texts, n, items]), digest_size=identity.DIGEST_SIZE).digest()
 

@@ -19,7 +19,7 @@ from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, ExampleStream
 from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
-from evaluand.run.calls import Call, Calls, packed, unpacked
+from evaluand.run.calls import Call, Calls, pack_call, unpack_call
 from evaluand.run.responses import LANE, READ, Response, completed, line_of, responses_of, seal, skipped_line, spans_of
 from evaluand.run.task import Runnable, prepare
 from evaluand.store.journal import WorkLog
@@ -131,7 +131,7 @@ class Runner:
         check_store(self.store)
         if name is not None:
             check_name(name)
-        calls = Calls.asked(task, dataset, limit, replications, seed)
+        calls = Calls.requested(task, dataset, limit, replications, seed)
         calls = replace(calls, dataset=dataset.save(self.store))
         before = next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
         manifest = begin(
@@ -152,7 +152,7 @@ class Runner:
 
     def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:
         """What a run would have to do now: `called` are the calls that are new. Calls nothing and stores nothing."""
-        calls = Calls.asked(task, dataset, None, replications, seed)
+        calls = Calls.requested(task, dataset, None, replications, seed)
         prepare(calls.task, dataset)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
         if last and not self.store.is_sealed("runs", last):
@@ -277,7 +277,7 @@ class _Job:
             self.tally,
             sealed=self.is_sealed,
             settled=self._skipped_line if self.calls.may_skip else None,
-            wire=UnitCodec(packed, unpacked, self.task.close) if policy.processes else None,
+            wire=UnitCodec(pack_call, unpack_call, self.task.close) if policy.processes else None,
         )
 
     def is_sealed(self) -> bool:

@@ -36,23 +36,23 @@ Input = TypeVar("Input")
 Output = TypeVar("Output")
 
 MAX_CONCURRENCY = 20
-"""How many calls `Task.run_concurrently` makes at a time where nobody says."""
+"""The default number of concurrent calls of `Task.run_concurrently`."""
 
 
 @dataclass(slots=True)
 class Request:
-    """What a task is called with.
+    """The arguments of a task call.
 
     Attributes:
-        input: the example's input: one value, or a mapping where the dataset names several input columns.
-        task_span: where to trace what happens inside.
+        input: the example's input: one value, or a mapping if the dataset has several input columns.
+        task_span: the tracer for what happens inside.
         index: the example's `_index_`.
         id: the example's id, or its index as text.
-        replication: which repeat, from 0.
-        digest: 16 bytes that stand for what the task can see of the example.
-        run_seed: the seed of the whole run.
+        replication: the number of the repeat, from 0.
+        digest: 16 bytes that identify what the task can see of the example.
+        run_seed: the seed of the run.
         timeout: seconds the call may take, or None; for tasks that can end what they started.
-        pace: what limits how many attempts may start, or None; for tasks that make several requests of one.
+        pace: the rate limit, or None; for tasks that make several requests per call.
     """
 
     input: Any
@@ -67,7 +67,7 @@ class Request:
 
     @property
     def seed(self) -> int:
-        """A number that belongs to this input and replication, whatever the order of calls; in [0, 2**63)."""
+        """A number for this input and replication, independent of the order of calls; in [0, 2**63)."""
         return seed_of(self.run_seed, self.digest, self.replication)
 
 
@@ -82,13 +82,14 @@ class Task(ABC, Generic[Input, Output]):
     """The system under test. Implement `do_run`, plain or async.
 
     Attributes:
-        version: declare one to pin the task yourself instead of by fingerprint. With the name it then stands for all
-            that changes the answers, constructor arguments and models included: raise it whenever one does.
+        version: declare one to pin the task yourself instead of by fingerprint. Name and version then identify
+            everything that changes the answers, including constructor arguments and models: raise it when any of these
+            changes.
         items: the output is a list of items that together are the response, such as a tagger's entities.
-        expects: the type of what a dataset for the task expects, where only such a dataset makes sense.
-        files: files the task depends on beyond those its code names.
-        transient: names of error classes that are worth another try here, beside those the policy names.
-        names_errors: its failures have types that it names itself, which nobody can know before.
+        expects: the type of the expected values in datasets for the task, if the task needs one.
+        files: further files that the task depends on.
+        transient: names of error classes that are retried, in addition to those of the policy.
+        names_errors: its errors have type names that are not known in advance.
     """
 
     version: str | None = None
@@ -100,23 +101,23 @@ class Task(ABC, Generic[Input, Output]):
 
     @abstractmethod
     def do_run(self, input: Input, task_span: TaskSpan) -> Output | Awaitable[Output]:
-        """The output for one input; None says that there is no answer.
+        """The output for one input; None for no answer.
 
         Args:
             input: the example's input.
-            task_span: for tracing what happens inside.
+            task_span: the tracer for what happens inside.
         """
 
     @final
     def run(self, input: Input, tracer: Tracer) -> Output:
-        """Runs the task in a span of its own; a task calls its subtasks by it, with its `task_span` as the tracer.
+        """Run the task in a new span; a task runs its subtasks with its `task_span` as the tracer.
 
         Args:
-            input: what to run it with.
-            tracer: where the span is opened.
+            input: the input.
+            tracer: opens the span.
 
         Returns:
-            The output; of an async task, an awaitable of it.
+            The output; for an async task an awaitable of it.
 
         Example:
             >>> from evaluand.trace.tracers.in_memory import InMemoryTracer
@@ -135,26 +136,26 @@ class Task(ABC, Generic[Input, Output]):
     def run_concurrently(
         self, inputs: Iterable[Input], tracer: Tracer, concurrency_limit: int = MAX_CONCURRENCY
     ) -> Sequence[Output]:
-        """Runs the task with several inputs at a time, in one span; a task may do so within another that does.
+        """Run the task on several inputs concurrently, in one span; such calls may be nested.
 
-        Plain tasks run in threads, of which the caller's is one, so that calls within calls always get on: where many
-        such calls are nested, they share the threads that there are. Async tasks run in the caller's loop.
+        Plain tasks run in threads, including the caller's, so that nested calls always make progress: deeply nested
+        calls share the available threads. Async tasks run in the caller's loop.
 
         Args:
-            inputs: what to run it with.
-            tracer: where the span is opened that holds those of the calls.
-            concurrency_limit: how many calls are made at a time, at most.
+            inputs: the inputs.
+            tracer: opens the span that holds the spans of the calls.
+            concurrency_limit: the largest number of concurrent calls.
 
         Returns:
-            The outputs in the order of the inputs; of an async task, an awaitable of them.
+            The outputs in the order of the inputs; for an async task an awaitable of them.
 
         Raises:
-            SpecError: the limit is no whole number from 1.
-            Exception: what a call raised, of several the one of the earliest input. Calls not yet begun are not made;
-                async ones under way are cancelled, as their spans tell, and those in threads are waited for.
+            SpecError: the limit is not a whole number of at least 1.
+            Exception: the error of a call; if several fail, of the earliest input. Further calls are not started;
+                running async calls are cancelled, and calls in threads are awaited.
         """
         if type(concurrency_limit) is not int or concurrency_limit < 1:
-            raise SpecError(f"concurrency_limit must be a whole number from 1, not {concurrency_limit!r}")
+            raise SpecError(f"concurrency_limit must be a whole number of at least 1, not {concurrency_limit!r}")
         inputs = list(inputs)
         name = f"Concurrent {self.name} tasks"
         if self.is_async:
@@ -174,75 +175,75 @@ class Task(ABC, Generic[Input, Output]):
 
     @property
     def name(self) -> str:
-        """What the task is called where nobody names it."""
+        """The default name of the task."""
         return type(self).__name__
 
     @property
     def is_async(self) -> bool:
-        """Whether `call` gives a coroutine."""
+        """Whether `call` returns a coroutine."""
         return inspect.iscoroutinefunction(self.do_run)
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What the output depends on beside the input: any of `index`, `id` and `dataset`, the examples as a whole."""
+        """What the output depends on besides the input: any of `index`, `id` and `dataset` (all examples)."""
         return ()
 
     @property
     def replications(self) -> int | None:
-        """How often each example is to be run, where the task knows: a cross-validation has so many repeats."""
+        """The number of repeats of each example, if the task determines it, as a cross-validation does."""
         return None
 
     def prepare(self, dataset: Dataset) -> None:
-        """Loads what the calls need; what it raises stops the run before anything is called."""
+        """Load what the calls need; an error stops the run before the first call."""
 
     def close(self) -> None:
-        """Ends what the calls have started; called when a run has ended, however it ended. Calls may follow."""
+        """Release what the calls have started; called at the end of every run. Further calls may follow."""
 
     def fold(self, index: int, id: str, replication: int) -> int | None:
-        """Which fold of a cross-validation the output for an example belongs to, where it belongs to one."""
+        """The fold of a cross-validation that the output for an example belongs to, if any."""
         return None
 
     def skips(self, index: int, id: str, replication: int) -> bool:
-        """Whether the task is not to be asked about an example, such as one that it learns from.
+        """Whether the task skips an example, such as one that it is trained on.
 
-        It gets a row with the status `skipped`, which counts in no denominator.
+        Its row has the status `skipped`, which counts in no denominator.
         """
         return False
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any] | None:
-        """The output for an example where it is known before anything is called: empty where there is none.
+        """The output for an example if it is known before any call: empty if there is none.
 
-        None where the task has to be called for it.
+        None if the task must be called.
         """
         return None
 
     def call(self, request: Request) -> Any:
-        """One call, as the runner makes it; a coroutine where the task is async.
+        """One call by the runner; returns a coroutine if the task is async.
 
-        Where the task declares a type of its input, such as a model, it gets that.
+        If the task declares an input type, such as a pydantic model, the input is converted to it.
         """
         declared = typed(types_of(self)[0])
         return self.do_run(declared.read(request.input) if declared else request.input, request.task_span)
 
     def identify(self) -> Identity:
-        """The task's identity as it is now."""
+        """The current identity of the task."""
         return code_identity("task", self, self.name, version=self.version, files=self.files, items=self.items)
 
 
 def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
-    """Lets a task prepare for a dataset, if the dataset is of the types that the task declares.
+    """Check that a dataset has the types that a task declares, and let the task prepare for it.
 
     Raises:
-        DataError: examples are not of these types; names those examples.
+        DataError: examples are not of these types; lists them.
     """
     _require_fit(task, dataset)
     task.prepare(dataset)
 
 
 def types_of(task: Task[Any, Any]) -> tuple[Any, Any]:
-    """The types of input and output that a task declares; None for what it does not.
+    """The declared types of input and output; None if undeclared.
 
-    They are those of `Task[Input, Output]`, or else the annotations of `do_run` or of the function, read also under
+    They come from `Task[Input, Output]`, else from the annotations of `do_run` or of the function, also under
     `from __future__ import annotations`.
 
     Example:
@@ -265,7 +266,7 @@ class HasDoRun(Protocol):
 
 
 Runnable = Task[Any, Any] | HasDoRun | Callable[..., Any]
-"""What a runner can run."""
+"""Everything that a runner can run."""
 
 
 class FunctionTask(Task[Any, Any]):
@@ -298,10 +299,10 @@ class FunctionTask(Task[Any, Any]):
         return tuple(name for name in self._extras if name in ("index", "id"))
 
     def prepare(self, dataset: Dataset) -> None:
-        """Raises a SpecError where the function's parameters are not the dataset's input columns."""
+        """Raise a SpecError if the function's parameters are not the dataset's input columns."""
         columns = dataset.roles.input
         if self.spread:
-            self._named({} if isinstance(columns, str) else dict.fromkeys(columns))
+            self._arguments({} if isinstance(columns, str) else dict.fromkeys(columns))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         return self.call(Request(input, task_span, 0, "0", 0, digest(input), 0))
@@ -309,18 +310,18 @@ class FunctionTask(Task[Any, Any]):
     def call(self, request: Request) -> Any:
         extras = {name: getattr(request, name) for name in self._extras}
         if self.spread:
-            return self.function(**self._named(request.input), **extras)
+            return self.function(**self._arguments(request.input), **extras)
         declared = typed(types_of(self)[0])
         return self.function(declared.read(request.input) if declared else request.input, **extras)
 
     def identify(self) -> Identity:
-        code = self.function if type(self) is FunctionTask else self  # a subclass may call it otherwise
+        code = self.function if type(self) is FunctionTask else self  # a subclass may override the call
         return code_identity("function", code, self.name, version=self.version, files=self.files, items=self.items)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def _named(self, input: Any) -> dict[str, Any]:
+    def _arguments(self, input: Any) -> dict[str, Any]:
         if not isinstance(input, Mapping):
             raise SpecError(
                 f"task {self.name!r} takes {', '.join(self.spread)}, but the input is one value;"
@@ -328,7 +329,7 @@ class FunctionTask(Task[Any, Any]):
             )
         missing = [name for name in self.spread if name not in input]
         if missing:
-            raise SpecError(f"task {self.name!r} takes {', '.join(missing)}, which the input has not")
+            raise SpecError(f"task {self.name!r} takes {', '.join(missing)}, which the input does not have")
         return {name: input[name] for name in self.spread}
 
 
@@ -351,10 +352,10 @@ def task(
     files: Sequence[str | os.PathLike[str]] = (),
 ) -> Callable[[Callable[..., Any]], FunctionTask]: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Makes a plain or async function a task.
+    """Turn a plain or async function into a task.
 
     The first parameter is the input; further parameters named `task_span`, `seed`, `index`, `id` or `replication`
-    are filled in. A function with several other parameters takes a mapping input by name.
+    are filled in. If a function has several other parameters, a mapping input is passed by name.
 
     Example:
         >>> @task
@@ -372,35 +373,33 @@ def as_task(value: Any) -> Task[Any, Any]:
     """A task from a task, a function or an object with `do_run`.
 
     Raises:
-        SpecError: it is none of these.
+        SpecError: the value is something else.
     """
     if isinstance(value, Task):
         return value
     if isinstance(value, type) and hasattr(value, "do_run"):
-        raise SpecError(f"{value.__name__} is a class; give an instance of it: {value.__name__}(…)")
+        raise SpecError(f"{value.__name__} is a class; pass an instance: {value.__name__}(…)")
     if hasattr(value, "do_run"):
         return _DuckTask(value)
     if hasattr(value, "predict") and (isinstance(value, type) or not callable(value)):
         name = value.__name__ if isinstance(value, type) else type(value).__name__
         raise SpecError(
-            f"{with_article(name)} is an estimator: give EstimatorTask({name}(…), Split(folds=5)) to cross-validate it,"
-            " or EstimatorTask(model) where it is fitted already"
+            f"{with_article(name)} is an estimator: use EstimatorTask({name}(…), Split(folds=5)) to cross-validate it,"
+            " or EstimatorTask(model) if it is already fitted"
         )
     if callable(value):
         return FunctionTask(value)
-    raise SpecError(
-        f"{with_article(type(value).__name__)} is no task: give a function, or an object with do_run(input, task_span)"
-    )
+    raise SpecError(f"{with_article(type(value).__name__)} is not a task: pass a function or an object with do_run")
 
 
 def is_coroutine_function(function: Callable[..., Any]) -> bool:
-    """Whether what is called gives a coroutine: an async function, or an object with an async `__call__`."""
-    called = getattr(type(function), "__call__", None)  # noqa: B004 - it is the class's own that a call looks for
+    """Whether calling it returns a coroutine: an async function, or an object with an async `__call__`."""
+    called = getattr(type(function), "__call__", None)  # noqa: B004 - a call looks the method up on the class
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
 
 def may_give_several(task: Task[Any, Any]) -> bool:
-    """Whether a call may answer by `Candidates`, as far as that can be known before: where its file names them.
+    """Whether a call may return `Candidates`, as far as is known in advance: its module mentions them.
 
     Example:
         >>> import textwrap
@@ -409,12 +408,12 @@ def may_give_several(task: Task[Any, Any]) -> bool:
     """
     code = task.function if isinstance(task, FunctionTask) else getattr(task, "inner", task)
     code = inspect.unwrap(code) if inspect.isfunction(code) else type(code)
-    named = vars(sys.modules[code.__module__]).values() if code.__module__ in sys.modules else ()
-    return any(value is Candidates or value is sys.modules["evaluand"] for value in named)
+    names = vars(sys.modules[code.__module__]).values() if code.__module__ in sys.modules else ()
+    return any(value is Candidates or value is sys.modules["evaluand"] for value in names)
 
 
 class _DuckTask(Task[Any, Any]):
-    """An object that has `do_run` without being a `Task`."""
+    """An object with `do_run` that is not a `Task`."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -437,7 +436,7 @@ class _DuckTask(Task[Any, Any]):
 
 
 def _in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: int) -> list[Any]:
-    """The outputs of calls made by this thread and helpers of it, as many as there may be."""
+    """The outputs of calls made by this thread and helper threads."""
     work = _Work(len(inputs))
 
     def help() -> None:
@@ -456,19 +455,19 @@ def _in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: int) -
     threads: list[threading.Thread] = []
     try:
         while len(threads) + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
-            threads.append(_started(help_and_leave))
+            threads.append(_start_thread(help_and_leave))
         help()
     except BaseException:
         work.end()
         raise
-    finally:  # none outlives the span
+    finally:  # no thread outlives the span
         for thread in threads:
             thread.join()
     return work.finished()
 
 
-def _started(helper: Callable[[], None]) -> threading.Thread:
-    """A thread in this context; where there can be no more, its place is given back."""
+def _start_thread(helper: Callable[[], None]) -> threading.Thread:
+    """Start a thread in this context; if that fails, release its place."""
     thread = threading.Thread(target=copy_context().run, args=(helper,))
     try:
         thread.start()
@@ -492,7 +491,7 @@ async def _in_coroutines(call: Callable[[Any], Awaitable[Any]], inputs: Sequence
     try:
         while helpers and not work.has_failed:
             _, helpers = await asyncio.wait(helpers, return_when=asyncio.FIRST_COMPLETED)
-    finally:  # where a call failed or this is cancelled, those under way are too, and none outlives their span
+    finally:  # after an error or a cancellation, cancel running calls, so that none outlives the span
         work.end()
         for helper in helpers:
             helper.cancel()
@@ -501,7 +500,7 @@ async def _in_coroutines(call: Callable[[Any], Awaitable[Any]], inputs: Sequence
 
 
 class _Work:
-    """Which of several calls are still to be made, and what became of those that were."""
+    """The queue of several calls, and their outputs."""
 
     def __init__(self, size: int) -> None:
         self.outputs: list[Any] = [None] * size
@@ -515,7 +514,7 @@ class _Work:
         return self._failure is not None
 
     def next(self) -> int | None:
-        """The place of a call to make; None where there is none, or one has failed."""
+        """The position of the next call; None if there is none, or one has failed."""
         with self._lock:
             return None if self._ended or self.has_failed else next(self._waiting, None)
 
@@ -525,7 +524,7 @@ class _Work:
                 self._failure = at, error
 
     def end(self) -> None:
-        """Whatever becomes of calls under way, it counts no longer, and none is made after them."""
+        """Start no further calls and ignore the results of running ones."""
         with self._lock:
             self._ended = True
 
@@ -538,57 +537,57 @@ class _Work:
 def _require_fit(task: Task[Any, Any], dataset: Dataset) -> None:
     declared, expected = typed(types_of(task)[0]), typed(task.expects)
     faults: list[Fault] = []
-    if declared and not _is_plainly(declared.type, dataset, dataset.roles.input):
+    if declared and not _has_column_type(declared.type, dataset, dataset.roles.input):
         faults += _misfits(dataset, declared, "input", task.name)
-    if expected and not _is_plainly(expected.type, dataset, dataset.roles.expected):
+    if expected and not _has_column_type(expected.type, dataset, dataset.roles.expected):
         faults += _misfits(dataset, expected, "expected", task.name)
     if faults:
         raise DataError(faults)
 
 
 def _misfits(dataset: Dataset, type: Typed, what: str, name: str) -> list[Fault]:
-    """The first examples whose input, or what they expect, is not of a type."""
+    """The first examples whose input, or expected value, is not of a type."""
     values = ((example.index, getattr(example, what)) for example in dataset)
     found = list(itertools.islice(misfits(values, type, what), SHOWN_FAULTS))
     verb = "takes" if what == "input" else "is for datasets that expect"
     return [Fault(fault.where, f"{fault.message}; task {name!r} {verb} {type.name}") for fault in found]
 
 
-def _is_plainly(type: Any, dataset: Dataset, role: Any) -> bool:
-    """Whether a whole column is of a type, by the column's own type and without looking at each value."""
+def _has_column_type(type: Any, dataset: Dataset, role: Any) -> bool:
+    """Whether the column type already guarantees the type of all values."""
     if dataset.view_spec is not None or not isinstance(role, str):
         return False
-    if not inspect.isclass(type) or type not in _PLAIN:
+    if not inspect.isclass(type) or type not in _COLUMN_TYPES:
         return False
-    if not any(of(dataset.schema.field(role).type) for of in _PLAIN[type]):
+    if not any(of(dataset.schema.field(role).type) for of in _COLUMN_TYPES[type]):
         return False
     return all(batch.column(0).null_count == 0 for batch in dataset.columns([role]))
 
 
 def _annotated(function: Callable[..., Any], skipped: int, owner: type | None = None) -> tuple[Any, Any]:
-    """The types of a function's first parameter, after some that are skipped, and of what it returns."""
-    told = hints(function, owner)
+    """The types of a function's first parameter, after skipped ones, and of its return value."""
+    annotations = hints(function, owner)
     try:
         names = [*inspect.signature(function).parameters][skipped:]
     except (TypeError, ValueError):  # some built-in functions
         names = []
-    return told.get(names[0]) if names else None, told.get("return")
+    return annotations.get(names[0]) if names else None, annotations.get("return")
 
 
 @functools.lru_cache(256)
 def _types_of_class(cls: Any) -> tuple[Any, Any]:
-    given = arguments(cls, Task) if issubclass(cls, Task) else (Input, Output)
+    bound = arguments(cls, Task) if issubclass(cls, Task) else (Input, Output)
     owner = next((each for each in cls.__mro__ if "do_run" in vars(each)), cls)
-    told = _annotated(cls.do_run, skipped=1, owner=owner) if owner is not Task else (None, None)
+    annotated = _annotated(cls.do_run, skipped=1, owner=owner) if owner is not Task else (None, None)
     unknown = (TypeVar, ForwardRef)
-    input, output = (declared if isinstance(a, unknown) else a for a, declared in zip(given, told, strict=True))
+    input, output = (declared if isinstance(a, unknown) else a for a, declared in zip(bound, annotated, strict=True))
     return input, output
 
 
 _types_of_functions: WeakKeyDictionary[FunctionTask, tuple[Any, Any]] = WeakKeyDictionary()
-_helpers = threading.BoundedSemaphore(512)  # threads beside the callers', however deep calls are nested
+_helpers = threading.BoundedSemaphore(512)  # helper threads, however deep calls are nested
 
-_PLAIN: Mapping[Any, tuple[Callable[[pa.DataType], bool], ...]] = {
+_COLUMN_TYPES: Mapping[Any, tuple[Callable[[pa.DataType], bool], ...]] = {
     str: (pa.types.is_string, pa.types.is_large_string),
     int: (pa.types.is_integer,),
     float: (pa.types.is_floating, pa.types.is_integer),
@@ -599,15 +598,15 @@ _EXTRAS = frozenset(("task_span", "seed", "index", "id", "replication"))
 
 
 def _parameters(function: Callable[..., Any], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The parameters to fill in, and those to take from a mapping input (none where the input is passed whole)."""
+    """The parameters to fill in, and those to take from a mapping input (none if the input is one value)."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some built-in functions
         return (), ()
-    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    if not named:
-        raise SpecError(f"task {name!r} takes no parameter; its first parameter is the example's input")
-    extras = tuple(p.name for p in named[1:] if p.name in _EXTRAS)
-    others = [p for p in named if p.name not in extras]
+    candidates = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not candidates:
+        raise SpecError(f"task {name!r} has no parameter; its first parameter must be the example's input")
+    extras = tuple(p.name for p in candidates[1:] if p.name in _EXTRAS)
+    others = [p for p in candidates if p.name not in extras]
     required = [p.name for p in others if p.default is p.empty]
-    return extras, tuple(required) if len(required) > 1 or named[0].kind is named[0].KEYWORD_ONLY else ()
+    return extras, tuple(required) if len(required) > 1 or candidates[0].kind is candidates[0].KEYWORD_ONLY else ()

@@ -1,8 +1,8 @@
-"""Types of inputs and outputs: which ones a task declares, which values are of a type, and which dataset fits.
+"""Types of inputs and outputs: which ones a task declares, and which values and datasets fit them.
 
-A type is anything pydantic knows: `str`, `list[float]`, a model, a dataclass, `Literal["a", "b"]`. A value is of a type
-when it could have been read from JSON as it, strictly: a number is no text and a text no number, but an object is a
-model with these fields, a list a tuple, and a text the member of an enum.
+A type is anything that pydantic supports: `str`, `list[float]`, a model, a dataclass, `Literal["a", "b"]`. A value is
+of a type if it could be read from JSON as that type in strict mode: numbers and text are never converted to each other,
+but an object may become a model with these fields, a list a tuple, and a text the member of an enum.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Made = TypeVar("Made")
 
 
 class Typed:
-    """A type that values can be read as.
+    """A type as which values can be read.
 
     Example:
         >>> Typed(tuple[int, str]).read([1, "a"])
@@ -42,28 +42,28 @@ class Typed:
 
     @property
     def name(self) -> str:
-        """What the type is called in messages."""
+        """The name of the type in messages."""
         return self.type.__name__ if inspect.isclass(self.type) else str(self.type).replace("typing.", "")
 
     def read(self, value: Any) -> Any:
-        """A value as one of the type.
+        """Convert a value to the type.
 
         Raises:
-            ValidationError: it is none.
+            ValidationError: it is not of the type.
         """
         try:
             return self._adapter.validate_python(value, strict=True)
         except ValidationError as error:
-            if not isinstance(value, str | list | Mapping):  # a date is no text, though JSON writes it as one
+            if not isinstance(value, str | list | Mapping):  # JSON writes a date as text, but it is not text
                 raise
             try:
-                text = json.dumps(value, default=_as_json)
+                text = json.dumps(value, default=_to_json)
             except (TypeError, ValueError):
                 raise error from None
         return self._adapter.validate_json(text, strict=True)
 
     def fault(self, value: Any) -> str | None:
-        """What keeps a value from being of the type, with its place in the value; None where it is of it."""
+        """Why a value is not of the type, with the place in the value; None if it is."""
         try:
             self.read(value)
         except ValidationError as error:
@@ -74,20 +74,20 @@ class Typed:
 
 
 def typed(type: Any) -> Typed | None:
-    """The `Typed` of a type; None where it admits anything, or is none that pydantic knows."""
-    return _once(_typed, type)
+    """The `Typed` of a type; None if it admits anything, or pydantic does not support it."""
+    return _cached(_typed, type)
 
 
 def adapter_of(type: Any) -> TypeAdapter[Any]:
-    """What pydantic reads values of a type by, leniently unless it is told otherwise; of a placeholder, anything."""
-    return _once(_adapter, type)
+    """The pydantic adapter of a type, lenient by default; a type variable admits anything."""
+    return _cached(_adapter, type)
 
 
-def _once(make: Callable[[Any], Made], type: Any) -> Made:
-    """What is made of a type, kept for the next time."""
+def _cached(make: Callable[[Any], Made], type: Any) -> Made:
+    """The cached result for a type."""
     try:
         hash(type)
-    except TypeError:  # annotated with something that has no hash
+    except TypeError:  # an annotation that cannot be hashed
         return make.__wrapped__(type)  # type: ignore[attr-defined, no-any-return]
     return make(type)
 
@@ -108,7 +108,7 @@ def _adapter(type: Any) -> TypeAdapter[Any]:
 
 
 def arguments(cls: type, generic: type) -> tuple[Any, ...]:
-    """The types that a class gives for the parameters of a generic class it derives from.
+    """The types that a class binds to the parameters of a generic base class.
 
     Example:
         >>> T = TypeVar("T")
@@ -125,43 +125,43 @@ def arguments(cls: type, generic: type) -> tuple[Any, ...]:
         origin = typing.get_origin(base) or base
         if not (inspect.isclass(origin) and issubclass(origin, generic)):
             continue
-        given = tuple(_resolved(argument, cls) for argument in typing.get_args(base))
-        bound = dict(zip(getattr(origin, "__parameters__", ()), given, strict=False))
-        return tuple(_bound(argument, bound) for argument in arguments(origin, generic))
+        bases = tuple(_resolve(argument, cls) for argument in typing.get_args(base))
+        bound = dict(zip(getattr(origin, "__parameters__", ()), bases, strict=False))
+        return tuple(_substitute(argument, bound) for argument in arguments(origin, generic))
     return parameters
 
 
 def hints(function: Callable[..., Any], owner: type | None = None) -> dict[str, Any]:
-    """The annotations of a function, read also where they are text; those that cannot be read are left out.
+    """The annotations of a function, also if they are text; those that cannot be resolved are left out.
 
     Args:
-        function: whose.
-        owner: the class it was defined in.
+        function: the function.
+        owner: the class that defines it.
     """
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)
     if not inspect.isroutine(function) and not inspect.isclass(function):  # an object that is called
         function = type(function).__call__
-    told = getattr(function, "__annotations__", {})
+    annotations = getattr(function, "__annotations__", {})
     names = getattr(function, "__globals__", {})
     read: dict[str, Any] = {}
-    for name, annotation in told.items():
+    for name, annotation in annotations.items():
         one = SimpleNamespace(__annotations__={name: annotation})
         try:
             read |= typing.get_type_hints(one, names, dict(vars(owner)) if owner else None, include_extras=True)
-        except Exception:  # a name that is only there for type checkers, or an annotation that is no type
+        except Exception:  # a name known only to type checkers, or not a type
             continue
     return read
 
 
 def misfits(values: Iterable[tuple[int, Any]], type: Typed, what: str) -> Iterator[Fault]:
-    """What keeps values from being of a type.
+    """Report the values that are not of a type.
 
     Args:
         values: the `_index_` of each example, and its value.
-        type: what they are to be.
-        what: what they are called, such as `input`.
+        type: the expected type.
+        what: the name of the values, such as `input`.
     """
     for index, value in values:
         fault = type.fault(value)
@@ -169,7 +169,7 @@ def misfits(values: Iterable[tuple[int, Any]], type: Typed, what: str) -> Iterat
             yield Fault(f"_index_ {index}, {what}", fault)
 
 
-def _resolved(argument: Any, cls: type) -> Any:
+def _resolve(argument: Any, cls: type) -> Any:
     if not isinstance(argument, typing.ForwardRef | str):
         return argument
     text = argument if isinstance(argument, str) else argument.__forward_arg__
@@ -180,7 +180,7 @@ def _resolved(argument: Any, cls: type) -> Any:
         return argument
 
 
-def _bound(argument: Any, bound: Mapping[Any, Any]) -> Any:
+def _substitute(argument: Any, bound: Mapping[Any, Any]) -> Any:
     if isinstance(argument, TypeVar):
         return bound.get(argument, argument)
     inner = getattr(argument, "__parameters__", ())
@@ -189,7 +189,7 @@ def _bound(argument: Any, bound: Mapping[Any, Any]) -> Any:
     return argument[tuple(bound.get(each, each) for each in inner)] if inner else argument
 
 
-def _as_json(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, dt.timedelta):

@@ -12,7 +12,7 @@ from evaluand.core.registry import nearest
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import graded_rows
 from evaluand.report.text import add_labels
-from evaluand.run.excerpts import plain
+from evaluand.run.excerpts import to_json
 
 if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregation
@@ -82,7 +82,7 @@ def confusion_matrix(rows: Sequence[Facts]) -> tuple[list[str | None], list[list
 
 def _read_cluster_column(store: Store, dataset: str) -> str | None:
     try:
-        return plain(store.manifest("datasets", dataset)["spec"]["roles"]).get("cluster")  # type: ignore[no-any-return]
+        return to_json(store.manifest("datasets", dataset)["spec"]["roles"]).get("cluster")  # type: ignore[no-any-return]
     except NotFound:
         return None
 

@@ -13,7 +13,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.rows import choose_rows, plain_row, read_row
 from evaluand.report.facts.run import missing_facts, run_facts
 from evaluand.report.text import SHORT_ID
-from evaluand.run.excerpts import asked, plain
+from evaluand.run.excerpts import excerpts, to_json
 from evaluand.store.statuses import SCORE_STATUSES, SCORED
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def evaluation_facts(
     }
     _complete_calls(evaluation, run, chosen)
     keys = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
-    questions = asked(run, keys) if run is not None else {}
+    questions = excerpts(run, keys) if run is not None else {}
     return facts | {
         "rows": {
             scorer: [plain_row(row) | questions.get((row["_index_"], row["replication"]), {}) for row in found]
@@ -157,7 +157,7 @@ def graded_rows(found: Lineage) -> list[Facts]:
         evaluation, own = found.evaluations[number], [row for row in rows if row["evaluation"] == number]
         run, by_scorer = evaluation.run, {s: [row for row in own if row["scorer"] == s] for s in evaluation.scorers}
         _complete_calls(evaluation, run, by_scorer)
-        known = {} if run is None else asked(run, {(row["_index_"], row["replication"]) for row in own})
+        known = {} if run is None else excerpts(run, {(row["_index_"], row["replication"]) for row in own})
         questions |= {(number, *key): facts for key, facts in known.items()}
     several = len(found.evaluations) > 1
     names = [each.name or each.id[:SHORT_ID] for each in found.evaluations]
@@ -171,17 +171,15 @@ def graded_rows(found: Lineage) -> list[Facts]:
 
 def _complete_calls(evaluation: Evaluation, run: Run | None, rows: Mapping[str, Sequence[Facts]]) -> None:
     """Completes the calls in rows of feedbacks, by scorer, with what only the run stores."""
-    from evaluand.evaluation.feedback.call_storage import (  # on use: `evaluand list` does without Arrow
-        is_of_feedback,
-        told,
-    )
-    from evaluand.evaluation.grading import Sources
+    from evaluand.evaluation.grading import Sources  # on use: `evaluand list` does without Arrow
+    from evaluand.evaluation.scorer import find_call_reader
 
     sources, specs = Sources(run), evaluation.manifest["spec"]["scorers"]
-    judged = [(row, specs[s]) for s, found in rows.items() if is_of_feedback(specs[s]) for row in found if row[CALLS]]
-    for row, spec in sorted(judged, key=lambda each: (each[0]["_index_"], each[0]["replication"])):
+    readers = {scorer: find_call_reader(specs[scorer]) for scorer in rows}
+    judged = [(row, read) for s, found in rows.items() if (read := readers[s]) for row in found if row[CALLS]]
+    for row, read in sorted(judged, key=lambda each: (each[0]["_index_"], each[0]["replication"])):
         source = partial(sources.of, row["_index_"], row["replication"], row["_response_index_"])
-        row[CALLS] = plain(told(row[CALLS], spec, source))
+        row[CALLS] = to_json(read(row[CALLS], source))
 
 
 def feedback_calls(value: Any) -> list[Facts] | None:

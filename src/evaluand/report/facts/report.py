@@ -13,7 +13,7 @@ from evaluand.core.errors import NotFound
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import add_labels
-from evaluand.run.excerpts import plain
+from evaluand.run.excerpts import to_json
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
@@ -111,7 +111,7 @@ def _find_dataset(run: Run) -> Facts:
         return {"id": id, "name": None, "digest": None, "counts": None, "source": None, "roles": None}
     made = {name: manifest.get(name) for name in ("id", "name", "digest", "counts")}
     source = (manifest.get("provenance") or {}).get("source")
-    return made | {"source": source, "roles": plain(manifest["spec"]["roles"])}
+    return made | {"source": source, "roles": to_json(manifest["spec"]["roles"])}
 
 
 def _measure_range(evaluation: Evaluation, scorer: str) -> Facts:

@@ -1,8 +1,8 @@
 """Several examples in one request, for services that take lists.
 
-Each example is still one call of the run, with a row, retries and a status of its own. Calls that are in flight at the
-same time are gathered: a request goes out when it is full, or a moment after its first row came. So a run needs as many
-calls at once as a batch holds, or more.
+Each example is still one call of the run, with its row, retries and status. Concurrent calls are gathered: a request is
+sent when it is full, or shortly after its first row. So a run needs at least as many concurrent calls as a batch has
+rows.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluand.core.errors import kind_of
+from evaluand.core.text.wording import plural
 from evaluand.data.adapters.base.apply import INDEX
 from evaluand.data.schema.keys import RESPONSES
 from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.engine.rate_limit import RateLimit
 
 LINGER = 0.01  # seconds a batch waits for more rows
-_SHOWN = 5
-_WHATEVER_IS_ASKED = ("401", "403", "404", "405")  # refusals that have nothing to do with the rows
+_MAX_LISTED = 5
+_REFUSALS_OF_ANY_ROW = ("401", "403", "404", "405")  # refusals that do not depend on the rows
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What one call asks.
+class BatchRow:
+    """The row of one call.
 
     Attributes:
         row: the JSON of an object with its `_index_`.
-        pace: what further requests wait for, if a batch is refused.
-        notes: how much of an answer was left out, by its sort; the call logs it, while its span is open.
+        pace: the rate limit for further requests, if a batch is refused.
+        notes: counts of ignored outputs by kind; the call logs them while its span is open.
     """
 
     index: int
@@ -41,26 +42,26 @@ class Asked:
     notes: dict[str, int] = field(default_factory=dict)
 
 
-_Pair = tuple[Asked, asyncio.Future[Any]]
+_Pair = tuple[BatchRow, asyncio.Future[Any]]
 
 
 @dataclass
 class _Batch:
-    asked: list[Asked] = field(default_factory=list)
+    rows: list[BatchRow] = field(default_factory=list)
     answers: list[asyncio.Future[Any]] = field(default_factory=list)
     sending: asyncio.Task[None] | None = None
 
 
 class Batches:
-    """Gathers rows into requests and gives each call its part of the answer.
+    """Gathers rows into requests and returns to each call its part of the answer.
 
     Args:
         size: rows in one request.
-        send: makes a request of the JSON of some rows.
+        send: sends the JSON of some rows.
         on_duplicate: `deduplicate` or `fail`.
         on_missing: `fail` or `ignore`.
         on_foreign: `fail` or `ignore`.
-        stops: the first bad request ends everything, so that none is made after it.
+        stops: whether the first bad request ends everything.
     """
 
     def __init__(
@@ -76,28 +77,28 @@ class Batches:
         self.on_duplicate, self.on_missing, self.on_foreign = on_duplicate, on_missing, on_foreign
         self._waiting: dict[tuple[asyncio.AbstractEventLoop, int], _Batch] = {}
 
-    async def ask(self, asked: Asked) -> Any:
+    async def ask(self, row: BatchRow) -> Any:
         """The output for one row.
 
         Raises:
-            BadAnswer: there is none, or not one, as the policies have it.
+            BadAnswer: there is no output, or several, and the policies do not allow it.
         """
         loop = asyncio.get_running_loop()
-        key = (loop, asked.replication)  # in one request an `_index_` stands for one row
+        key = (loop, row.replication)  # an `_index_` must be unique within a request
         batch = self._waiting.get(key)
         if batch is None:
             batch = self._waiting[key] = _Batch()
             loop.call_later(LINGER, self._start, key, batch)
         answer: asyncio.Future[Any] = loop.create_future()
-        batch.asked.append(asked)
+        batch.rows.append(row)
         batch.answers.append(answer)
-        if len(batch.asked) >= self.size:
+        if len(batch.rows) >= self.size:
             self._start(key, batch)
         try:
             return await answer
         finally:
             if batch.sending is not None and all(each.done() for each in batch.answers):
-                batch.sending.cancel()  # nobody waits for it any more
+                batch.sending.cancel()  # no call waits for it any more
 
     def _start(self, key: tuple[asyncio.AbstractEventLoop, int], batch: _Batch) -> None:
         if self._waiting.get(key) is batch:
@@ -105,36 +106,36 @@ class Batches:
             batch.sending = asyncio.ensure_future(self._exchange(batch))
 
     async def _exchange(self, batch: _Batch) -> None:
-        pairs = list(zip(batch.asked, batch.answers, strict=True))
+        pairs = list(zip(batch.rows, batch.answers, strict=True))
         try:
             await self._settle(pairs)
         except BaseException as error:
             for _, answer in pairs:
-                _give(answer, error)
+                _set_answer(answer, error)
             if not isinstance(error, Exception):
                 raise
 
     async def _settle(self, pairs: Sequence[_Pair]) -> None:
-        """Gives each row that still waits its output, or the error that it comes to.
+        """Set the output or the error of each row that still waits.
 
-        Of a refused batch each half is asked by itself, so that a bad row costs only itself.
+        A refused batch is sent again in halves, so that a bad row fails only itself.
 
         Raises:
-            BadRequest: which ends everything.
+            BadRequest: it ends everything.
         """
-        pairs = [(asked, answer) for asked, answer in pairs if not answer.done()]
+        pairs = [(row, answer) for row, answer in pairs if not answer.done()]
         if not pairs:
             return
         try:
-            outputs = self._outputs(pairs, await self._send(b"[" + b",".join(asked.row for asked, _ in pairs) + b"]"))
+            outputs = self._outputs(pairs, await self._send(b"[" + b",".join(row.row for row, _ in pairs) + b"]"))
         except BadRequest as error:
-            if len(pairs) > 1 and error.code not in _WHATEVER_IS_ASKED:
+            if len(pairs) > 1 and error.code not in _REFUSALS_OF_ANY_ROW:
                 return await self._halve(pairs)
             outputs = [error] * len(pairs)
         except Exception as error:
             outputs = [error] * len(pairs)
         for (_, answer), output in zip(pairs, outputs, strict=True):
-            _give(answer, output)
+            _set_answer(answer, output)
         if self._stops and isinstance(outputs[0], BadRequest):
             raise outputs[0]
 
@@ -142,20 +143,20 @@ class Batches:
         middle = len(pairs) // 2
         halves = (pairs[:middle], pairs[middle:])
         if not self._stops:
-            await asyncio.gather(*map(self._ask_anew, halves))
+            await asyncio.gather(*map(self._send_again, halves))
             return
         for half in halves:
-            await self._ask_anew(half)
+            await self._send_again(half)
 
-    async def _ask_anew(self, pairs: Sequence[_Pair]) -> None:
+    async def _send_again(self, pairs: Sequence[_Pair]) -> None:
         if pace := pairs[0][0].pace:
             await pace.wait_async()
         await self._settle(pairs)
 
     def _outputs(self, pairs: Sequence[_Pair], answer: Any) -> list[Any]:
-        """What an answer holds for each row: an output, or the error that takes its place."""
-        asked = [each for each, _ in pairs]
-        found: dict[int, list[Any]] = {each.index: [] for each in asked}
+        """The output of each row in an answer, or the error in its place."""
+        rows = [row for row, _ in pairs]
+        found: dict[int, list[Any]] = {row.index: [] for row in rows}
         foreign: list[int | None] = []
         for index, output in _elements(answer):
             if index is not None and index in found:
@@ -164,34 +165,32 @@ class Batches:
                 foreign.append(index)
         if foreign:
             if self.on_foreign == "fail":
-                shown = ", ".join("none" if index is None else str(index) for index in foreign[:_SHOWN])
-                one = len(foreign) == 1
-                told = (
-                    f"{len(foreign)} of its outputs {'is' if one else 'are'} for an {INDEX} that was not asked: {shown}"
-                )
-                told += ", …" * (len(foreign) > _SHOWN)
+                listed = ["none" if index is None else str(index) for index in foreign[:_MAX_LISTED]]
+                if len(foreign) > _MAX_LISTED:
+                    listed.append("…")
                 raise BadAnswer(
-                    f"the answer to {len(asked)} row{'s' * (len(asked) != 1)} is not for them: {told}", code="foreign"
+                    f"the answer to {plural(len(rows), 'row')} has {plural(len(foreign), 'output')} for an {INDEX} that"
+                    f" was not requested: {', '.join(listed)}",
+                    code="foreign",
                 )
-            told_by = next((each for each, answer in pairs if not answer.done()), asked[0])  # some may have timed out
-            told_by.notes["foreign_outputs"] = len(foreign)
-        return [self._one_of(found[each.index], each) for each in asked]
+            waiting = next((row for row, answer in pairs if not answer.done()), rows[0])  # some may have timed out
+            waiting.notes["foreign_outputs"] = len(foreign)
+        return [self._single_output(found[row.index], row) for row in rows]
 
-    def _one_of(self, outputs: list[Any], asked: Asked) -> Any:
+    def _single_output(self, outputs: list[Any], row: BatchRow) -> Any:
         if not outputs:
             if self.on_missing == "fail":
-                return BadAnswer(f"the answer holds no output for {INDEX} {asked.index}", code="missing")
+                return BadAnswer(f"the answer holds no output for {INDEX} {row.index}", code="missing")
             return None
         if len(outputs) > 1:
             if self.on_duplicate == "fail":
-                told = f"the answer holds {len(outputs)} outputs for {INDEX} {asked.index}"
-                return BadAnswer(told, code="duplicate")
-            asked.notes["duplicate_outputs"] = len(outputs) - 1
+                return BadAnswer(f"the answer holds {len(outputs)} outputs for {INDEX} {row.index}", code="duplicate")
+            row.notes["duplicate_outputs"] = len(outputs) - 1
         return outputs[0]
 
 
 def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:
-    """The `_index_` of each element of an answer, None where it has none, and the output that it holds."""
+    """The `_index_` of each element of an answer, None if it has none, and its output."""
     if not isinstance(answer, list):
         raise BadAnswer(f"the answer to a batch is {kind_of(answer)}, not a list", code="form")
     for element in answer:
@@ -202,19 +201,19 @@ def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:
             yield element[INDEX], rest.get(RESPONSES, rest)
 
 
-def _give(answer: asyncio.Future[Any], output: Any) -> None:
+def _set_answer(answer: asyncio.Future[Any], output: Any) -> None:
     if answer.done():
         return
     if isinstance(output, asyncio.CancelledError):
         answer.cancel()
     elif isinstance(output, BaseException):
-        answer.set_exception(_copied(output))
+        answer.set_exception(_copy_error(output))
     else:
         answer.set_result(output)
 
 
-def _copied(error: BaseException) -> BaseException:
-    """Each call raises an error of its own, unless it is one that cannot be copied."""
+def _copy_error(error: BaseException) -> BaseException:
+    """A copy of an error, so that each call raises its own; the error itself if it cannot be copied."""
     try:
         return copy.copy(error)
     except Exception:

@@ -31,13 +31,13 @@ _OWN: Final = ("max_tokens", "messages", "model", "n", "stream", "temperature")
 
 
 class Completion(NamedTuple):
-    """What a model answered.
+    """The answer of a model.
 
     Attributes:
         text: its reply.
-        finish_reason: why it ended: `stop`, `length` where it was cut off, or what else the server tells.
-        model: what the server says answered.
-        input_tokens: how many it read, and `output_tokens` how many it wrote; None where the server does not tell.
+        finish_reason: why it ended: `stop`, `length` if it was cut off, or another value of the server.
+        model: the model that answered, as reported by the server.
+        input_tokens: how many it read, and `output_tokens` how many it wrote; None if the server does not report them.
     """
 
     text: str
@@ -48,31 +48,31 @@ class Completion(NamedTuple):
 
 
 class CutOff(TaskError):
-    """The reply was not finished when `max_tokens` were written."""
+    """The reply was cut off by `max_tokens`."""
 
 
 @dataclass(frozen=True)
 class ChatModel:
-    """A model that is asked over HTTP by the protocol of OpenAI's chat completions.
+    """A model behind an HTTP endpoint with the protocol of OpenAI's chat completions.
 
-    Each request is a span of the kind `llm` with model, parameters, tokens and finish reason. What may pass (no
-    connection, a timeout, 408, 425, 429, 5xx) is tried again as the run's `retries` and `backoff` say, with the whole
-    call that it is part of; 401 stops the run, and any other 4xx fails the row.
+    Each request is a span of the kind `llm` with model, parameters, tokens and finish reason. Transient errors (no
+    connection, a timeout, 408, 425, 429, 5xx) are retried with the whole call, according to the run's `retries` and
+    `backoff`; 401 stops the run, and any other 4xx fails the row.
 
     Args:
         url: the endpoint up to its version, such as `https://models.example/v1`.
-        name: what the model is called there.
-        version: stands for the weights and settings that answer by this name; raise it when they change. Without,
-            results are never reused by themselves.
+        name: the name of the model there.
+        version: identifies the weights and settings behind this name; raise it when they change. Without it, results
+            are never reused automatically.
         api_key: the name of the environment variable that holds the key, such as `OPENAI_API_KEY`.
         temperature: 0 for the likeliest reply; None leaves it to the server.
-        max_tokens: how long a reply may be; None leaves it to the server.
-        parameters: whatever else is sent with each request, such as `{"top_p": 0.9}`.
-        timeout: seconds until a request is given up.
-        cut_off: what a reply does that `max_tokens` has cut off: `fail` the call, or `keep` what there is.
+        max_tokens: the largest length of a reply; None leaves it to the server.
+        parameters: further parameters of each request, such as `{"top_p": 0.9}`.
+        timeout: seconds after which a request is abandoned.
+        cut_off: what happens to a reply cut off by `max_tokens`: `fail` the call, or `keep` the partial reply.
 
     Raises:
-        ParameterError: a parameter cannot be as it is; all of them at once.
+        ParameterError: lists all invalid parameters.
 
     Example:
         >>> ChatModel("http://127.0.0.1:8080/v1", "smollm2", version="135M-Q4")
@@ -103,48 +103,48 @@ class ChatModel:
         return dict(self.spec)
 
     def complete(self, messages: Sequence[Mapping[str, str]], tracer: Tracer) -> Completion:
-        """The model's reply to messages, asked in a span of its own.
+        """Request the model's reply to messages, in a new span.
 
         Args:
-            messages: what was said, each with `role` and `content`.
-            tracer: where the span is opened.
+            messages: the conversation, each message with `role` and `content`.
+            tracer: opens the span.
 
         Raises:
-            TransientError: the model may answer another time.
+            TransientError: the request may succeed later.
             TaskTimeout: it took too long; transient for the tasks of this package.
-            TaskError: it refuses, what it gives is no reply, or the reply was cut off.
+            TaskError: the model refused, the answer holds no reply, or the reply was cut off.
         """
         messages = [dict(message) for message in messages]
         settings = {"model": self.name, "temperature": self.temperature, "max_tokens": self.max_tokens}
-        given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-        with tracer.span("chat", kind="llm", input=messages, **given) as span:
+        attributes: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        with tracer.span("chat", kind="llm", input=messages, **attributes) as span:
             span.set(**self.parameters)
-            answer = _finished(self._answer({"messages": messages}))
+            answer = _wait_for(self._answer({"messages": messages}))
             completion = _completion(answer)
-            told = {
+            reported = {
                 "response_model": completion.model,
                 "finish_reasons": completion.finish_reason and [completion.finish_reason],
                 "input_tokens": completion.input_tokens,
                 "output_tokens": completion.output_tokens,
             }
-            span.set(**{name: value for name, value in told.items() if value is not None})
+            span.set(**{name: value for name, value in reported.items() if value is not None})
             span.output = completion.text
             if completion.finish_reason == "length" and self.cut_off == "fail":
                 limit = f" after {self.max_tokens} tokens" if self.max_tokens is not None else ""
-                remedy = "raise max_tokens, or say cut_off: keep to take what there is"
+                remedy = "raise max_tokens, or set cut_off: keep to use the partial reply"
                 raise CutOff(f"the reply was cut off{limit}; {remedy}", code="length")
         return completion
 
     def check(self) -> None:
-        """Raises a SpecError where nothing can be asked: the key is not set, or no HTTP client is installed."""
+        """Raise a SpecError if no request can be made: the key is not set, or no HTTP client is installed."""
         try:
             self._exchange.check()
         except ParameterError as error:
-            raise ParameterError([(("api_key",), told) for _, told in error.faults]) from None
+            raise ParameterError([(("api_key",), message) for _, message in error.faults]) from None
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """What of the model changes its replies, as far as that is known here."""
+        """The settings that affect the replies."""
         return {
             "behaviour": 1,
             "model": self.name,
@@ -155,15 +155,15 @@ class ChatModel:
             "cut_off": self.cut_off,
         }
 
-    def identity(self, kind: str, **told: Any) -> Identity:
-        """The identity of a task that asks this model.
+    def identity(self, kind: str, **settings: Any) -> Identity:
+        """The identity of a task that uses this model.
 
         Args:
             kind: the kind of the task.
-            told: what else it is made of.
+            settings: further parts of the identity.
         """
-        spec = {"kind": kind, "chat": dict(self.spec), **told}
-        parts = {name: encode(value).decode() for name, value in {**self.spec, **told}.items()}
+        spec = {"kind": kind, "chat": dict(self.spec), **settings}
+        parts = {name: encode(value).decode() for name, value in {**self.spec, **settings}.items()}
         why = () if self.version is not None else (self._unpinned,)
         return Identity(spec, not why, why, parts)
 
@@ -179,9 +179,9 @@ class ChatModel:
         url = (base if base.endswith(_PATH) else base + _PATH) + mark + query
         return HttpClient(url, "POST", {"Authorization": f"Bearer ${{{self.api_key}}}"} if self.api_key else {})
 
-    async def _answer(self, asked: Mapping[str, Any]) -> Any:
-        told = {"model": self.name, **asked, "temperature": self.temperature, "max_tokens": self.max_tokens}
-        body = {name: value for name, value in told.items() if value is not None} | dict(self.parameters)
+    async def _answer(self, content_of: Mapping[str, Any]) -> Any:
+        settings = {"model": self.name, **content_of, "temperature": self.temperature, "max_tokens": self.max_tokens}
+        body = {name: value for name, value in settings.items() if value is not None} | dict(self.parameters)
         try:
             content = json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError, RecursionError) as error:
@@ -192,22 +192,25 @@ class ChatModel:
         except TimeoutError:
             raise TaskTimeout(f"the model took longer than {self.timeout:g} s", code="timeout") from None
         except BadRequest as error:
-            error.stops = error.code == "401"  # no other row would be answered
+            error.stops = error.code == "401"  # every other row would fail too
             raise
         self._exchange.check_output(answer)
         return answer
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         if self.api_key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", self.api_key, re.ASCII):
-            told = "give the name of the environment variable that holds the key, such as OPENAI_API_KEY"
-            yield ("api_key",), f"is no such name; {told}"  # it may be the key itself
+            # without the value, which may be the key itself
+            yield (
+                ("api_key",),
+                "must be the name of the environment variable that holds the key, such as OPENAI_API_KEY",
+            )
         else:
             try:
                 _ = self._exchange
             except ParameterError as error:
                 yield from error.faults
         if not self.name:
-            yield ("name",), "is empty; give the name under which the server knows the model"
+            yield ("name",), "must not be empty; give the name of the model on the server"
         if self.max_tokens is not None and (type(self.max_tokens) is not int or self.max_tokens < 1):
             yield ("max_tokens",), f"is {self.max_tokens!r}; give a whole number of at least 1"
         if not self.timeout > 0:
@@ -216,11 +219,11 @@ class ChatModel:
             yield ("cut_off",), f"is {self.cut_off!r}; give 'fail' or 'keep'"
         for name in _OWN:
             if name in self.parameters:
-                yield ("parameters", name), "is not for these; it has a parameter of its own, or is set by what asks"
+                yield ("parameters", name), "must not be set here: it has its own parameter, or the task sets it"
 
 
 class AskingTask(Task[Input, Output]):
-    """A task that asks a `ChatModel`, which is its field `model`."""
+    """A task that uses a `ChatModel`, its field `model`."""
 
     model: ChatModel
     kind: ClassVar[str]
@@ -228,40 +231,40 @@ class AskingTask(Task[Input, Output]):
     transient = ("TaskTimeout",)
 
     def prepare(self, dataset: Any) -> None:
-        """Raises a SpecError where the model cannot be asked."""
+        """Raise a SpecError if the model cannot be used."""
         self.model.check()
 
     def identify(self) -> Identity:
-        if not type(self).__module__.startswith("evaluand.run.tasks."):  # a subclass may do otherwise
+        if not type(self).__module__.startswith("evaluand.run.tasks."):  # a subclass may behave differently
             return code_identity("task", self, self.name)
-        return self.model.identity(self.kind, **self._told)
+        return self.model.identity(self.kind, **self._answer_spec)
 
     @property
-    def _told(self) -> dict[str, Any]:
-        """What beside the model the answers depend on."""
+    def _answer_spec(self) -> dict[str, Any]:
+        """What the answers depend on besides the model."""
         return {}
 
 
 def _completion(answer: Any) -> Completion:
-    """The reply that an answer holds.
+    """Read the reply from an answer.
 
     Raises:
-        BadAnswer: it holds none; says what it holds.
+        BadAnswer: it holds no reply.
     """
     if not isinstance(answer, dict):
         raise BadAnswer(f"the answer is {kind_of(answer)}, not a chat completion", code="form")
     if answer.get("error"):
-        raise BadAnswer(f"the answer is an error: {_shown(answer['error'])}", code="error")
+        raise BadAnswer(f"the answer is an error: {_excerpt(answer['error'])}", code="error")
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        told = "an empty list of choices" if choices == [] else "no choices"
-        raise BadAnswer(f"the answer has {told}: {_shown(answer)}", code="choices")
+        found = "an empty list of choices" if choices == [] else "no choices"
+        raise BadAnswer(f"the answer has {found}: {_excerpt(answer)}", code="choices")
     message, reason = choices[0].get("message"), choices[0].get("finish_reason")
     text = message.get("content") if isinstance(message, dict) else None
     if reason == "content_filter":
         raise BadAnswer("the reply was withheld by the server (finish_reason content_filter)", code="content_filter")
     if not isinstance(text, str):
-        raise BadAnswer(f"the reply has no text (finish_reason {reason}): {_shown(message)}", code="form")
+        raise BadAnswer(f"the reply has no text (finish_reason {reason}): {_excerpt(message)}", code="form")
     usage = answer.get("usage") if isinstance(answer.get("usage"), dict) else {}
     assert isinstance(usage, dict)
     return Completion(
@@ -273,22 +276,22 @@ def _completion(answer: Any) -> Completion:
     )
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 300 else f"{text[:300]}…"
 
 
-def _count(told: Any) -> int | None:
-    return told if type(told) is int and 0 <= told < 2**63 else None
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value < 2**63 else None
 
 
-def _finished(asked: Coroutine[Any, Any, _T]) -> _T:
-    """What a coroutine gives, run in the loop that all requests of this process share, and with it connections."""
-    running = asyncio.run_coroutine_threadsafe(asked, _loop())
+def _wait_for(request: Coroutine[Any, Any, _T]) -> _T:
+    """The result of a coroutine, run in the loop that all requests of this process share, with its connections."""
+    running = asyncio.run_coroutine_threadsafe(request, _loop())
     try:
         return running.result()
     except BaseException:
-        running.cancel()  # where it was not the request that failed
+        running.cancel()  # if this thread was interrupted
         raise
 
 
@@ -316,7 +319,7 @@ def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
 
 
 def _forget() -> None:
-    """A forked process has none of the threads."""
+    """Reset the state in a forked process, which has none of the threads."""
     _starting[0] = threading.Lock()
     _running.clear()
 

@@ -1,6 +1,6 @@
-"""Text in chunks that end where it pauses: after a paragraph, else a line, a sentence, a word.
+"""Split text into chunks that end at a pause: after a paragraph, else a line, a sentence, a word.
 
-Nothing is lost or changed: the chunks joined are the text.
+Nothing is lost or changed: the joined chunks are the text.
 """
 
 from __future__ import annotations
@@ -37,20 +37,19 @@ _TONES: Final = frozenset("🏻🏼🏽🏾🏿")
 
 @dataclass(frozen=True)
 class Chunk(Task[str, list[str]]):
-    """Divides a text into chunks of a maximum length, at the best place in the second half of what a chunk could hold.
+    """Splits a text into chunks of a maximum length, at the best pause in the second half of each chunk.
 
-    The last chunk is what remains. A text without a pause is cut between characters, and never before a mark that
-    belongs to the character before it; a character that is longer than the maximum is a chunk of its own. An empty
-    text has no chunks.
+    The last chunk is the rest. Text without a pause is cut between characters, but never before a combining mark; a
+    character longer than the maximum is a separate chunk. An empty text has no chunks.
 
     Args:
-        max_length: how long a chunk may be.
-        unit: in what that is counted: `characters`, `words`, or `tokens` of Llama 2's tokenizer, which comes with the
-            extra `embeddings`; from Python also a function that gives the length of a text, such as the number of
-            tokens that your model sees. A part of a text must not be longer than the text.
+        max_length: the largest length of a chunk.
+        unit: the unit of the length: `characters`, `words`, or `tokens` of Llama 2's tokenizer, which comes with the
+            extra `embeddings`; from Python also a function that returns the length of a text, such as its number of
+            tokens for your model. A part of a text must not be longer than the text.
 
     Raises:
-        ParameterError: a parameter cannot be as it is.
+        ParameterError: a parameter is invalid.
 
     Example:
         >>> from evaluand.trace.tracers.no_op import NoOpTracer
@@ -77,8 +76,8 @@ class Chunk(Task[str, list[str]]):
     def identify(self) -> Identity:
         if type(self) is not Chunk or callable(self.unit):
             return code_identity("task", self, self.name)
-        told = {"behaviour": self.behaviour, "max_length": self.max_length, "unit": self.unit}
-        return Identity({"kind": self.kind, **told}, parts={name: str(value) for name, value in told.items()})
+        spec = {"behaviour": self.behaviour, "max_length": self.max_length, "unit": self.unit}
+        return Identity({"kind": self.kind, **spec}, parts={name: str(value) for name, value in spec.items()})
 
     def prepare(self, dataset: Any) -> None:
         """Raises a SpecError where tokens are to be counted and cannot be."""

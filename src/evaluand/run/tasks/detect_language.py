@@ -15,15 +15,14 @@ from evaluand.trace.spans import TaskSpan
 
 @dataclass(frozen=True)
 class DetectLanguage(Task[str, str | None]):
-    """The code of ISO 639 of a text's language, such as `en`; no answer where it cannot be told.
+    """The ISO 639 code of a text's language, such as `en`; no answer if it cannot be detected.
 
     Args:
-        languages: codes of those that the text may be in, a text in another has no answer; all that can be told, if not
-            given.
-        threshold: the probability that a language must reach, among all that can be told.
+        languages: codes of the possible languages; a text in another has no answer. By default all detectable ones.
+        threshold: the probability that a language must reach, among all detectable ones.
 
     Raises:
-        ParameterError: a parameter cannot be as it is.
+        ParameterError: a parameter is invalid.
 
     Example:
         >>> from evaluand.trace.tracers.no_op import NoOpTracer
@@ -46,8 +45,8 @@ class DetectLanguage(Task[str, str | None]):
         require_language(self.kind)
         unknown = sorted(set(self.languages) - known_languages())
         if unknown or not self.languages:
-            told = f"{unknown[0]!r} cannot be told; give codes of ISO 639, such as 'en'" if unknown else "is empty"
-            raise ParameterError([(("languages",), told)])
+            message = f"{unknown[0]!r} cannot be detected; give ISO 639 codes, such as 'en'" if unknown else "is empty"
+            raise ParameterError([(("languages",), message)])
 
     def do_run(self, input: str, task_span: TaskSpan) -> str | None:
         found = language_of(input)
@@ -61,9 +60,9 @@ class DetectLanguage(Task[str, str | None]):
         if type(self) is not DetectLanguage:
             return code_identity("task", self, self.name)
         languages = None if self.languages is None else sorted(self.languages)
-        told = {"behaviour": self.behaviour, "languages": languages, "threshold": self.threshold}
-        return Identity({"kind": self.kind, **told}, parts={name: str(value) for name, value in told.items()})
+        spec = {"behaviour": self.behaviour, "languages": languages, "threshold": self.threshold}
+        return Identity({"kind": self.kind, **spec}, parts={name: str(value) for name, value in spec.items()})
 
     def prepare(self, dataset: Any) -> None:
-        """Raises a SpecError where languages cannot be told here."""
+        """Raise a SpecError if language detection is not installed."""
         require_language(self.kind)

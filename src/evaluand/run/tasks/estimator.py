@@ -137,7 +137,7 @@ class EstimatorTask(Task[Any, Any]):
             code = [type(self), code]
         how = {
             "behaviour": self.behaviour,
-            "split": _told_split(self.split),
+            "split": _split_spec(self.split),
             "weighted": self.weighted,
             "positive": self.positive,
             "frame": self.frame,
@@ -205,7 +205,7 @@ class EstimatorTask(Task[Any, Any]):
             raise SpecError(f"estimator: {self.name}() cannot be made: {type(error).__name__}: {error}") from error
 
 
-def _told_split(split: Split | Folds | None) -> Any:
+def _split_spec(split: Split | Folds | None) -> Any:
     """A split as part of an identity."""
     if isinstance(split, Folds):
         numbers = hashlib.blake2b(split.numbers.astype("<i4").tobytes(), digest_size=16).hexdigest()
@@ -270,11 +270,11 @@ class _Work:
             try:
                 model = self._fitted(self.folds.train(repeat, fold), b"%d/%d/%d/" % (seed, repeat, fold))
             except Exception as error:
-                return TaskError(f"the fit of {what} failed: {_told(error)}", code="fit_failed")
+                return TaskError(f"the fit of {what} failed: {_error_message(error)}", code="fit_failed")
         try:
             answers = _answers(model, _taken(self.features, tested), self.targets, self.task.positive)
         except Exception as error:
-            return TaskError(f"the prediction of {what} failed: {_told(error)}", code="predict_failed")
+            return TaskError(f"the prediction of {what} failed: {_error_message(error)}", code="predict_failed")
         return dict(zip(tested.tolist(), answers, strict=True))
 
     def _fitted(self, train: Array, seed: bytes) -> Any:
@@ -286,7 +286,7 @@ class _Work:
         return model
 
 
-def _told(error: Exception) -> str:
+def _error_message(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
@@ -352,10 +352,10 @@ def _check_positive(task: EstimatorTask, model: Any, truth: Array | None) -> Non
         return
     known = truth if task.split else getattr(model, "classes_", None)
     if isinstance(known, np.ndarray) and task.positive not in known.ravel().tolist():
-        raise SpecError(f"estimator: positive is {task.positive!r}, which is no class; there are {_listed(known)}")
+        raise SpecError(f"estimator: positive is {task.positive!r}, which is no class; there are {_list_values(known)}")
 
 
-def _listed(values: Array) -> str:
+def _list_values(values: Array) -> str:
     distinct = sorted(set(values.ravel().tolist()))
     return ", ".join(map(repr, distinct[:10])) + (", …" if len(distinct) > 10 else "")
 

@@ -1,4 +1,4 @@
-"""Does what an instruction says, with what stands beside it."""
+"""A model's reply to an instruction with a context."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from evaluand.trace.spans import TaskSpan
 
 
 class Instruction(BaseModel):
-    """What a model is to do.
+    """An instruction for a model.
 
     Attributes:
         instruction: what to do.
-        context: what to do it with; None where the instruction says all.
+        context: the text to work on; None if the instruction is complete.
     """
 
     instruction: str
@@ -28,10 +28,10 @@ class Instruction(BaseModel):
 class Instruct(AskingTask[Instruction | str, str]):
     """A model's reply to an instruction.
 
-    The input is an `Instruction`, or a text: the context where the task has an instruction, else the instruction.
+    The input is an `Instruction`, or a text: the context if the task has an instruction, else the instruction.
 
     Args:
-        model: what replies.
+        model: the model that replies.
         instruction: what to do with each input.
 
     Example:
@@ -50,18 +50,18 @@ class Instruct(AskingTask[Instruction | str, str]):
         return self.model.complete(self.messages(input), task_span).text
 
     @property
-    def _told(self) -> dict[str, Any]:
+    def _answer_spec(self) -> dict[str, Any]:
         return {"behaviour": self.behaviour, "instruction": self.instruction}
 
     def messages(self, input: Instruction | str) -> list[dict[str, str]]:
-        """What the model is told.
+        """The messages for the model.
 
         Raises:
             TaskError: both the task and the input have an instruction.
         """
         if isinstance(input, Instruction):
             if self.instruction is not None:
-                raise TaskError("there are two instructions: the task's and the input's; give one", code="input")
+                raise TaskError("both the task and the input have an instruction; give only one", code="input")
             instruction, context = input.instruction, input.context
         elif self.instruction is not None:
             instruction, context = self.instruction, input

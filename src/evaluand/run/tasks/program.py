@@ -5,12 +5,12 @@ For each call the program reads one line from its standard input and writes one 
     {"index":0,"id":"q1","replication":0,"seed":8123,"input":"6 x 7?"}
     {"output":"42"}      or      {"error":{"type":"Overloaded","message":"try later","code":"503"}}
 
-One process serves one call at a time and is kept for the next ones, so there are at most as many as calls in flight.
-A process that broke the protocol, took too long or died is replaced, since nothing it writes later could be told
-apart from other answers: each of these costs one example.
+One process serves one call at a time and is reused for the next, so there are at most as many processes as concurrent
+calls. A process that broke the protocol, took too long or died is replaced, since its later output could not be
+assigned to calls: each of these costs one example.
 
-Each process leads a group of its own, which is ended whole, helpers of the program included. A program sees the end of
-its input when the run ends, and also when evaluand is killed.
+Each process leads its own process group, which is terminated as a whole, including the program's helpers. A program
+sees the end of its input when the run ends, and also when evaluand is killed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from evaluand.trace.spans import TaskSpan
 
 LONGEST = 16 << 20  # bytes of one answer
 GRACE = 1.0  # seconds a program may take to end by itself
-_TAIL = 4096  # bytes of stderr that are kept
+_TAIL = 4096  # bytes of stderr to remember
 _SHOWN = 300
 _LAST = 3  # lines of stderr that are shown
 _CHUNK = 1 << 16
@@ -53,23 +53,23 @@ class ProgramDied(TaskError):
 
 
 class ProgramError(TaskError):
-    """The program said that it failed, or what it wrote is no answer."""
+    """The program reported an error, or its output is not an answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramTask(Task[Any, Any]):
-    """Asks a program that reads and writes JSON lines.
+    """Calls a program that reads and writes JSON lines.
 
     The program reads lines such as `{"index":0,"id":"q1","replication":0,"seed":8123,"input":…}` and answers each by
     one line, flushed: `{"output":…}` (null is no answer) or `{"error":{"type":…,"message":…,"code":…}}`. An answer
-    that repeats `index`, `id`, `replication` or `seed` is checked to belong to the call. All else goes to stderr.
+    that repeats `index`, `id`, `replication` or `seed` is checked against the call. All other output goes to stderr.
 
     Args:
         command: the program and its arguments as a list, or a text that is split as a shell would; no shell is used.
-        folder: where the program is run, and what paths are relative to.
-        env: environment variables to set beside those that are there.
-        version: stands for what the files do not show, such as a model or a service; raise it when that changes.
-        files: files and folders the program depends on beyond those its command names.
+        folder: the working directory, and the base of relative paths.
+        env: additional environment variables.
+        version: identifies what the files do not show, such as a model or a service; raise it when that changes.
+        files: files and folders that the program depends on, besides those in its command.
         items: the output is a list of items that together are the response.
 
     Example:
@@ -97,7 +97,7 @@ class ProgramTask(Task[Any, Any]):
         except ValueError as error:
             raise SpecError(f"command {self.command!r} cannot be split: {error}; give a list") from None
         if not arguments or not all(isinstance(a, str) and "\0" not in a for a in arguments) or not arguments[0]:
-            raise SpecError(f"command is {self.command!r}; give the program and its arguments, a list of texts")
+            raise SpecError(f"command is {self.command!r}; give a list of the program and its arguments")
         if isinstance(self.files, str):
             raise SpecError(f"files is the text {self.files!r}; give a list")
         object.__setattr__(self, "_pool", _Pool())
@@ -109,16 +109,16 @@ class ProgramTask(Task[Any, Any]):
 
     @property
     def name(self) -> str:
-        """The first file of the command that lies in the folder, else the program."""
-        return Path(next(iter(self._named), self.arguments[0])).stem
+        """The first file of the command in the folder, else the program."""
+        return Path(next(iter(self._command_files), self.arguments[0])).stem
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """A program is told the index and the id with the input."""
+        """A program gets the index and the id with the input."""
         return ("index", "id")
 
     def identify(self) -> Identity:
-        contents = {name: _digest(self._path / name) for name in self._named}
+        contents = {name: _digest(self._path / name) for name in self._command_files}
         contents |= {name: self._declared(name) for name in self.files}
         spec: dict[str, Any] = {
             "kind": self.kind,
@@ -142,24 +142,24 @@ class ProgramTask(Task[Any, Any]):
         return Identity(spec, not why, why, {**contents, "command": identity.digest(spec["command"]).hex()})
 
     def prepare(self, dataset: Dataset) -> None:
-        """Raises a SpecError where the program cannot be found or executed."""
+        """Raise a SpecError if the program cannot be found or executed."""
         _ = self._program
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         return self.call(Request(input, task_span, 0, "0", 0, identity.digest(input), 0))
 
     def call(self, request: Request) -> Any:
-        asked = {
+        fields = {
             "index": request.index,
             "id": request.id,
             "replication": request.replication,
             "seed": request.seed,
             "input": request.input,
         }
-        line = b"{%b}\n" % b",".join(b"%b:%b" % (orjson.dumps(name), identity.encode(v)) for name, v in asked.items())
+        line = b"{%b}\n" % b",".join(b"%b:%b" % (orjson.dumps(name), identity.encode(v)) for name, v in fields.items())
         with self._pool.process(self) as process:
             answer = process.ask(line, request.timeout)
-            output = _output(answer, asked)
+            output = _output(answer, fields)
             process.check_is_quiet()
         if isinstance(output, BaseException):
             raise output
@@ -198,7 +198,7 @@ class ProgramTask(Task[Any, Any]):
         return path
 
     @property
-    def _named(self) -> list[str]:
+    def _command_files(self) -> list[str]:
         """The files in the folder that the command names, relative to it."""
         found = []
         for place, argument in enumerate(self.arguments):
@@ -235,42 +235,42 @@ def _digest(path: Path) -> str:
         raise SpecError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _output(line: bytes, asked: Mapping[str, Any]) -> Any:
-    """What an answer says: the output, or the error that the program tells.
+def _output(line: bytes, fields: Mapping[str, Any]) -> Any:
+    """The output in an answer, or the error that the program reports.
 
     Raises:
-        ProgramError: the line is no answer to the call.
+        ProgramError: the line is not an answer to the call.
     """
     try:
-        answer = _parsed(line)
+        answer = _parse_line(line)
     except (ValueError, TypeError, ArithmeticError, RecursionError):
-        what = f"what is not JSON: {_shown(line)}; only answers may go to stdout, all else to stderr"
+        what = f"what is not JSON: {_excerpt(line)}; only answers may go to stdout, all else to stderr"
         raise _broken(f"wrote {what}") from None
     if not isinstance(answer, dict) or ("output" in answer) == ("error" in answer):
-        raise _broken(f'wrote {_shown(line)}; an answer is {{"output": …}} or {{"error": {{"message": …}}}}')
+        raise _broken(f'wrote {_excerpt(line)}; an answer is {{"output": …}} or {{"error": {{"message": …}}}}')
     for name in _CHECKED:
-        if name in answer and answer[name] != asked[name]:
-            raise _broken(f"answered another call: {name} is {answer[name]!r}, but {asked[name]!r} was asked")
-    return _told(answer["error"]) if "error" in answer else answer["output"]
+        if name in answer and answer[name] != fields[name]:
+            raise _broken(f"answered another call: {name} is {answer[name]!r}, not {fields[name]!r}")
+    return _read_error(answer["error"]) if "error" in answer else answer["output"]
 
 
-def _parsed(line: bytes) -> Any:
+def _parse_line(line: bytes) -> Any:
     if b'"$' in line:
         return identity.decode(line)
-    return json.loads(line)  # reads numbers of any length, and what Python writes of those that are none: NaN
+    return json.loads(line)  # also reads numbers of any length, and NaN
 
 
 _CHECKED = ("index", "id", "replication", "seed")
 
 
-def _told(error: Any) -> TaskError:
-    """The error that a program tells, under the name that it gives it."""
-    told = error if isinstance(error, dict) else {"message": error}
-    name, code = told.get("type"), told.get("code")
+def _read_error(error: Any) -> TaskError:
+    """The error that a program reports, with the type name that it reports."""
+    fields = error if isinstance(error, dict) else {"message": error}
+    name, code = fields.get("type"), fields.get("code")
     kind: type[TaskError] = ProgramError
-    if isinstance(name, str) and name.isidentifier():  # so that rows, and `transient`, know it by that name
+    if isinstance(name, str) and name.isidentifier():  # rows and `transient` use this name
         kind = type(name, (ProgramError,), {})
-    message = told.get("message")
+    message = fields.get("message")
     return kind(
         message if isinstance(message, str) else identity.encode(message).decode(),
         code=None if code is None else str(code),
@@ -281,12 +281,12 @@ def _broken(what: str) -> ProgramError:
     return ProgramError(f"the program {what}", code="protocol")
 
 
-def _shown(line: bytes) -> str:
+def _excerpt(line: bytes) -> str:
     return repr(line[:_SHOWN].decode("utf-8", "replace")) + ("…" if len(line) > _SHOWN else "")
 
 
 class _Pool:
-    """The processes of one task: those that wait, and all that live."""
+    """The processes of one task: idle ones, and all that are alive."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -295,7 +295,7 @@ class _Pool:
 
     @contextmanager
     def process(self, task: ProgramTask) -> Iterator[_Process]:
-        """A process for one call; kept for the next unless something went wrong with it."""
+        """A process for one call; reused for the next unless something went wrong."""
         with self._lock:
             process = self._idle.pop() if self._idle else None
             if process is None:
@@ -382,7 +382,7 @@ class _Process:
                     raise self._died()
                 size += len(piece)
                 if size > LONGEST:
-                    start = _shown(b"".join([*pieces, piece])[: _SHOWN + 1])
+                    start = _excerpt(b"".join([*pieces, piece])[: _SHOWN + 1])
                     raise _broken(f"wrote a line of more than {LONGEST >> 20} MiB, which begins {start}")
                 head, ended, self._read = piece.partition(b"\n")
                 pieces.append(head)
@@ -390,30 +390,30 @@ class _Process:
                     return b"".join(pieces)
 
     def check_is_quiet(self) -> None:
-        """Raises a ProgramError where the program has written more than its answers."""
+        """Raise a ProgramError if the program has written more than its answers."""
         more, poll = self._read, select.poll()
         poll.register(self._stdout, select.POLLIN)
         if not more and poll.poll(0):
             more = os.read(self._stdout.fileno(), _CHUNK)
         if more:
-            raise _broken(f"wrote {_shown(more)} without being asked; write one line for each call")
+            raise _broken(f"wrote {_excerpt(more)} without a request; write one line for each call")
 
     def let_go(self) -> None:
-        """Tells the process that there is nothing more to do."""
+        """Close the input of the process, which asks it to end."""
         with suppress(OSError):
             self._stdin.close()
 
     def kill(self, until: float = 0.0) -> int:
-        """Ends the process with its group, at a time at the latest; its exit status, below 0 the signal."""
+        """End the process and its group, at a time at the latest; returns its exit status, or minus the signal."""
         with self._killing:
             if self._popen.returncode is None:
                 self._await_exit(until)
                 with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self._popen.pid, signal.SIGKILL)  # before its burial, while the number is its own
+                    os.killpg(self._popen.pid, signal.SIGKILL)  # before it is reaped, while the pid is still its own
             return self._popen.wait()
 
     def bury(self, until: float = 0.0) -> None:
-        """Ends the process and closes what led to it; for the one thread that uses it."""
+        """End the process and close its streams; only for the thread that uses it."""
         self.kill(until)
         self._drain.join(GRACE)
         self.let_go()
@@ -424,7 +424,7 @@ class _Process:
             return unsent[os.write(self._stdin.fileno(), unsent[:_CHUNK]) :]
         except BlockingIOError:
             return unsent
-        except BrokenPipeError:  # it reads no more; what it wrote before, or its end, tells the rest
+        except BrokenPipeError:  # it stopped reading; its output or its end shows why
             return unsent[:0]
 
     def _died(self) -> ProgramDied:

@@ -1,4 +1,4 @@
-"""Answers to questions about documents: one that is given, or those that a retriever finds."""
+"""Answers to questions about a document, or about passages that a retriever finds."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from evaluand.run.tasks.instruct import Instruct, Instruction
 from evaluand.trace.spans import TaskSpan
 
 _NO_ANSWER: Final = "NO ANSWER"
-_ASKED: Final = f"Answer the question from the text only, briefly. Reply {_NO_ANSWER} if the text does not answer it."
+_INSTRUCTION: Final = (
+    f"Answer the question from the text only, briefly. Reply {_NO_ANSWER} if the text does not answer it."
+)
 _CITED: Final = (
     "Answer the question from the numbered passages only, briefly, and cite the passages you use by their numbers, such"
     f" as [1]. Reply {_NO_ANSWER} if they do not answer it."
 )
 _CITATION: Final = re.compile(r"\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]")
-_PASSAGES: Final = 4  # of a document that is too long to be read as a whole
+_PASSAGES: Final = 4  # of a document that is too long for the model
 
 
 class DocumentQuestion(BaseModel):
@@ -39,12 +41,12 @@ class DocumentQuestion(BaseModel):
 
 
 class CitedPassage(BaseModel):
-    """A passage that an answer may rest on.
+    """A passage that may support an answer.
 
     Attributes:
-        id: what the retriever calls it.
+        id: its id in the retriever.
         text: the passage.
-        score: how well it fits the question, as the retriever has it.
+        score: the retriever's score for the question.
         cited: whether the answer cites it.
     """
 
@@ -55,11 +57,11 @@ class CitedPassage(BaseModel):
 
 
 class CitedAnswer(BaseModel):
-    """An answer and the passages that were found for it.
+    """An answer and the passages found for it.
 
     Attributes:
-        answer: None where the passages do not answer the question, as the model says, or none was found.
-        sources: best first; the numbers in the answer count from 1 along them.
+        answer: None if the passages do not answer the question, according to the model, or none was found.
+        sources: best first; citations in the answer number them from 1.
     """
 
     answer: str | None
@@ -68,14 +70,13 @@ class CitedAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
-    """A model's answer to a question about a document; None where it says that the document has none.
+    """A model's answer to a question about a document; None if the model finds none.
 
-    Of a document that is longer than `max_length`, the model is given those of its passages that have most words in
-    common with the question.
+    Of a document longer than `max_length`, the model gets the passages that share most words with the question.
 
     Args:
-        model: what answers.
-        max_length: how many characters of a document the model is given.
+        model: the model that answers.
+        max_length: the largest number of characters of a document for the model.
     """
 
     model: ChatModel
@@ -85,7 +86,7 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
     kind = "question_answering"
 
     def __post_init__(self) -> None:
-        _ = self._chunk  # refuses what is no length
+        _ = self._chunk  # checks the length
 
     def do_run(self, input: DocumentQuestion, task_span: TaskSpan) -> str | None:
         text = input.document
@@ -94,10 +95,10 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
             if not found:
                 return None
             text = "\n…\n".join(passage.text for passage in sorted(found, key=lambda passage: int(passage.id)))
-        return _answer(self.model, _ASKED, text, input.question, task_span)
+        return _answer(self.model, _INSTRUCTION, text, input.question, task_span)
 
     @property
-    def _told(self) -> dict[str, Any]:
+    def _answer_spec(self) -> dict[str, Any]:
         return {"behaviour": self.behaviour, "chunk": Chunk.behaviour, "max_length": self.max_length}
 
     @cached_property
@@ -107,21 +108,21 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
 
 @dataclass(frozen=True)
 class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
-    """A model's answer to a question from the passages that a retriever finds for it, with those that it cites.
+    """A model's answer to a question from the passages that a retriever finds, with the passages it cites.
 
     Args:
-        model: what answers.
-        retriever: what finds passages: anything with `search(query, limit)`. In an experiment file: `search.py:index`.
+        model: the model that answers.
+        retriever: finds passages: anything with `search(query, limit)`. In an experiment file: `search.py:index`.
         path: instead of a retriever, a file of documents, one per row.
         text: the column of the file with the documents.
-        id: the column with their ids; the places of the documents, from 0, if not given.
+        id: the column with their ids; by default their row numbers, from 0.
         index: how the documents are searched: by `words`, or by `embeddings` (the extra `embeddings`).
-        max_length: how many characters a passage of a document may have. Of a longer document, the id of a passage
-            is that of the document, `#`, and the passage's place in it, from 0.
-        limit: how many passages the model is given.
+        max_length: the largest number of characters of a passage. In a longer document, the id of a passage is that of
+            the document, `#`, and the number of the passage, from 0.
+        limit: the number of passages for the model.
 
     Raises:
-        ParameterError: a parameter cannot be as it is; all of them at once.
+        ParameterError: lists all invalid parameters.
     """
 
     model: ChatModel
@@ -139,7 +140,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
     def __post_init__(self) -> None:
         faults: list[tuple[tuple[str | int, ...], str]] = []
         if (self.retriever is None) == (self.path is None):
-            faults.append((("path",), "give either the path of a file of documents, or a retriever"))
+            faults.append((("path",), "needs either path, a file of documents, or retriever"))
         elif self.retriever is not None and not isinstance(self.retriever, Retriever):
             faults.append((("retriever",), "has no search(query, limit)"))
         faults += [
@@ -151,7 +152,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
             raise ParameterError(faults)
 
     def prepare(self, dataset: Any) -> None:
-        """Raises a SpecError where the model cannot be asked, a DataError where there are no documents."""
+        """Raise a SpecError if the model cannot be used, a DataError if there are no documents."""
         super().prepare(dataset)
         _ = self._retriever
 
@@ -161,7 +162,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
             return CitedAnswer(answer=None, sources=[])
         numbered = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(found, 1))
         answer = _answer(self.model, _CITED, numbered, input, task_span)
-        cited = _cited(answer or "", len(found), task_span)
+        cited = _cited_numbers(answer or "", len(found), task_span)
         sources = [
             CitedPassage(id=passage.id, text=passage.text, score=passage.score, cited=number in cited)
             for number, passage in enumerate(found, 1)
@@ -169,21 +170,21 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
         return CitedAnswer(answer=answer, sources=sources)
 
     def identify(self) -> Identity:
-        told = super().identify()
-        if self.retriever is None or "chat" not in told.spec:
-            return told
+        own = super().identify()
+        if self.retriever is None or "chat" not in own.spec:
+            return own
         code = fingerprint(self.retriever)
-        spec = {**told.spec, "retriever": code.digest}
-        parts = {**told.parts, **code.parts, **code.files}
-        return Identity(spec, told.pinned and code.pinned, told.unpinned + code.unpinned, parts)
+        spec = {**own.spec, "retriever": code.digest}
+        parts = {**own.parts, **code.parts, **code.files}
+        return Identity(spec, own.pinned and code.pinned, own.unpinned + code.unpinned, parts)
 
     @property
-    def _told(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"behaviour": self.behaviour, "limit": self.limit}
+    def _answer_spec(self) -> dict[str, Any]:
+        spec: dict[str, Any] = {"behaviour": self.behaviour, "limit": self.limit}
         if self.path is None:
-            return told
-        how = {"text": self.text, "id": self.id, "index": self.index, "max_length": self.max_length}
-        return {**told, **how, "chunk": Chunk.behaviour, "file": identity.digest_of_file(self._file)}
+            return spec
+        search = {"text": self.text, "id": self.id, "index": self.index, "max_length": self.max_length}
+        return {**spec, **search, "chunk": Chunk.behaviour, "file": identity.digest_of_file(self._file)}
 
     @property
     def _file(self) -> Path:
@@ -210,13 +211,13 @@ def _search(retriever: Retriever, query: str, limit: int, task_span: TaskSpan) -
 
 
 def _answer(model: ChatModel, instruction: str, text: str, question: str, task_span: TaskSpan) -> str | None:
-    asked = Instruction(instruction=instruction, context=f"{text}\n\nQuestion: {question}")
-    reply = Instruct(model).run(asked, task_span).strip()
+    request = Instruction(instruction=instruction, context=f"{text}\n\nQuestion: {question}")
+    reply = Instruct(model).run(request, task_span).strip()
     return None if reply.strip(" .!*\"'").upper() == _NO_ANSWER else reply
 
 
-def _cited(answer: str, n: int, task_span: TaskSpan) -> set[int]:
-    """The numbers of the passages that an answer cites; those that there are not are logged."""
+def _cited_numbers(answer: str, n: int, task_span: TaskSpan) -> set[int]:
+    """The numbers of the passages that an answer cites; unknown numbers are logged."""
     numbers = {int(number) for found in _CITATION.findall(answer) for number in found.split(",")}
     unknown = sorted(number for number in numbers if not 1 <= number <= n)
     if unknown:

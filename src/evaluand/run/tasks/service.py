@@ -33,7 +33,7 @@ from evaluand.data.schema.data import Schema
 from evaluand.data.schema.kinds import Array, Map, StructType, Type
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
-from evaluand.run.tasks.batches import Asked, Batches
+from evaluand.run.tasks.batches import Batches, BatchRow
 from evaluand.trace.spans import TaskSpan
 
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
@@ -78,7 +78,7 @@ class _Service(Task[Any, Any]):
         spec |= {name: pipeline.spec for name, pipeline in self._pipelines.items()}
         spec |= {"items": self.items, **self._handling}
         if self.output_schema is not None:
-            spec["output_schema"] = Schema(_bare(self._schema.struct)).json
+            spec["output_schema"] = Schema(_without_names(self._schema.struct)).json
         parts = {name: identity.digest(spec[name]).hex() for name in (*_PIPELINES, "output_schema") if name in spec}
         parts |= {"address": self._address, "model": str(self.model), "version": str(self.version)}
         if self.version is not None:
@@ -323,10 +323,12 @@ class ServiceTask(_Service):
         try:
             if self.batch is None:
                 upload = self._pipelines["input_pipeline"].last
-                answer = await self._exchange.ask(**(_form_body(row[UPLOAD]) if upload else _json_body(_written(row))))
+                answer = await self._exchange.ask(
+                    **(_form_body(row[UPLOAD]) if upload else _json_body(_write_json(row)))
+                )
             else:
-                element = _written({**row, INDEX: request.index})
-                asked = Asked(request.index, request.replication, element, request.pace)
+                element = _write_json({**row, INDEX: request.index})
+                asked = BatchRow(request.index, request.replication, element, request.pace)
                 answer = await self._batches.ask(asked)
                 for name, count in asked.notes.items():
                     request.task_span.log(name, count)
@@ -413,7 +415,7 @@ class LocalServiceTask(_Service):
 
     def call(self, request: Request) -> Any:
         asked = self._asked(request)
-        row = asked if self._pipelines["input_pipeline"].last else json.loads(_written(asked))
+        row = asked if self._pipelines["input_pipeline"].last else json.loads(_write_json(asked))
         if self.is_async:
             return self._awaited(row, request)
         return self._output(self._through_json(self.function(row)), request)
@@ -438,18 +440,20 @@ class LocalServiceTask(_Service):
         )
 
 
-def _bare(record: StructType) -> StructType:
+def _without_names(record: StructType) -> StructType:
     """A record as its rows know it: without titles and documentation, the fields in the order of their names."""
-    fields = (replace(each, type=_bare_type(each.type), doc="") for each in record.fields)
+    fields = (replace(each, type=_type_without_names(each.type), doc="") for each in record.fields)
     return StructType(tuple(sorted(fields, key=lambda each: each.name)))
 
 
-def _bare_type(given: Type) -> Type:
+def _type_without_names(given: Type) -> Type:
     if isinstance(given, StructType):
-        return _bare(given)
+        return _without_names(given)
     if isinstance(given, Array):
-        return replace(given, item=_bare_type(given.item))
-    return replace(given, value=_bare_type(given.value)) if isinstance(given, Map) else replace(given, title="")
+        return replace(given, item=_type_without_names(given.item))
+    return (
+        replace(given, value=_type_without_names(given.value)) if isinstance(given, Map) else replace(given, title="")
+    )
 
 
 def _names_index(given: Any) -> bool:
@@ -471,18 +475,20 @@ def _json_body(content: bytes) -> dict[str, Any]:
     return {"content": content, "headers": {"Content-Type": "application/json"}}
 
 
-def _written(row: Any) -> bytes:
+def _write_json(row: Any) -> bytes:
     try:
-        return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain).encode()
+        return json.dumps(
+            row, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_to_json_text
+        ).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise TaskError(f"the request cannot be written as JSON: {error}", code="request") from None
 
 
 def _brief(value: Any) -> str:
-    return f"{len(value):,} bytes" if isinstance(value, bytes) else _plain(value)
+    return f"{len(value):,} bytes" if isinstance(value, bytes) else _to_json_text(value)
 
 
-def _plain(value: Any) -> str:
+def _to_json_text(value: Any) -> str:
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     if isinstance(value, uuid.UUID):
@@ -506,11 +512,11 @@ def _faults_of(name: str, steps: Any) -> Iterator[tuple[tuple[str | int, ...], s
         except AdapterSpecError as error:
             found = [((name,), line) for line in str(error).split("\n")]
         else:
-            found = [((name,), told) for told in _unfit(name, pipeline)]
+            found = [((name,), told) for told in _pipeline_faults(name, pipeline)]
     yield from found
 
 
-def _unfit(name: str, pipeline: Pipeline) -> Iterator[str]:
+def _pipeline_faults(name: str, pipeline: Pipeline) -> Iterator[str]:
     if pipeline.on_error != "abort":
         yield f"onError is {pipeline.on_error!r}; here a row that cannot be transformed is always a failed row"
     last = [adapter.kind for adapter in pipeline.adapters if adapter.last]

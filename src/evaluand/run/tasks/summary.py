@@ -17,14 +17,14 @@ from evaluand.trace.spans import TaskSpan
 class Summary(AskingTask[str, str]):
     """A model's summary of a document.
 
-    A document that is longer than `max_length` is divided into chunks; these are summarised one by one, and so is what
-    their summaries come to, until it is one chunk. A document without words has an empty summary.
+    A document longer than `max_length` is split into chunks, which are summarised one by one; their joined summaries
+    are summarised again, until they fit into one chunk. A document without words has an empty summary.
 
     Args:
-        model: what writes the summary.
-        instruction: what a summary is to be like.
-        max_length: how many characters the model is given at a time.
-        concurrency: how many chunks are summarised at a time.
+        model: the model that writes the summary.
+        instruction: what the summary should be like.
+        max_length: the largest number of characters for the model at a time.
+        concurrency: the number of chunks that are summarised concurrently.
     """
 
     model: ChatModel
@@ -36,7 +36,7 @@ class Summary(AskingTask[str, str]):
     kind = "summary"
 
     def __post_init__(self) -> None:
-        _ = self._chunk  # refuses what is no length
+        _ = self._chunk  # checks the length
 
     def do_run(self, input: str, task_span: TaskSpan) -> str:
         if not input.strip():
@@ -46,13 +46,13 @@ class Summary(AskingTask[str, str]):
             parts = self._instruct.run_concurrently(chunks, task_span, self.concurrency)
             joined = "\n\n".join(part.strip() for part in parts)
             if len(joined) >= len(text):
-                told = f"the summaries of {len(chunks)} chunks are together no shorter than the chunks"
-                raise TaskError(f"{told}; lower the model's max_tokens or raise max_length", code="length")
+                problem = f"the summaries of {len(chunks)} chunks are together no shorter than the chunks"
+                raise TaskError(f"{problem}; lower the model's max_tokens or raise max_length", code="length")
             text = joined
         return self._instruct.run(text, task_span)
 
     @property
-    def _told(self) -> dict[str, Any]:
+    def _answer_spec(self) -> dict[str, Any]:
         chunked = {"chunk": Chunk.behaviour, "max_length": self.max_length}
         return {"behaviour": self.behaviour, "instruction": self.instruction, **chunked}
 
