@@ -64,7 +64,7 @@ def test_two_groups_have_newcombes_interval_of_their_difference() -> None:
     assert (row.lowest, row.highest) == ({"g": "b"}, {"g": "a"})
 
 
-def test_far_apart_both_ends_are_newcombes() -> None:
+def test_of_distant_groups_both_ends_are_newcombes() -> None:
     row = found(shares(a=(900, 1000), b=(400, 1000)), Accuracy())["difference"]
     low, high = wilson(np.array([900, 400]), np.array([1000, 1000]), 0.95)
     assert row.low == pytest.approx(0.5 - math.hypot(0.9 - low[0], high[1] - 0.4), abs=1e-4)
@@ -139,7 +139,7 @@ def test_values_that_may_be_negative_have_no_ratio() -> None:
     assert row.reason == "a ratio needs values that cannot be negative"
 
 
-def test_groups_without_a_value_are_left_out_and_told() -> None:
+def test_groups_without_a_value_are_left_out_and_reported() -> None:
     of = shares(a=(5, 10), b=(8, 10), c=(0, 1))
     of = of.set_column(1, "status", pa.array(["scored"] * 20 + ["failed"]))
     row = found(of, Accuracy())["difference"]
@@ -264,7 +264,7 @@ def test_the_worst_difference_is_covered_at_least_as_often_as_said(n_groups: int
     assert covered / tries > 0.935
 
 
-def test_an_aggregation_keeps_disparities_beside_its_values() -> None:
+def test_an_aggregation_keeps_disparities_with_its_values() -> None:
     data = Dataset.from_rows(
         [{"input": i, "expected": i % 2, "group": "ab"[i % 3 == 0]} for i in range(60)], attributes=["group"]
     )
@@ -310,7 +310,7 @@ def test_the_measures_of_one_criterion_have_one_disparity() -> None:
 
 
 def test_disparities_without_groups_are_refused() -> None:
-    with pytest.raises(SpecError, match="accuracy: disparities are between groups; name attributes under by"):
+    with pytest.raises(SpecError, match="accuracy: disparities compare groups; name attributes under by"):
         Measure("same", Accuracy(), disparities="difference")
 
 
@@ -334,7 +334,7 @@ def test_criteria_of_fairness_are_those_of_fairlearn(decisions: dict[str, Any]) 
             assert got[criterion, kind] == pytest.approx(expected, abs=1e-12), (criterion, kind)
 
 
-def test_the_rates_behind_a_criterion_stand_beside_it(decisions: dict[str, Any]) -> None:
+def test_the_rates_behind_a_criterion_are_shown_with_it(decisions: dict[str, Any]) -> None:
     truth, guess, group = decisions.values()
     result = evaluate(truth, guess, by={"group": group}, fairness="equalized_odds")
     rates = {(row.metric, row.by.get("group")): row.value for row in result.rows}
@@ -386,8 +386,8 @@ def test_predictive_parity_has_intervals_and_calibration_none(decisions: dict[st
     criteria = ("predictive_parity", "calibration_by_group")
     result = evaluate(truth, guess, by={"group": group}, confidence=confidence, fairness=criteria)
     assert {row.metric for row in result.disparities} == set(criteria)
-    told = {row.metric: row for row in result.disparities}
-    parity, calibration = told["predictive_parity"], told["calibration_by_group"]
+    answer = {row.metric: row for row in result.disparities}
+    parity, calibration = answer["predictive_parity"], answer["calibration_by_group"]
     assert parity.low <= parity.value <= parity.high
     assert math.isnan(calibration.low)
     assert calibration.reason == "no interval: group=a, group=b and group=c have none"
@@ -430,7 +430,7 @@ def test_the_calibration_of_a_label_is_that_of_its_probability(decisions: dict[s
 
 def test_a_criterion_of_texts_says_beforehand_that_it_needs_a_label() -> None:
     by: dict[str, Any] = {"by": {"sex": ["f", "m"]}}
-    with pytest.raises(SpecError, match=r"equalized_odds is about the class .*; say which, as in label='no'"):
+    with pytest.raises(SpecError, match=r"equalized_odds needs the positive class; name it, as in label='no'"):
         evaluate(["no", "yes"], ["no", "no"], **by, fairness="equalized_odds")
     assert evaluate(["no", "yes"], ["no", "no"], **by, fairness="equalized_odds", label="yes").disparities
 

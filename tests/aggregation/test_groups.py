@@ -255,7 +255,7 @@ def test_values_are_checked_before_they_are_reduced() -> None:
         one(answers(("scored", 3.0), ("scored", -1.0)), Mean(reduce="mean", range=(0, 1)))
 
 
-def test_metrics_with_different_rules_stand_side_by_side() -> None:
+def test_metrics_with_different_rules_are_computed_together() -> None:
     rows = answers(("scored", 0.0), ("scored", 1.0))
     first, any_, every = summarise([rows], [Accuracy(), Accuracy(reduce="any"), Accuracy(reduce="all")])
     assert [(row.value, row.n) for row in (first, any_, every)] == [(0, 1), (1, 1), (0.5, 2)]

@@ -369,7 +369,7 @@ def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) 
     assert entry["status"] == "open"
     kept = place.json("show", "doubling/mine")["progress"][0]["done"]
     assert 2 <= kept < 6
-    assert f"{6 - kept} done now, {kept} kept" in place.done("resume", id[:12])
+    assert f"{6 - kept} done now, {kept} already stored" in place.done("resume", id[:12])
     assert place.id("runs") == id
     assert place.json("show", id)["manifest"]["counts"] == {"completed": 6}
 
@@ -409,7 +409,7 @@ def test_a_run_that_stops_at_the_first_failure_says_how_to_go_on(place: Place) -
     assert "open: not finished yet" in shown
     assert "2 of 6 calls" in shown
     assert f"evaluand resume {id[:12]}" in shown
-    assert "4 done now, 2 kept; 1 failed" in place.done("resume", id)
+    assert "4 done now, 2 already stored; 1 failed" in place.done("resume", id)
 
 
 def test_the_hint_names_the_store_where_it_is_not_the_usual_one(place: Place) -> None:
@@ -473,12 +473,12 @@ def test_a_run_is_resumed_with_another_way_of_making_calls(place: Place) -> None
     path = place.experiment("picky", abort=True)
     place.call("run", str(path))
     path.write_text(path.read_text().replace("concurrency: 1", "concurrency: 3"))
-    assert "4 done now, 2 kept" in place.done("resume", "doubling/mine")
+    assert "4 done now, 2 already stored" in place.done("resume", "doubling/mine")
 
 
 def test_resuming_keeps_the_limit(place: Place) -> None:
     place.call("run", str(place.experiment("picky", abort=True)), "--limit", "3")
-    assert "1 done now, 2 kept" in place.done("resume", "doubling/mine")
+    assert "1 done now, 2 already stored" in place.done("resume", "doubling/mine")
 
 
 # list and show

@@ -89,19 +89,19 @@ def test_what_is_solved_can_be_evaluated_side_by_side(folder: Folder) -> None:
     files = [folder.solved("scores/a.json"), folder.solved("scores/b.v1.json")]
     assert [Path(file).name for file in files] == ["a.json", "b.v1.json"]
     assert list(Solutions.load(files[0])) == ["acc", "eod+sex"]
-    told = json.loads(folder.done("evaluate", *files, "--json"))["indicators"]
-    assert list(told) == ["a", "b.v1"]
-    assert all(0 < one["hv"] < 1 for one in told.values())
-    assert max(one["relative_onvg"] for one in told.values()) == 1
+    printed = json.loads(folder.done("evaluate", *files, "--json"))["indicators"]
+    assert list(printed) == ["a", "b.v1"]
+    assert all(0 < one["hv"] < 1 for one in printed.values())
+    assert max(one["relative_onvg"] for one in printed.values()) == 1
     table = folder.done("evaluate", *files)
-    assert f"{told['a']['hv']:.4f}" in table
-    assert f"{told['b.v1']['area']:.4f}" in table
+    assert f"{printed['a']['hv']:.4f}" in table
+    assert f"{printed['b.v1']['area']:.4f}" in table
 
 
 @pytest.mark.parametrize(
     ("form", "begin"), [("github", "| system"), ("csv", "system,hv,ud"), ("latex", r"\begin{tabular}")]
 )
-def test_indicators_are_told_in_usual_formats(folder: Folder, form: str, begin: str) -> None:
+def test_indicators_are_reported_in_usual_formats(folder: Folder, form: str, begin: str) -> None:
     assert folder.done("evaluate", folder.solved("scores/a.json"), "--format", form).startswith(begin)
 
 
@@ -129,7 +129,7 @@ def test_thresholds_may_be_given_one_by_one(folder: Folder) -> None:
     assert set(json.loads(Path(file).read_text())["metadata"]["thresholds"]) == {0.3, 0.5}
 
 
-def test_points_and_picks_are_told_in_usual_formats_too(folder: Folder) -> None:
+def test_points_and_picks_are_reported_in_usual_formats_too(folder: Folder) -> None:
     out = str(folder.path / "out")
     solved = folder.done("solve", str(folder.path / "scores/a.json"), "--out", out, "--format", "csv").splitlines()
     assert solved[0] == "system,points,on the front,undefined,written"
@@ -145,7 +145,7 @@ def test_points_and_picks_are_told_in_usual_formats_too(folder: Folder) -> None:
     assert folder.done("pick", file, "--best", "acc", "--format", "github").startswith("| point")
 
 
-def test_files_of_one_name_are_told_apart_by_others(folder: Folder) -> None:
+def test_files_of_one_name_are_distinguished_by_other_names(folder: Folder) -> None:
     files = [
         folder.solved("scores/a.json"),
         folder.write("other/a.json", json.loads(Path(folder.solved("scores/b.v1.json")).read_text())),
@@ -161,14 +161,14 @@ def test_metrics_in_another_order_are_the_same(folder: Folder) -> None:
     file = folder.solved("scores/a.json")
     document = json.loads(Path(file).read_text())
     turned = {**document, "points": dict(reversed(document["points"].items()))}
-    told = json.loads(folder.done("evaluate", file, folder.write("b.json", turned), "--json"))["indicators"]
-    assert told["a"] == told["b"]
+    printed = json.loads(folder.done("evaluate", file, folder.write("b.json", turned), "--json"))["indicators"]
+    assert printed["a"] == printed["b"]
 
 
 def undefined(folder: Folder) -> str:
     """A file with a point that is best by both metrics, and undefined by one."""
-    told = {"identifiers": [0, 0], "thresholds": [0.5, 0.6789012345678901], "undefined": {"eod+sex": [0]}}
-    return folder.write("u.json", {"points": {"acc": [0.9, 0.8], "eod+sex": [0.0, 0.1]}, "metadata": told})
+    printed = {"identifiers": [0, 0], "thresholds": [0.5, 0.6789012345678901], "undefined": {"eod+sex": [0]}}
+    return folder.write("u.json", {"points": {"acc": [0.9, 0.8], "eod+sex": [0.0, 0.1]}, "metadata": printed})
 
 
 def test_a_pick_rests_on_what_is_defined_and_tells_the_threshold_to_the_last_digit(folder: Folder) -> None:
@@ -179,7 +179,7 @@ def test_a_pick_rests_on_what_is_defined_and_tells_the_threshold_to_the_last_dig
 
 
 @pytest.mark.parametrize("command", [["evaluate"], ["plot", "--out", "OUT"]])
-def test_points_that_rest_on_undefined_values_are_told(folder: Folder, command: list[str]) -> None:
+def test_points_that_rest_on_undefined_values_are_reported(folder: Folder, command: list[str]) -> None:
     out = str(folder.path / "front.svg")
     result = folder.call(*[out if part == "OUT" else part for part in command], undefined(folder))
     assert "note: u: 1 of 2 points rest on undefined values" in result.stderr
@@ -233,12 +233,12 @@ def test_scores_of_one_file_of_solutions_may_have_another_name_but_not_other_val
     other = folder.write("scores/other.json", scores(9))
     folder.done("plot", file, "--scores", same, "--out", str(folder.path / "page.html"))
     out = str(folder.path / "none.html")
-    told = folder.refused("plot", file, "--scores", other, "--out", out, code=1)
-    assert re.search(r"\d+ of the \d+ solutions a have other values on these scores, by up to 0\.\d+", told)
-    told = folder.refused("plot", file, "--scores", same, "--scores", other, "--out", out, code=1)
-    assert "no solutions are called same; there are: a" in told
-    told = folder.refused("plot", file, "--scores", same, "--kind", "radar", "--out", out.replace("html", "svg"))
-    assert "a radar chart has none" in told
+    printed = folder.refused("plot", file, "--scores", other, "--out", out, code=1)
+    assert re.search(r"\d+ of the \d+ solutions a have other values on these scores, by up to 0\.\d+", printed)
+    printed = folder.refused("plot", file, "--scores", same, "--scores", other, "--out", out, code=1)
+    assert "no solutions are called same; there are: a" in printed
+    printed = folder.refused("plot", file, "--scores", same, "--kind", "radar", "--out", out.replace("html", "svg"))
+    assert "a radar chart has none" in printed
 
 
 class _Tags(HTMLParser):
@@ -273,19 +273,19 @@ def test_a_pick_is_looked_at_on_other_samples_with_intervals(folder: Folder) -> 
     file = folder.solved("scores/a.json")
     rates = folder.path / "rates.png"
     other = str(folder.path / "scores/b.v1.json")
-    told = json.loads(
+    printed = json.loads(
         folder.done(
             "pick", file, "--best", "acc", "--where", "eod+sex <= 0.1", "--on", other, "--rates", str(rates), "--json"
         )
     )
-    assert told["chosen"]["eod+sex"] <= 0.1
-    assert told["there"]["acc"]["low"] < told["there"]["acc"]["value"] < told["there"]["acc"]["high"]
+    assert printed["chosen"]["eod+sex"] <= 0.1
+    assert printed["there"]["acc"]["low"] < printed["there"]["acc"]["value"] < printed["there"]["acc"]["high"]
     assert rates.read_bytes().startswith(b"\x89PNG")
     best = max(a for a, e in zip(*(Solutions.load(file)[name] for name in ("acc", "eod+sex")), strict=True) if e <= 0.1)
-    assert told["chosen"]["acc"] == best
+    assert printed["chosen"]["acc"] == best
 
 
-def test_what_rests_on_a_group_without_negatives_there_is_told_with_its_reason(folder: Folder) -> None:
+def test_what_rests_on_a_group_without_negatives_there_is_reported_with_its_reason(folder: Folder) -> None:
     other = scores(1)
     other["attributes"]["sex"] = ["b" if truth else "a" for truth in other["ground-truth"]]
     asked = ("pick", folder.solved("scores/a.json"), "--best", "acc", "--on", folder.write("other.json", other))
@@ -385,7 +385,7 @@ def errors(folder: Folder) -> Iterator[tuple[list[str], str]]:
     yield ["pick", file, "--best", "acc", "--where", "acc = 1"], "is not a limit; write it as in 'eod+sex <= 0.05'"
 
 
-def test_mistakes_are_told_in_a_sentence(folder: Folder) -> None:
+def test_mistakes_are_reported_in_a_sentence(folder: Folder) -> None:
     for arguments, sentence in errors(folder):
         assert sentence in folder.refused(*arguments, code=1)
     assert not (folder.path / "free").exists()
@@ -468,7 +468,7 @@ def test_stored_confidences_of_the_predicted_class_become_those_of_the_positive_
     assert solve(given, ["accuracy", "recall difference by site"]).front().value.tolist() == [[0.75, 0.0]] * 2
 
 
-def test_rows_that_a_model_failed_on_are_left_out_for_all_and_told() -> None:
+def test_rows_that_a_model_failed_on_are_left_out_for_all_and_reported() -> None:
     with pytest.warns(EvaluandWarning, match="1 row is left out, as not every model has a confidence for it"):
         given = confidences_of(classifiers((0.1, 0.9, 0.6, 0.4), (None, 0.3, 0.4, 0.8)))
     assert [len(values) for values in given.models.values()] == [3, 3]
@@ -495,7 +495,7 @@ def test_replications_of_an_example_belong_together() -> None:
     assert given.effective == 3
 
 
-def test_an_attribute_that_the_dataset_lacks_is_told() -> None:
+def test_an_attribute_that_the_dataset_lacks_is_reported() -> None:
     with pytest.raises(SpecError, match=r"model 0: 'sites' is no attribute of the dataset .did you mean 'site'"):
         confidences_of(classifiers((0.1, 0.9, 0.6, 0.4)), ["sites"])
 
@@ -528,8 +528,8 @@ def stored_models(path: Path, missing: bool = False) -> list[str]:
 
     def answer(i: int) -> dict[str, Any]:
         sure = (i * 37 % 60 + 0.7) / 61
-        told = {"prediction": "yes" if sure >= 0.5 else "no", "confidence": sure if sure >= 0.5 else 1 - sure}
-        return {**told, "confidence": None} if missing and i < 3 else told
+        printed = {"prediction": "yes" if sure >= 0.5 else "no", "confidence": sure if sure >= 0.5 else 1 - sure}
+        return {**printed, "confidence": None} if missing and i < 3 else printed
 
     run = Runner(store).run(answer, Dataset.from_rows(data, attributes=["site"]), name="m")
     Evaluator(store).evaluate(run, {"right": Prediction()}, name="m")
@@ -545,13 +545,13 @@ def test_stored_models_are_drawn_with_bands_and_rates_as_their_rows_are_known(tm
     assert "Rates of groups: " in text
 
 
-def test_what_is_told_of_the_rows_stands_in_the_page_too(tmp_path: Path) -> None:
+def test_what_is_reported_of_the_rows_stands_in_the_page_too(tmp_path: Path) -> None:
     out = tmp_path / "front.html"
     stored = stored_models(tmp_path, missing=True)
     result = Folder(tmp_path).call("plot", *stored, "-m", "acc", "-m", "eod+site", "--out", str(out))
-    told = "3 rows are left out, as not every model has a confidence for them"
-    assert result.stderr.count(told) == 1
-    assert f'<p class="note">Note: {told}</p>' in out.read_text()
+    printed = "3 rows are left out, as not every model has a confidence for them"
+    assert result.stderr.count(printed) == 1
+    assert f'<p class="note">Note: {printed}</p>' in out.read_text()
 
 
 def test_scores_that_differ_by_rounding_alone_are_those_that_stored_solutions_were_made_from(tmp_path: Path) -> None:
@@ -645,8 +645,8 @@ def test_what_nobody_summarised_is_a_trade_off_at_the_command_line(tmp_path: Pat
 def test_what_was_summarised_is_found_by_the_values_of_its_aggregation(tmp_path: Path) -> None:
     """The values of scores from 0 to 6 are known to the metric that was declared of them."""
     bots = Bots(tmp_path, scale=6)
-    told = bots.refused("solve", *bots.stored("valid"), *ASKED, code=1)
-    assert "the values of 'fit' lie between 2 and 6, and the range of its scores is unknown; declare it" in told
+    printed = bots.refused("solve", *bots.stored("valid"), *ASKED, code=1)
+    assert "the values of 'fit' lie between 2 and 6, and the range of its scores is unknown; declare it" in printed
     found = [
         each
         for ref in bots.store.refs()
@@ -664,24 +664,24 @@ def test_stored_systems_are_compared_and_drawn_as_files_are(tmp_path: Path) -> N
     bots = Bots(tmp_path)
     parts = [f"{'two' if bot == 'middle' else 'one'}=valid/{bot}" for bot in ("short", "middle", "long")]
     stored = [word for part in parts for word in ("--stored", part)]
-    told = json.loads(bots.done("evaluate", *stored, "--metric", FIT, "--metric", BRIEF, "--json"))["indicators"]
-    assert list(told) == ["one", "two"]
-    assert told["one"]["hv"] == pytest.approx(4 / 9)
-    assert told["two"]["hv"] == pytest.approx(2 / 9)
+    printed = json.loads(bots.done("evaluate", *stored, "--metric", FIT, "--metric", BRIEF, "--json"))["indicators"]
+    assert list(printed) == ["one", "two"]
+    assert printed["one"]["hv"] == pytest.approx(4 / 9)
+    assert printed["two"]["hv"] == pytest.approx(2 / 9)
     for name in ("front.svg", "front.html"):
         bots.done("plot", *stored, "--metric", FIT, "--metric", BRIEF, "--out", str(tmp_path / name))
     assert "mean(brief)" in (tmp_path / "front.html").read_text()
 
 
-def test_a_stored_variant_is_picked_on_some_examples_and_told_on_others(tmp_path: Path) -> None:
+def test_a_stored_variant_is_picked_on_some_examples_and_reported_on_others(tmp_path: Path) -> None:
     bots = Bots(tmp_path)
     others = [part for bot in ("short", "middle", "long") for part in ("--on-stored", f"test/{bot}")]
     command = ["pick", *bots.stored("valid"), "--best", BRIEF, "--where", f"{APART} <= 0.1", *others]
-    told = json.loads(bots.done(*command, "--json"))
-    assert (told["model"], told["threshold"]) == ("middle", None)
-    assert told["chosen"] == {BRIEF: pytest.approx(1 / 3), APART: 0.0}
-    assert told["there"][BRIEF]["value"] == pytest.approx(1 / 3)
-    assert told["there"][APART]["low"] is not None
+    printed = json.loads(bots.done(*command, "--json"))
+    assert (printed["model"], printed["threshold"]) == ("middle", None)
+    assert printed["chosen"] == {BRIEF: pytest.approx(1 / 3), APART: 0.0}
+    assert printed["there"][BRIEF]["value"] == pytest.approx(1 / 3)
+    assert printed["there"][APART]["low"] is not None
     assert bots.done(*command).startswith("middle\n")
     alone = bots.done("pick", "--stored", "valid/long", "--best", FIT, "--on-stored", "test/middle", "--json")
     assert json.loads(alone)["system"] == "test/middle"
@@ -704,14 +704,14 @@ def test_a_stored_variant_is_picked_on_some_examples_and_told_on_others(tmp_path
         (["pick", "--best", FIT, "--on-stored", "test/middle", "--on-stored", "test/long"], "has no 'short'", 1),
     ],
 )
-def test_mistakes_about_stored_systems_are_told_in_a_sentence(
+def test_mistakes_about_stored_systems_are_reported_in_a_sentence(
     tmp_path: Path, arguments: list[str], sentence: str, code: int
 ) -> None:
     bots = Bots(tmp_path)
     assert sentence in bots.refused(*arguments, *bots.stored("valid"), code=code)
 
 
-def test_a_threshold_is_picked_on_stored_confidences_and_told_on_others(tmp_path: Path) -> None:
+def test_a_threshold_is_picked_on_stored_confidences_and_reported_on_others(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
     for name, sure in (("valid", [0.1, 0.9, 0.6, 0.4, 0.2, 0.7, 0.3, 0.8]), ("test", [0.2, 0.8, 0.1, 0.7] * 2)):
         rows = [{"input": i, "expected": ["no", "yes"][i % 2], "site": "ab"[i // 4]} for i in range(8)]
@@ -721,14 +721,14 @@ def test_a_threshold_is_picked_on_stored_confidences_and_told_on_others(tmp_path
             name=name,
         )
         Evaluator(store).evaluate(run, {"right": Prediction()}, name=name)
-    told = json.loads(
+    printed = json.loads(
         Folder(tmp_path).done(
             *("pick", "--store", str(tmp_path / "store"), "--stored", "valid", "--on-stored", "test"),
             *("--label", "yes", "--best", "acc", "--where", "eod+site <= 0.5", "--json"),
         )
     )
-    assert (told["model"], told["threshold"], told["chosen"]["acc"]) == ("valid", 0.7, 0.875)
-    assert told["there"]["acc"]["value"] == 1.0
+    assert (printed["model"], printed["threshold"], printed["chosen"]["acc"]) == ("valid", 0.7, 0.875)
+    assert printed["there"]["acc"]["value"] == 1.0
 
 
 def judged(*outputs: Any, truth: Sequence[str] = "abc") -> dict[str, Evaluation]:
@@ -782,7 +782,7 @@ def test_the_probability_of_one_class_is_not_taken_for_that_of_the_predicted_one
     assert given.models["m"].round(12).tolist() == sure
 
 
-def test_confidences_below_a_half_that_part_nothing_are_told() -> None:
+def test_confidences_below_a_half_that_part_nothing_are_reported() -> None:
     outputs = [said("yes" if i % 2 else "no", 0.3 + i / 50) for i in range(20)]
     with pytest.warns(
         EvaluandWarning, match=r"m: 10 of 20 confidences are below 0.5.*read as those of the predicted class"
@@ -803,16 +803,16 @@ def test_attributes_may_have_any_name(folder: Folder) -> None:
 
 def test_what_is_on_different_data_is_no_one_system(tmp_path: Path) -> None:
     bots = Bots(tmp_path)
-    told = bots.refused("solve", *bots.stored("valid"), *bots.stored("test"), *ASKED, code=1)
-    assert "'valid/short' is on the dataset" in told
-    assert "'test/short' on" in told
-    assert "20 examples" in told
-    assert "--stored SYSTEM=NAME" in told
-    assert "--on-stored" in told
+    printed = bots.refused("solve", *bots.stored("valid"), *bots.stored("test"), *ASKED, code=1)
+    assert "'valid/short' is on the dataset" in printed
+    assert "'test/short' on" in printed
+    assert "20 examples" in printed
+    assert "--stored SYSTEM=NAME" in printed
+    assert "--on-stored" in printed
     apart = ["--stored", "one=valid/short", "--stored", "two=test/short"]
     bots.done("evaluate", *apart, "--metric", FIT, "--metric", BRIEF)
-    told = bots.refused("solve", *bots.stored("valid"), "--stored", "valid/long", *ASKED, code=1)
-    assert "'valid/long' occurs twice" in told
+    printed = bots.refused("solve", *bots.stored("valid"), "--stored", "valid/long", *ASKED, code=1)
+    assert "'valid/long' occurs twice" in printed
 
 
 def test_the_attributes_of_the_dataset_are_compared_if_no_metric_is_given(tmp_path: Path) -> None:
@@ -842,7 +842,7 @@ def test_weights_are_taken_as_declared_metrics_take_them(weighted: bool | None, 
     assert (None if given.weight is None else given.weight.tolist()) == expected
 
 
-def test_native_names_are_told_by_what_files_call_them(folder: Folder) -> None:
+def test_native_names_are_reported_by_what_files_call_them(folder: Folder) -> None:
     for text, meant in (("recall", "tpr"), ("f_beta", "f1"), ("equalized_odds difference by sex", "eod+ATTRIBUTE")):
         with pytest.raises(SpecError, match=re.escape(f"(did you mean {meant!r}?)")):
             parse_metric(text)

@@ -749,7 +749,7 @@ def test_what_cannot_be_compared_is_reported_in_a_sentence() -> None:
         ({"labels": ["x"]}, r"labels must be a list of texts, one for each of the 2 evaluations, not \['x'\]"),
         ({"labels": "ab"}, "labels must be a list of texts"),
         ({"labels": [1, 2]}, "labels must be a list of texts"),
-        ({"metrics": 3}, r"a measure needs a metric, such as Accuracy\(\), and not 3"),
+        ({"metrics": 3}, r"a measure needs a metric, such as Accuracy\(\), not 3"),
         ({"metrics": ["accuracy", 3]}, "a measure needs a metric"),
         ({"scorers": 3}, "scorers must be names of scorers, not 3"),
         ({"flips": "x"}, "flips='x' must be a whole number of at least 0"),

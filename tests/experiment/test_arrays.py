@@ -291,7 +291,7 @@ def test_attributes_may_be_called_as_columns_of_our_own() -> None:
     [
         ({"by": {0: ["a"], "0": ["b"]}}, "by: '0' occurs twice"),
         ({"metrics": "pass_at_k"}, "pass_at_k: give k; from Python as PassAtK"),
-        ({"cluster": [[1]]}, "clusters are told by text, numbers or times"),
+        ({"cluster": [[1]]}, "clusters must be text, numbers or times"),
         ({"confidence": {0.5}}, "confidence is a set; give a list, an array or a column"),
     ],
 )

@@ -733,10 +733,10 @@ def test_a_key_that_a_criterion_of_fairness_has_not_is_reported_with_those_it_ha
 @pytest.mark.parametrize(
     ("criterion", "told"),
     [
-        ("equal_opportunity", "equal_opportunity is about the class decided for; say which, as in label="),
+        ("equal_opportunity", "equal_opportunity needs the positive class; name it, as in label="),
         (
             "demographic_parity, label: A, scored_by: classes",
-            "demographic_parity is about decisions and reads no scores",
+            "demographic_parity applies to decisions and reads no scores",
         ),
     ],
 )

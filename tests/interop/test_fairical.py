@@ -47,8 +47,8 @@ def two_models(**more: Any) -> dict[str, Any]:
 
 
 def points(**metadata: Any) -> dict[str, Any]:
-    told = {"identifiers": [0, 0], "identifier-names": ["m"], "thresholds": [0.1, 0.2], **metadata}
-    return {"points": {"acc": [0.6, 0.7], "eod+g": [0.1, 0.2]}, "metadata": told}
+    output = {"identifiers": [0, 0], "identifier-names": ["m"], "thresholds": [0.1, 0.2], **metadata}
+    return {"points": {"acc": [0.6, 0.7], "eod+g": [0.1, 0.2]}, "metadata": output}
 
 
 # The printed examples
@@ -85,7 +85,7 @@ def test_a_file_names_its_system_also_with_dots(tmp_path: Path) -> None:
     assert scores.solutions_a_posteriori(["acc", "eod+race"], [0.5]).system == "v1.2"
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no\.json: no such file"):
         Scores.load(tmp_path / "no.json")
 
@@ -99,7 +99,7 @@ def test_models_without_names_are_counted_from_1() -> None:
     assert scores.solutions_a_posteriori(["acc", "eod+g"], [0.5]).metadata["identifier-names"] == scores.identifiers
 
 
-def test_equal_names_are_numbered_and_told() -> None:
+def test_equal_names_are_numbered_and_reported() -> None:
     with pytest.warns(EvaluandWarning, match="identifiers: the name 'a' occurs twice; the second model is now 'a-2'"):
         scores = Scores.from_dict(two_models(identifiers=["a", "a"]))
     assert scores.identifiers == ["a", "a-2"]
@@ -176,7 +176,7 @@ def test_a_point_that_is_undefined_by_what_is_asked_for_is_not_picked() -> None:
         assert of.pick("acc", ["eod+g <= 0.3"]).threshold.tolist() == [0.3]
     with pytest.warns(EvaluandWarning):
         assert of.pick("eod+g").threshold.tolist() == [0.1]
-    chosen = of.pick("acc")  # asks for nothing that is undefined, and the other value is told as none
+    chosen = of.pick("acc")  # asks for nothing that is undefined, and the other value is reported as undefined
     assert (chosen.threshold.tolist(), chosen["acc"].tolist()) == ([0.2], [0.9])
     assert math.isnan(chosen["eod+g"][0])
     with pytest.raises(SpecError, match="2 of 2 points have undefined values of these objectives"):
@@ -195,8 +195,8 @@ def test_a_limit_on_an_attribute_with_a_sign_in_its_name_is_about_what_is_define
 
 def test_a_point_is_not_lost_to_an_equal_one_that_is_undefined() -> None:
     equal = {"acc": [0.6] * 3, "eod+g": [0.0] * 3}
-    told = {"identifiers": [0] * 3, "thresholds": [0.1, 0.2, 0.3], "undefined": {"eod+g": [0]}}
-    found = Solutions(equal, told).deduplicate()
+    output = {"identifiers": [0] * 3, "thresholds": [0.1, 0.2, 0.3], "undefined": {"eod+g": [0]}}
+    found = Solutions(equal, output).deduplicate()
     assert found.metadata["thresholds"] == [0.1, 0.2]
     assert found.metadata["undefined"] == {"eod+g": [0]}
 
@@ -208,7 +208,7 @@ def test_all_defined_is_not_marked() -> None:
 # Points that decide alike for all
 
 
-def test_points_that_decide_alike_for_all_are_known_of_a_file(tmp_path: Path) -> None:
+def test_points_that_make_the_same_decision_for_all_are_known_of_a_file(tmp_path: Path) -> None:
     scores = Scores([[0.2, 0.7, 0.6, 0.9]], [0, 1, 0, 1], {"g": list("aabb")})
     found = scores.solutions_a_posteriori(["acc", "eod+g"], [0.1, 0.65, 0.95])
     found.save(tmp_path / "s.json")
@@ -219,12 +219,12 @@ def test_points_that_decide_alike_for_all_are_known_of_a_file(tmp_path: Path) ->
     assert later.metadata["trivial"] == [0, 2]
 
 
-def test_without_marks_only_infinite_thresholds_decide_alike_for_all() -> None:
+def test_without_marks_only_infinite_thresholds_make_the_same_decision_for_all() -> None:
     found = Solutions.from_dict(points(thresholds=[-math.inf, 0.5]))
     assert found.tradeoff.trivial.tolist() == [True, False]
 
 
-def test_thresholds_told_twice_have_to_be_the_same() -> None:
+def test_thresholds_that_occur_twice_have_to_be_the_same() -> None:
     document = points(thresholds=[0.1, 0.2])
     document["metadata"]["threholds"] = [0.1, 0.2]
     with pytest.warns(EvaluandWarning, match=r"metadata\.threholds: is read as thresholds"):
@@ -267,12 +267,12 @@ def test_the_same_scores_give_the_same_points_by_model_name(dominated: bool | No
         ]
 
 
-def test_a_model_of_the_earlier_solution_that_has_no_scores_is_told() -> None:
+def test_a_model_of_the_earlier_solution_that_has_no_scores_is_reported() -> None:
     with pytest.raises(SpecError, match="no confidences of the model 'm'"):
         Scores.from_dict(two_models()).solutions_a_priori(["acc", "eod+g"], Solutions.from_dict(points()))
 
 
-def test_an_earlier_solution_without_thresholds_is_told() -> None:
+def test_an_earlier_solution_without_thresholds_is_reported() -> None:
     prior = points()
     del prior["metadata"]["thresholds"]
     scores = Scores.from_dict(two_models(identifiers=["m", "n"]))
@@ -363,14 +363,14 @@ def some_solutions(draw: st.DrawFn) -> Solutions:
     def column(values: st.SearchStrategy[Any]) -> list[Any]:
         return draw(st.lists(values, min_size=n, max_size=n))
 
-    told = {
+    output = {
         "thresholds": column(st.floats(allow_nan=False)),
         "identifiers": column(st.integers(0, len(models) - 1)),
         "identifier-names": models,
         "nds-from": draw(st.none() | st.text(max_size=4)),
         "note": draw(st.none() | st.text(max_size=4)),
     }
-    return Solutions({metric: column(st.floats(0, 1)) for metric in ("acc", "eod+g", "minmaxr+f1+g")}, told)
+    return Solutions({metric: column(st.floats(0, 1)) for metric in ("acc", "eod+g", "minmaxr+f1+g")}, output)
 
 
 @given(some_solutions())
@@ -386,7 +386,7 @@ def test_solutions_come_back_as_they_were_saved(solutions: Solutions) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "output"),
     [
         ({"scores": []}, "scores: must be a list with a list of scores for each model"),
         ({"scores": [[0.1, 0.2, 0.3, 1.5]]}, "scores[0][3]: is 1.5; give a number from 0 to 1"),
@@ -412,13 +412,13 @@ def test_solutions_come_back_as_they_were_saved(solutions: Solutions) -> None:
         ({"attributes": {"\ud800": ["a"] * 4}}, "attributes: '\\ud800' is not a name"),
     ],
 )
-def test_scores_that_do_not_fit_are_told_by_field_and_position(change: dict[str, Any], told: str) -> None:
+def test_scores_that_do_not_fit_are_reported_by_field_and_position(change: dict[str, Any], output: str) -> None:
     with pytest.raises(DataError) as fault:
         Scores.from_dict(two_models(**change))
-    assert told in str(fault.value)
+    assert output in str(fault.value)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(DataError) as fault:
         Scores.from_dict(two_models(scores=[[2, 0.1, 0.1, "x"]], **{"ground-truth": [0, 1, 0, 5]}))
     assert [line.partition(":")[0] for line in str(fault.value).splitlines()] == [
@@ -429,7 +429,7 @@ def test_all_faults_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "output"),
     [
         ({"identifiers": None}, "metadata.identifiers: is missing"),
         ({"identifiers": [0, -1]}, "metadata.identifiers[1]: -1 is not a position"),
@@ -454,14 +454,14 @@ def test_all_faults_are_told_at_once() -> None:
         ({"nds-from": 3}, "metadata.nds-from: must be the name of a system or null, not 3"),
     ],
 )
-def test_metadata_that_do_not_fit_are_told_by_field_and_position(change: dict[str, Any], told: str) -> None:
+def test_metadata_that_do_not_fit_are_reported_by_field_and_position(change: dict[str, Any], output: str) -> None:
     with pytest.raises(DataError) as fault:
         Solutions.from_dict(points(**change))
-    assert told in str(fault.value)
+    assert output in str(fault.value)
 
 
 @pytest.mark.parametrize(
-    ("given_points", "told"),
+    ("given_points", "output"),
     [
         ({}, "points: must be an object with a list of values for each metric"),
         ({"acc": [0.5, 2.0]}, "points.acc[1]: is 2; give a number from 0 to 1"),
@@ -470,14 +470,14 @@ def test_metadata_that_do_not_fit_are_told_by_field_and_position(change: dict[st
         ({"tpr": [0.5, 0.5], "rec": [0.5, 0.5]}, "points: tpr and rec alone cannot be the utility"),
     ],
 )
-def test_points_that_do_not_fit_are_told(given_points: dict[str, Any], told: str) -> None:
+def test_points_that_do_not_fit_are_reported(given_points: dict[str, Any], output: str) -> None:
     with pytest.raises(DataError) as fault:
         Solutions(given_points, points()["metadata"])
-    assert told in str(fault.value)
+    assert output in str(fault.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ('{"points": {"acc": [0.1], "acc": [0.2]}}', "the text: acc: occurs twice in one object"),
         (r'{"points": {"eod+\ud800": [0.1]}}', "the text: 'eod+"),
@@ -486,10 +486,10 @@ def test_points_that_do_not_fit_are_told(given_points: dict[str, Any], told: str
         (b'{"a": "\xff"}', "the text: not readable as JSON"),
     ],
 )
-def test_texts_that_cannot_be_read_are_one_fault(text: str | bytes, told: str) -> None:
+def test_texts_that_cannot_be_read_are_one_fault(text: str | bytes, output: str) -> None:
     with pytest.raises(DataError) as fault:
         Solutions.load(io.BytesIO(text) if isinstance(text, bytes) else io.StringIO(text))
-    assert str(fault.value).startswith(told)
+    assert str(fault.value).startswith(output)
 
 
 def test_what_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
@@ -502,11 +502,11 @@ def test_files_are_read_also_when_they_are_open_as_bytes() -> None:
     assert Scores.load(io.BytesIO(b"\xef\xbb\xbf" + SCORES.encode())).to_dict() == json.loads(SCORES)
 
 
-def test_many_equal_names_are_numbered_and_told_once() -> None:
+def test_many_equal_names_are_numbered_and_reported_once() -> None:
     many = two_models(scores=[[0.5] * 4] * 5000, identifiers=["a"] * 5000)
-    with pytest.warns(EvaluandWarning) as told:
+    with pytest.warns(EvaluandWarning) as output:
         assert Scores.from_dict(many).identifiers == ["a", *(f"a-{number}" for number in range(2, 5001))]
-    [note] = told
+    [note] = output
     assert "the name 'a' occurs 5000 times; the others are now 'a-2' to 'a-5000'" in str(note.message)
 
 
@@ -536,7 +536,7 @@ def test_arrays_are_taken_as_lists() -> None:
         Scores([[0.5, np.bool_(True)]], [0, 1], {"g": [0, 1]})  # type: ignore[list-item]
 
 
-def test_fields_that_are_none_are_told_and_left_out() -> None:
+def test_fields_that_are_none_are_reported_and_left_out() -> None:
     with pytest.warns(EvaluandWarning, match="score: is not a field of a score file and is ignored"):
         Scores.from_dict(two_models(score=1))
     with pytest.warns(EvaluandWarning, match="foo: is not a field of a solution file"):
@@ -547,7 +547,7 @@ def test_fields_that_are_none_are_told_and_left_out() -> None:
         Scores.from_dict(spelt)
 
 
-def test_a_metric_twice_is_told() -> None:
+def test_a_metric_twice_is_reported() -> None:
     with pytest.raises(SpecError, match="occurs twice: acc, acc"):
         Scores.from_dict(two_models()).solutions_a_posteriori(["acc", "acc"])
 
@@ -596,15 +596,15 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_arguments_of_another_kind_are_told_in_a_sentence(wrong: str) -> None:
-    called, told = WRONG[wrong]
-    with pytest.raises((SpecError, DataError), match=told):
+def test_arguments_of_another_kind_are_reported_in_a_sentence(wrong: str) -> None:
+    called, output = WRONG[wrong]
+    with pytest.raises((SpecError, DataError), match=output):
         called()
 
 
 @given(some_solutions())
 def test_solutions_come_back_from_their_array(solutions: Solutions) -> None:
-    told = (solutions.metadata[key] for key in ("thresholds", "identifiers", "identifier-names"))
-    again = Solutions.fromarray(np.asarray(solutions), list(solutions), *told)
+    output = (solutions.metadata[key] for key in ("thresholds", "identifiers", "identifier-names"))
+    again = Solutions.fromarray(np.asarray(solutions), list(solutions), *output)
     kept = {key: value for key, value in solutions.metadata.items() if key not in ("nds-from", "note")}
     assert again == Solutions(solutions.points, kept)

@@ -58,11 +58,11 @@ def check(found: Solutions, expected: Any, *, renamed: bool = False) -> None:
     assert list(found) == list(expected["points"])
     for metric, values in expected["points"].items():
         assert found[metric] == pytest.approx(numbers(values), abs=POINTS), metric
-    told = expected["metadata"]
-    assert found.metadata["identifiers"] == told["identifiers"]
-    assert numbers(found.metadata["thresholds"]) == numbers(told["thresholds"])
+    output = expected["metadata"]
+    assert found.metadata["identifiers"] == output["identifiers"]
+    assert numbers(found.metadata["thresholds"]) == numbers(output["thresholds"])
     if not renamed:
-        assert found.metadata["identifier-names"] == told["identifier-names"]
+        assert found.metadata["identifier-names"] == output["identifier-names"]
 
 
 def check_indicators(solutions: Solutions, expected: Any) -> None:
@@ -95,8 +95,8 @@ def test_scores_become_solutions_fronts_and_indicators(case: Any) -> None:
         return Scores.from_dict(case["input"]).solutions_a_posteriori(case["metrics"], thresholds)
 
     if case["case"] in WITHOUT_RESULT:
-        fault, told = WITHOUT_RESULT[case["case"]]
-        with pytest.raises(fault, match=told):
+        fault, output = WITHOUT_RESULT[case["case"]]
+        with pytest.raises(fault, match=output):
             solved()
         return
     renamed = "identifiers" not in case["input"] or case["case"] == DUPLICATES
@@ -127,13 +127,13 @@ def test_solutions_without_scores_have_fronts_and_indicators(case: Any) -> None:
 @pytest.mark.parametrize("case", by_name("a_priori"))
 def test_thresholds_chosen_on_other_scores(case: Any) -> None:
     prior = Solutions.from_dict(case["prior"], "before")
-    told = json.dumps(prior.to_dict())
+    output = json.dumps(prior.to_dict())
     scores = Scores.from_dict({**case["scores"], "identifiers": case["prior"]["metadata"]["identifier-names"]})
     found = scores.solutions_a_priori(case["metrics"], prior, case["dominated"])
     check(found, case["expected"])
     assert found.metadata["prior-solution-set"] == case["expected"]["metadata"]["prior-solution-set"]
     assert found.metadata["nds-from"] == "before"
-    assert json.dumps(prior.to_dict()) == told  # fairical changes it
+    assert json.dumps(prior.to_dict()) == output  # fairical changes it
 
 
 @pytest.mark.parametrize(
@@ -154,10 +154,10 @@ def test_files_are_accepted_or_refused_by_their_field(kind: str, case: Any) -> N
                 if key != "identifiers":  # counted from 1 here
                     assert found.to_dict()[key] == value
             return
-        with pytest.raises(DataError) as told:
+        with pytest.raises(DataError) as output:
             load(io.StringIO(case["json"]))
     fields = ("scores[", "scores:", "ground-truth", "attributes.g[", "points", "metadata", "the text")
-    assert str(told.value).startswith(fields)
+    assert str(output.value).startswith(fields)
 
 
 def test_a_priori_with_the_front_takes_the_models_by_their_names() -> None:
@@ -174,7 +174,7 @@ def test_the_thresholds_of_one_model_are_not_anothers() -> None:
     """Fairical tries those of the first model with all."""
     case = cases("wrong_results")[1]
     found = Scores.from_dict(case["scores"]).solutions_a_posteriori(["acc", "dpd+g"])
-    told = found.metadata
-    second = [t for t, model in zip(told["thresholds"], told["identifiers"], strict=True) if model == 1]
+    output = found.metadata
+    second = [t for t, model in zip(output["thresholds"], output["identifiers"], strict=True) if model == 1]
     assert second == [math.inf if t is None else t for t in case["correct_thresholds_model_1"]]
     assert max(found["acc"][5:]) == 0.75

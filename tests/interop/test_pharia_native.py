@@ -183,7 +183,7 @@ def test_an_undefined_number_in_a_result_is_told_as_such(world: Any) -> None:
 
     overview = pharia.Evaluator(datasets, runs, kept, "undefined", Undefined()).evaluate_runs(run_id)
     evaluation = native_evaluation(datasets, runs, kept, overview.id)
-    with pytest.raises(DataError, match=r"_index_ 1: data\.f1 is NaN, so there is nothing to measure"):
+    with pytest.raises(DataError, match=r"_index_ 1: data\.f1 is NaN, which cannot be measured"):
         Aggregator().aggregate([evaluation], [Measure("evaluation", Mean(column="data.f1"))])
 
 

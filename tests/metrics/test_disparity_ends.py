@@ -57,15 +57,15 @@ def by_solve(given: dict[str, Any], metric: str, kind: str, undefined: Any = "na
 def check_alike(given: dict[str, Any], metric: str, kind: str) -> DisparityRow:
     """The value, the interval, and what else there is to tell."""
     expected, points = by_evaluate(given, metric, kind), by_solve(given, metric, kind)
-    [told] = points.facts(points.objectives[0].name)
+    [output] = points.facts(points.objectives[0].name)
     assert points.ends is not None
     ends = [float(end[0, 0]) for end in points.ends]
     assert ends == pytest.approx([expected.value, expected.low, expected.high], rel=1e-9, abs=1e-12, nan_ok=True)
     numbers = ("value", "low", "high")
-    assert [getattr(told, name) for name in numbers] == pytest.approx(ends, rel=1e-9, abs=1e-12, nan_ok=True)
+    assert [getattr(output, name) for name in numbers] == pytest.approx(ends, rel=1e-9, abs=1e-12, nan_ok=True)
     nothing = dict.fromkeys(numbers, 0.0)
-    assert told._replace(**nothing) == expected._replace(**nothing)
-    return told
+    assert output._replace(**nothing) == expected._replace(**nothing)
+    return output
 
 
 @pytest.mark.parametrize("groups", [2, 6])
@@ -90,10 +90,12 @@ def test_of_rows_with_weights_or_clusters_intervals_are_nearly_the_same(
     beside = {"weight": np.random.default_rng(1).random(600) * 2 + 0.1, "cluster": np.arange(600) // 3}
     given |= {name: beside[name] for name in names}
     expected, points = by_evaluate(given, metric, kind), by_solve(given, metric, kind)
-    [told] = points.facts(points.objectives[0].name)
-    assert told.value == pytest.approx(expected.value, rel=1e-9)
-    assert (told.lowest, told.highest, told.n_groups) == (expected.lowest, expected.highest, expected.n_groups)
-    assert (told.low, told.high) == pytest.approx((expected.low, expected.high), abs=0.12 * (told.high - told.low))
+    [output] = points.facts(points.objectives[0].name)
+    assert output.value == pytest.approx(expected.value, rel=1e-9)
+    assert (output.lowest, output.highest, output.n_groups) == (expected.lowest, expected.highest, expected.n_groups)
+    assert (output.low, output.high) == pytest.approx(
+        (expected.low, expected.high), abs=0.12 * (output.high - output.low)
+    )
 
 
 @pytest.mark.parametrize("metric", ["f_beta", "balanced_accuracy", "matthews_correlation", "cohen_kappa"])
@@ -113,8 +115,8 @@ def test_few_rows_of_a_class_are_no_certainty_by_any_door(metric: str, name: str
 @pytest.mark.parametrize("groups", [2, 6, 20])
 @pytest.mark.parametrize("kind", ["difference", "ratio"])
 def test_criteria_of_several_rates_are_the_same_by_every_door(kind: str, groups: int) -> None:
-    told = check_alike(rows(groups), "equalized_odds", kind)
-    assert told.decided_by in ("recall", "false_positive_rate")
+    output = check_alike(rows(groups), "equalized_odds", kind)
+    assert output.decided_by in ("recall", "false_positive_rate")
 
 
 def no_negatives() -> dict[str, Any]:
@@ -127,22 +129,22 @@ def no_negatives() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("metric", ["false_positive_rate", "equalized_odds", "cohen_kappa"])
-def test_groups_without_a_value_or_an_interval_are_told_alike(metric: str) -> None:
-    told = check_alike(no_negatives(), metric, "difference")
+def test_groups_without_a_value_or_an_interval_are_reported_alike(metric: str) -> None:
+    output = check_alike(no_negatives(), metric, "difference")
     if metric != "cohen_kappa":
-        assert told.undefined == ({"g": "c"},)
-        assert {"g": "d"} in told.small
+        assert output.undefined == ({"g": "c"},)
+        assert {"g": "d"} in output.small
 
 
-def test_ratios_of_zeros_are_told_alike() -> None:
+def test_ratios_of_zeros_are_reported_alike() -> None:
     given = rows(3)
     given["sure"] = np.where(given["group"] == "a", given["sure"] * 0.4, given["sure"])
-    told = check_alike(given, "selection_rate", "ratio")
-    assert (told.value, told.low, told.lowest) == (0.0, 0.0, {"g": "a"})
+    output = check_alike(given, "selection_rate", "ratio")
+    assert (output.value, output.low, output.lowest) == (0.0, 0.0, {"g": "a"})
     given["sure"] = given["sure"] * 0.4
-    told = check_alike(given, "selection_rate", "ratio")
-    assert math.isnan(told.value)
-    assert told.reason == "a ratio of zeros: all groups have the value 0"
+    output = check_alike(given, "selection_rate", "ratio")
+    assert math.isnan(output.value)
+    assert output.reason == "a ratio of zeros: all groups have the value 0"
 
 
 def test_one_group_is_no_disparity_of_points_either() -> None:
@@ -184,9 +186,9 @@ def test_what_rests_on_a_rate_without_rows_that_counts_as_0_has_no_interval() ->
     assert points.value[0, 0] > native.value[0, 0]
     assert np.isnan(points.ends.low[0, 0])
     assert native.ends.low[0, 0] >= 0
-    [told] = points.facts(points.objectives[0].name)
-    assert (told.lowest, told.undefined, told.n_groups) == ({"g": "c"}, ({"g": "c"},), 4)
-    assert told.reason == "rests on rates without rows, which count as 0"
+    [output] = points.facts(points.objectives[0].name)
+    assert (output.lowest, output.undefined, output.n_groups) == ({"g": "c"}, ({"g": "c"},), 4)
+    assert output.reason == "rests on rates without rows, which count as 0"
     assert np.isnan(points.bands(replicates=20).low[0, 0])
 
 

@@ -324,7 +324,7 @@ def test_evaluations_of_other_stores_are_given_beside(data: Dataset) -> None:
     stored = Aggregation(aggregation.store, aggregation.id)
     for found in (lineage_of_value(aggregation, 1), lineage_of_value(stored, 1, sides)):
         assert [row["response"] for row in found] == [3, 4, 6]
-    with pytest.raises(NotFound, match="is in other stores; give its evaluations beside it"):
+    with pytest.raises(NotFound, match="are in other stores; pass them as evaluations"):
         lineage_of_value(stored, 1)
     with pytest.raises(SpecError, match="made from other evaluations, or from these"):
         lineage_of_value(aggregation, 1, sides[::-1])

@@ -200,7 +200,7 @@ def test_a_number_of_thresholds_lies_evenly_from_0_to_1() -> None:
         assert solve(small(), ["accuracy"], number).threshold.tolist() == [0, 0.25, 0.5, 0.75, 1]
 
 
-def test_points_that_decide_alike_for_all_rows_are_trivial() -> None:
+def test_points_that_make_the_same_decision_for_all_rows_are_trivial() -> None:
     points = solve(small(), ["accuracy"], [0.0, 0.1, 0.5, 0.95, np.inf])
     assert points.trivial.tolist() == [True, True, False, True, True]
 
@@ -217,7 +217,9 @@ def test_values_and_intervals_are_the_same_in_blocks_of_thresholds(monkeypatch: 
         np.testing.assert_array_equal(one, other)
 
 
-def test_groups_that_are_too_many_for_one_threshold_are_told_with_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_that_are_too_many_for_one_threshold_are_reported_with_their_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     truth, sure, by = random_rows(4)
     given = Confidences.read(truth, sure, by)
     points = solve(given, ["recall difference by sex, race"], [0.5])
@@ -230,7 +232,7 @@ def test_groups_that_are_too_many_for_one_threshold_are_told_with_their_size(mon
         points.with_intervals()
 
 
-def test_replicates_that_are_too_many_are_told_with_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replicates_that_are_too_many_are_reported_with_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resampling, "_MOST", 99)
     with pytest.raises(SpecError, match="10 replicates of 5 points are 100 numbers, and 99 are the most"):
         solve(small(), FAIR).bands(replicates=10)
@@ -263,7 +265,7 @@ def test_models_are_found_by_name_on_other_rows() -> None:
     assert again.models == there.models
 
 
-def test_a_model_that_is_not_there_is_told() -> None:
+def test_a_model_that_is_not_there_is_reported() -> None:
     with pytest.raises(SpecError, match="no confidences of the model 'tree'; there are: other"):
         solve(small(), FAIR).at(small(other=[0.1, 0.2, 0.3, 0.4]))
 
@@ -400,11 +402,11 @@ def test_thresholds_of_groups_are_columns_and_hold_on_other_rows() -> None:
         picked.at(Confidences.read([1, 0], {"tree": [0.8, 0.6]}, {"sex": ["f", "x"]}))
 
 
-def test_what_thresholds_of_groups_cannot_be_is_told() -> None:
+def test_what_thresholds_of_groups_cannot_be_is_reported() -> None:
     truth, sure, by = random_rows(13, 300)
     given = Confidences.read(truth, sure, by)
-    told = r"50 × 50 × 50 thresholds of 3 groups are 125,000 points for each of 2 models, and 100,000 are the most"
-    with pytest.raises(SpecError, match=told):
+    output = r"50 × 50 × 50 thresholds of 3 groups are 125,000 points for each of 2 models, and 100,000 are the most"
+    with pytest.raises(SpecError, match=output):
         solve(given, FAIR, 50, thresholds_by="race")
     with pytest.raises(SpecError, match="no attribute 'age' to group by"):
         solve(given, FAIR, 5, thresholds_by="age")
@@ -486,11 +488,11 @@ def test_of_equally_good_points_the_one_that_is_best_by_the_others_is_picked() -
     assert points.pick("false_positive_rate", ["accuracy <= 0.75"]).threshold.tolist() == [0.2]
 
 
-def test_limits_that_no_point_keeps_are_told_with_how_near_they_come() -> None:
+def test_limits_that_no_point_keeps_are_reported_with_how_near_they_come() -> None:
     points = solve(small(), FAIR, [0.5, 0.65])
-    with pytest.raises(SpecError) as told:
+    with pytest.raises(SpecError) as output:
         points.pick("accuracy", ["accuracy >= 0.6", "accuracy <= 0.7"])
-    assert str(told.value) == (
+    assert str(output.value) == (
         "no point is within the limits: 'accuracy >= 0.6' is met by 2, and the values lie between 0.75 and 1; "
         "'accuracy <= 0.7' is met by 0, and the values lie between 0.75 and 1"
     )
@@ -530,7 +532,7 @@ def test_where_no_group_has_a_false_positive_the_recall_decides(undefined: Any) 
     assert not points.trivial[points.best_place("accuracy")]
 
 
-def test_what_rests_on_rates_without_rows_is_told_and_neither_picked_nor_taken_for_what_does_not() -> None:
+def test_what_rests_on_rates_without_rows_is_reported_and_neither_picked_nor_taken_for_what_does_not() -> None:
     name, why = "false_positive_rate difference by g", "rests on rates without rows, which count as 0"
     points = solve(no_negatives(), ["recall", name], [0.5], "zero")
     assert points.as_zero is not None
@@ -548,12 +550,12 @@ def test_what_rests_on_rates_without_rows_is_told_and_neither_picked_nor_taken_f
 
 
 @pytest.mark.parametrize("limit", ["accuracy < 0.5", "accuracy <= much", "accuracy <= nan", "0.5"])
-def test_a_limit_written_otherwise_is_told(limit: str) -> None:
+def test_a_limit_written_otherwise_is_reported(limit: str) -> None:
     with pytest.raises(SpecError, match="is not a limit; write it as in"):
         solve(small(), FAIR).pick("accuracy", [limit])
 
 
-def test_an_objective_that_is_not_there_is_told() -> None:
+def test_an_objective_that_is_not_there_is_reported() -> None:
     for best, where in (("recall", ()), ("accuracy", ("recall >= 1",))):
         with pytest.raises(SpecError, match="there is no objective 'recall'; there are: accuracy, "):
             solve(small(), FAIR).pick(best, where)
@@ -581,7 +583,7 @@ def test_the_interval_of_f1_is_about_as_wide_as_the_bootstraps() -> None:
     assert (float(found.low), float(found.high)) == pytest.approx(np.quantile(f1, [0.025, 0.975]), abs=0.005)
 
 
-def test_far_apart_the_largest_distance_has_the_interval_of_its_own() -> None:
+def test_of_distant_groups_the_largest_distance_has_the_interval_of_its_own() -> None:
     apart = IntervalEnds(np.array([0.6, 0.01]), np.array([0.5, -0.05]), np.array([0.7, 0.07]))
     low, high = interval_of_largest(apart, 0.95)
     assert (float(low), float(high)) == (pytest.approx(0.5, abs=2e-3), pytest.approx(0.7))
@@ -772,7 +774,7 @@ def test_the_interval_of_f1_by_clusters_is_about_as_wide_as_the_bootstraps() -> 
     assert ends == pytest.approx(np.quantile(2 * both / (2 * both + one), [0.025, 0.975]), abs=0.005)
 
 
-def test_copies_of_rows_in_clusters_make_nothing_surer() -> None:
+def test_copies_of_rows_in_clusters_make_no_interval_narrower() -> None:
     truth, sure, by = random_rows(8)
     once = Confidences.read(truth, sure, by)
     four = Confidences.read(
@@ -803,7 +805,7 @@ def test_weights_that_are_alike_and_clusters_of_one_row_change_nothing() -> None
         np.testing.assert_array_equal(end, same)
 
 
-def test_rows_of_weight_0_are_left_out_and_those_without_a_cluster_stand_for_themselves() -> None:
+def test_rows_of_weight_0_are_left_out_and_those_without_a_cluster_are_independent() -> None:
     given = Confidences.read(
         [0, 1, 0, 1],
         {"m": [0.1, 0.2, 0.3, 0.4]},
@@ -818,7 +820,7 @@ def test_rows_of_weight_0_are_left_out_and_those_without_a_cluster_stand_for_the
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "output"),
     [
         ({"weight": [1, -1]}, r"weight\[1\]: is negative"),
         ({"weight": [0, 0]}, "weight: is 0 for all rows"),
@@ -827,8 +829,8 @@ def test_rows_of_weight_0_are_left_out_and_those_without_a_cluster_stand_for_the
         ({"cluster": ["a"]}, "cluster: has 1 values and there are 2 truths"),
     ],
 )
-def test_weights_and_clusters_that_do_not_fit_are_told(columns: Any, told: str) -> None:
-    with pytest.raises(DataError, match=told):
+def test_weights_and_clusters_that_do_not_fit_are_reported(columns: Any, output: str) -> None:
+    with pytest.raises(DataError, match=output):
         Confidences.read([0, 1], {"m": [0.1, 0.2]}, **columns)
 
 
@@ -849,7 +851,7 @@ def test_the_table_tells_the_model_and_nulls_what_is_undefined() -> None:
     assert points.to_pandas().shape == (1, 6)
 
 
-def test_points_stand_in_a_table_like_other_metrics() -> None:
+def test_points_are_rows_of_a_table_like_other_metrics() -> None:
     points = solve(no_negatives(), ["recall", "equalized_odds difference by g"], [0.25, np.inf]).with_intervals()
     table = points.table()
     rows = table.to_pylist()
@@ -894,7 +896,7 @@ def test_an_objective_called_as_an_interval_of_another_has_no_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("", "is not an objective; write it as in"),
         ("recall by sex", "is not an objective; write it as in"),
@@ -911,12 +913,12 @@ def test_an_objective_called_as_an_interval_of_another_has_no_column() -> None:
         ("log_loss", "log_loss"),
     ],
 )
-def test_objectives_that_are_none_are_told(text: str, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_objectives_that_are_none_are_reported(text: str, output: str) -> None:
+    with pytest.raises(SpecError, match=output):
         solve(small(), [text])
 
 
-def test_no_objective_and_one_twice_are_told() -> None:
+def test_no_objective_and_one_twice_are_reported() -> None:
     with pytest.raises(SpecError, match="there are no objectives"):
         solve(small(), [])
     with pytest.raises(SpecError, match="'accuracy' occurs twice"):
@@ -924,7 +926,7 @@ def test_no_objective_and_one_twice_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("thresholds", "told"),
+    ("thresholds", "output"),
     [
         ("all", "thresholds='all' must be 'every', 'roc'"),
         (1, "thresholds=1 must be 2 or more"),
@@ -932,13 +934,13 @@ def test_no_objective_and_one_twice_are_told() -> None:
         ([0.5, NAN], "some of these are not numbers"),
     ],
 )
-def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_thresholds_that_are_none_are_reported(thresholds: Any, output: str) -> None:
+    with pytest.raises(SpecError, match=output):
         solve(small(), ["accuracy"], thresholds)
 
 
 @pytest.mark.parametrize(
-    ("fault", "given", "told"),
+    ("fault", "given", "output"),
     [
         (SpecError, ([0, 1], {}), "models is empty"),
         (DataError, ([0, None], {"m": [0.1, 0.2]}), r"truth\[1\]: is missing"),
@@ -951,8 +953,8 @@ def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
         (SpecError, ([0, 1, 2], {"m": [0.1, 0.2, 0.3]}), "which label is positive|parts two classes"),
     ],
 )
-def test_columns_that_do_not_fit_are_told(fault: type[Exception], given: Any, told: str) -> None:
-    with pytest.raises(fault, match=told):
+def test_columns_that_do_not_fit_are_reported(fault: type[Exception], given: Any, output: str) -> None:
+    with pytest.raises(fault, match=output):
         Confidences.read(*given)
 
 
@@ -1024,9 +1026,9 @@ def points() -> Tradeoff:
 
 
 @pytest.mark.parametrize("wrong", GIVEN_WRONG)
-def test_arguments_of_another_kind_are_told_in_a_sentence(wrong: str) -> None:
-    called, told = GIVEN_WRONG[wrong]
-    with pytest.raises((SpecError, DataError), match=told):
+def test_arguments_of_another_kind_are_reported_in_a_sentence(wrong: str) -> None:
+    called, output = GIVEN_WRONG[wrong]
+    with pytest.raises((SpecError, DataError), match=output):
         called()
 
 
@@ -1046,21 +1048,21 @@ def test_an_objective_is_not_called_as_a_column_of_points() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 95, NAN])
-def test_a_confidence_that_is_none_is_told(confidence: float) -> None:
+def test_a_confidence_that_is_none_is_reported(confidence: float) -> None:
     points = solve(small(), FAIR)
     for made in (points.with_intervals, points.bands, points.hypervolume_interval):
         with pytest.raises(SpecError, match="must lie between 0 and 1"):
             made(confidence)
 
 
-def test_no_replicate_is_told() -> None:
+def test_no_replicate_is_reported() -> None:
     points = solve(small(), FAIR)
     for made in (points.bands, points.hypervolume_interval):
         with pytest.raises(SpecError, match="replicates=0 must be an integer of 1 or more"):
             made(replicates=0)
 
 
-def test_no_system_and_those_of_other_objectives_are_told() -> None:
+def test_no_system_and_those_of_other_objectives_are_reported() -> None:
     with pytest.raises(SpecError, match="no system to compare"):
         compare_systems({})
     with pytest.raises(SpecError, match="b has other objectives than the systems before it"):
@@ -1099,7 +1101,7 @@ def test_points_are_printed_in_a_few_lines_and_their_names_do_nothing_to_a_termi
     assert "–        –  higher" in str(points.take(np.array([], int)))
 
 
-def test_bands_are_told_from_intervals_and_forgotten_on_other_rows() -> None:
+def test_bands_differ_from_intervals_and_forgotten_on_other_rows() -> None:
     points = solve(small(), FAIR, 5).with_bands(0.9, replicates=20)
     assert (points.band, points.front().band) == (0.9, 0.9)
     assert points.ends is not None
@@ -1196,6 +1198,6 @@ def test_weights_as_large_and_as_small_as_numbers_can_be_weigh_as_others() -> No
         ("equalised_odds difference by g", "equalized_odds"),
     ],
 )
-def test_names_of_files_are_told_by_what_they_are_called_here(text: str, meant: str) -> None:
+def test_names_of_files_are_reported_by_what_they_are_called_here(text: str, meant: str) -> None:
     with pytest.raises(SpecError, match=f"did you mean '{meant}'"):
         Objective.parse(text)

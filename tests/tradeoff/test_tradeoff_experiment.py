@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from evaluand.aggregation.aggregator import Aggregation
+from evaluand.aggregation.aggregator import Aggregation, Aggregator
 from evaluand.cli import main
 from evaluand.core.errors import SpecError
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.experiment import Experiment
 from evaluand.store.directory import DirectoryStore
-from evaluand.tradeoff.results import stored_results
+from evaluand.tradeoff.results import compute_results, stored_results
 from evaluand.tradeoff.trade import Trade
 
 CODE = """
@@ -98,7 +101,7 @@ def test_the_tasks_of_an_experiment_are_models_at_thresholds(place: Place) -> No
     assert "trade-off: right for all" in place.done("show", "yes-men")
 
 
-def test_points_that_look_beaten_have_intervals_too_so_that_the_area_is_that_of_all_points(place: Place) -> None:
+def test_points_that_look_dominated_have_intervals_too_so_that_the_area_is_that_of_all_points(place: Place) -> None:
     place.done("run", str(place.write(AT_THRESHOLDS)))
     store = DirectoryStore(place.path / "store")
     [id] = [ref.id for ref in store.refs() if ref.kind == "aggregations"]
@@ -110,11 +113,56 @@ def test_points_that_look_beaten_have_intervals_too_so_that_the_area_is_that_of_
     assert (points.ends.low < points.ends.high).all(axis=1).all()
 
 
+def test_a_trade_off_is_stored_with_its_rates_so_that_reports_read_it(place: Place) -> None:
+    file = place.write(AT_THRESHOLDS)
+    place.done("run", str(file))
+    store = DirectoryStore(place.path / "store")
+    aggregation = Aggregation(store, next(ref.id for ref in store.refs() if ref.kind == "aggregations"))
+    evaluations = [Evaluation(store, id) for id in aggregation.manifest["provenance"]["evaluations"]]
+    trades = Experiment.from_file(file).tradeoffs
+    [computed] = compute_results(trades, dict(zip(aggregation.labels, evaluations, strict=True)), aggregation.measures)
+    shutil.rmtree(place.path / "store" / "evaluations")
+    [read] = stored_results(aggregation)
+    assert (read.name, read.objectives, read.indicators) == (computed.name, computed.objectives, computed.indicators)
+    assert read.points is not None
+    assert computed.points is not None
+    assert read.points.ends is not None
+    assert computed.points.ends is not None
+    assert read.points.models == computed.points.models
+    assert read.points.notes == computed.points.notes
+    assert [one.text for one in read.points.objectives] == ["accuracy", "recall difference by site"]
+    for name in ("model", "threshold", "value", "trivial", "on_front"):
+        np.testing.assert_array_equal(getattr(read.points, name), getattr(computed.points, name))
+    for one, other in zip(read.points.ends, computed.points.ends, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert read.rates is not None
+    assert computed.rates is not None
+    assert read.rates.keys == computed.rates.keys
+    assert repr(read.rates.by_point) == repr(computed.rates.by_point)
+    [group, other] = read.rates.by_point[0][0]
+    assert (group.group, other.group, other.of) == ("a", "b", 2.0)
+
+
+def test_trade_offs_of_an_aggregation_without_stored_ones_are_computed(place: Place) -> None:
+    place.done("run", str(place.write("")))
+    store = DirectoryStore(place.path / "store")
+    plain = Aggregation(store, next(ref.id for ref in store.refs() if ref.kind == "aggregations"))
+    trade = Trade(objectives=["accuracy", "recall difference by site"], thresholds="every", label="yes", scorer="right")
+    earlier = Aggregator(store).aggregate(
+        plain.evaluations, plain.measures, labels=plain.labels, tradeoffs=[trade.spec]
+    )
+    assert "tradeoffs" not in earlier.manifest["counts"]
+    [result] = stored_results(earlier)
+    assert result.points is not None
+    assert len(result.points) == 11
+    assert stored_results(plain) == []
+
+
 def test_a_trade_off_that_is_asked_for_later_needs_no_further_calls(place: Place) -> None:
     place.done("run", str(place.write("")))
     assert place.shown() == []
-    told = json.loads(place.done("run", str(place.write(AT_THRESHOLDS)), "--json"))
-    assert [task["run"]["receipt"]["called"] for task in told["tasks"]] == [0, 0]
+    printed = json.loads(place.done("run", str(place.write(AT_THRESHOLDS)), "--json"))
+    assert [task["run"]["receipt"]["called"] for task in printed["tasks"]] == [0, 0]
     assert [trade["name"] for trade in place.shown()] == ["right for all"]
 
 
@@ -122,24 +170,24 @@ def test_what_has_no_points_says_why_and_the_report_is_written(place: Place) -> 
     """Where no row has a confidence, nothing can be decided at thresholds."""
     (place.path / "models.py").write_text(CODE.replace('"confidence": 0.5', '"confidence": None'))
     (place.path / "models.py").write_text((place.path / "models.py").read_text().replace('output["confidence"]', "1"))
-    told = place.call("run", str(place.write(AT_THRESHOLDS)), "--report").stderr
-    assert "note: the trade-off 'right for all' has no points: no confidences are recorded of coin" in told
+    printed = place.call("run", str(place.write(AT_THRESHOLDS)), "--report").stderr
+    assert "note: the trade-off 'right for all' has no points: no confidences are recorded of coin" in printed
     [trade] = place.shown()
     assert trade["reason"].startswith("no confidences are recorded of coin, and thresholds apply to confidences")
     assert "no confidences are recorded of coin" in (place.path / "yes-men.html").read_text()
 
 
-def test_rows_that_are_left_out_are_told_beside_the_points(place: Place) -> None:
+def test_rows_that_are_left_out_are_reported_with_the_points(place: Place) -> None:
     some = CODE.replace('"confidence": 0.5', '"confidence": 0.5 if i else None').replace(
         'output["confidence"]', 'output["confidence"] or 0'
     )
     (place.path / "models.py").write_text(some)
     place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
     [trade] = place.shown()
-    told = "1 row is left out, as not every model has a confidence for it"
-    assert trade["notes"] == [told]
-    assert f'<p class="note">Note: {told}</p>' in (place.path / "yes-men.html").read_text()
-    assert f"note: {told}" in place.done("show", "yes-men")
+    printed = "1 row is left out, as not every model has a confidence for it"
+    assert trade["notes"] == [printed]
+    assert f'<p class="note">Note: {printed}</p>' in (place.path / "yes-men.html").read_text()
+    assert f"note: {printed}" in place.done("show", "yes-men")
 
 
 def test_each_of_several_trade_offs_of_a_report_has_ids_of_its_own(place: Place) -> None:
@@ -174,7 +222,7 @@ FAULTS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("entry", "sentence"), FAULTS)
-def test_what_of_a_trade_off_cannot_work_is_told_with_its_line_before_anything_is_called(
+def test_what_of_a_trade_off_cannot_work_is_reported_with_its_line_before_anything_is_called(
     place: Place, entry: str, sentence: str
 ) -> None:
     result = place.call("validate", str(place.write(f"tradeoffs:\n  - {{{entry}}}\n")))
@@ -206,11 +254,11 @@ def test_a_report_goes_under_the_name_of_its_experiment_and_replaces_no_other(pl
     other.write_text(other.read_text().replace("name: other name", "name: other_name"))
     refused = place.call("run", str(other), "--report")
     assert refused.exit_code == 1
-    assert "other_name.html is there already and no report of 'other_name'" in refused.output
+    assert "other_name.html exists and is not a report of 'other_name'" in refused.output
     place.done("run", str(other), "--report", "--force")
 
 
-def test_recorded_predictions_without_confidences_are_told_before_anything_runs(place: Place) -> None:
+def test_recorded_predictions_without_confidences_are_reported_before_anything_runs(place: Place) -> None:
     (place.path / "said.csv").write_text("said,sure\n" + "yes,0.7\n" * 8)
     text = place.write(AT_THRESHOLDS).read_text()
     for response, code in (("said", 1), ("{prediction: said, confidence: sure}", 0)):

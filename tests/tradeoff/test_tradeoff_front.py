@@ -78,7 +78,7 @@ def test_the_front_is_the_same_in_any_order_and_with_noise_of_rounding(
     assert np.sort(order[distinct(noisy, 0)]).size == distinct(points, 0).size
 
 
-def test_what_is_beaten_but_for_rounding_is_not_on_the_front() -> None:
+def test_what_is_dominated_but_for_rounding_is_not_on_the_front() -> None:
     points = points_of((0.1 + 0.2, 0.5), (0.3, 0.6), (0.3, 0.4), objectives=("accuracy", "recall"))
     assert points.front().threshold.tolist() == [0.1]
     assert points.pick("accuracy").threshold.tolist() == [0.1]

@@ -48,8 +48,8 @@ def page_of(systems: dict[str, Tradeoff]) -> str:
 def given_to_the_script(text: str) -> dict[str, Any]:
     found = re.search(r'<script type="application/json" id="front">(.*?)</script>', text)
     assert found is not None
-    told: dict[str, Any] = json.loads(found[1])
-    return told
+    output: dict[str, Any] = json.loads(found[1])
+    return output
 
 
 # The page
@@ -57,10 +57,10 @@ def given_to_the_script(text: str) -> dict[str, Any]:
 
 def test_a_front_that_is_too_long_is_thinned_evenly_and_chosen_from_as_a_whole() -> None:
     text = page_of({"s": long_front(1201)})
-    told = given_to_the_script(text)
-    assert len(told["points"]) == 1201
-    assert told["lower"] == [False, True]
-    listed = [place for place, point in enumerate(told["points"]) if point[3] is not None]
+    output = given_to_the_script(text)
+    assert len(output["points"]) == 1201
+    assert output["lower"] == [False, True]
+    listed = [place for place, point in enumerate(output["points"]) if point[3] is not None]
     assert (len(listed), listed[0], listed[-1]) == (500, 0, 1200)
     assert set(np.diff(listed)) == {2, 3}
     assert "701 more points of the fronts, evenly spread, are not listed" in text
@@ -74,7 +74,7 @@ def test_a_threshold_is_shown_so_that_it_gives_its_point() -> None:
     assert "from 0.3333333333333333:" in text
 
 
-def test_a_threshold_below_all_is_told_from_one_above_all() -> None:
+def test_a_threshold_below_all_differs_from_one_above_all() -> None:
     given = Confidences.read([0, 1], {"m": [0.2, 0.8]})
     assert ">−∞</td>" in page_of({"s": solve(given, ["recall", "accuracy"], [-np.inf])})
     assert ">∞</td>" in page_of({"s": solve(given, ["recall", "accuracy"], [np.inf])})
@@ -121,11 +121,11 @@ def test_a_page_of_very_many_points_embeds_some_evenly_and_says_so() -> None:
     points = replace(long_front(n), confidences=given, threshold=np.linspace(-1, 2, n))
     text = page_of({"s": points})
     assert len(text) < 3_000_000
-    told = given_to_the_script(text)["points"]
-    assert 10_000 <= len(told) <= 10_500
-    assert (told[0][2], told[-1][2]) == ("-1", "2")
-    assert f"are not listed; the best is chosen from {len(told):,} of all 15,000 points" in text
-    rates = [each for point in told if point[5] for each in point[5]]
+    output = given_to_the_script(text)["points"]
+    assert 10_000 <= len(output) <= 10_500
+    assert (output[0][2], output[-1][2]) == ("-1", "2")
+    assert f"are not listed; the best is chosen from {len(output):,} of all 15,000 points" in text
+    rates = [each for point in output if point[5] for each in point[5]]
     assert 100 < len(rates) <= 12_000
     assert "Of many groups those with the 12 lowest and highest rates are shown" in text
 
@@ -158,9 +158,9 @@ def test_a_page_has_a_plane_for_each_further_objective_and_of_many_parallel_axes
 def test_a_radar_in_the_page_tells_the_area_of_each_system_in_words() -> None:
     points, _ = banded()
     found = compare_systems({"one": points, "none": points.take(np.array([], int))})
-    told = f"area: one {found['one']['area']:.3f}"
+    output = f"area: one {found['one']['area']:.3f}"
     text = page_of({"one": points, "none": points.take(np.array([], int))})
-    assert f'aria-label="Radar of indicators from 0 to 1; {told}"' in text
+    assert f'aria-label="Radar of indicators from 0 to 1; {output}"' in text
     assert "<title>one: hypervolume" in text
     assert "Radar" not in page_of({"none": points.take(np.array([], int))})
 
@@ -222,7 +222,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[dict[str, Tradeof
         file = tmp_path / "page.html"
         file.write_text(page_of(systems))
         page = browser.new_page()
-        page.on("console", lambda told: faults.append(told.text) if told.type in ("error", "warning") else None)
+        page.on("console", lambda output: faults.append(output.text) if output.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.goto(file.as_uri())
         return page
@@ -256,28 +256,28 @@ def test_the_script_picks_what_pick_does_also_of_points_that_are_not_listed(open
 )
 def test_limits_are_read_as_people_write_them(opened: Any, text: str, same: str) -> None:
     page = opened({"s": long_front(11)})
-    told = []
+    output = []
     for written in (text, same):
         page.get_by_label(f"{LOW} at most").fill(written)
-        told.append(page.text_content("#chosen"))
-    assert told[0] == told[1]
+        output.append(page.text_content("#chosen"))
+    assert output[0] == output[1]
     assert page.locator("#fault").is_hidden()
     page.close()
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "output"),
     [
         ("1,000", "“1,000” may be 1.000 or 1000: write one of these."),
         ("0.1.2", "“0.1.2” is no number: write it as in 0.05."),
         ("low", "“low” is no number: write it as in 0.05."),
     ],
 )
-def test_a_limit_that_is_no_number_is_told_and_nothing_is_chosen(opened: Any, text: str, told: str) -> None:
+def test_a_limit_that_is_no_number_is_reported_and_nothing_is_chosen(opened: Any, text: str, output: str) -> None:
     page = opened({"s": long_front(11)})
     field = page.get_by_label("accuracy at least")
     field.fill(text)
-    assert page.get_by_role("alert").text_content() == told
+    assert page.get_by_role("alert").text_content() == output
     assert field.get_attribute("aria-invalid") == "true"
     assert page.locator("tr.chosen").count() == 0
     field.fill("")
@@ -373,7 +373,7 @@ def test_the_area_of_a_front_holds_the_whole_front_wherever_each_point_lies_betw
         assert np.any(near, axis=0).all()
 
 
-def test_the_area_of_a_front_reaches_as_far_as_a_point_that_looks_beaten() -> None:
+def test_the_area_of_a_front_reaches_as_far_as_a_point_that_looks_dominated() -> None:
     points = points_of([[0.8, 0.2], [0.79, 0.3]])
     reach = np.array([[0.05, 0.05], [0.1, 0.1]])
     ends = IntervalEnds(points.value, points.value - reach, points.value + reach)
@@ -410,24 +410,24 @@ def test_pictures_show_bands_and_say_what_they_mean(tmp_path: Path, extra: int, 
     assert without.get_supxlabel() == ""
     many, few = (len(figure.axes[0].get_children()) for figure in (with_bands, without))
     assert many > few
-    told = drawn({"s": points.with_intervals()}).get_supxlabel().replace("\n", " ")
-    assert "pointwise intervals, and do not hold for all points at once" in told
+    output = drawn({"s": points.with_intervals()}).get_supxlabel().replace("\n", " ")
+    assert "pointwise intervals, and do not hold for all points at once" in output
 
 
-def test_what_bands_and_intervals_beside_each_other_are_is_said_of_each() -> None:
+def test_what_bands_and_intervals_in_one_figure_are_explained_for_each() -> None:
     points, _ = banded()
-    told = describe_ends({"one": points, "two": points.with_intervals(), "none": replace(points, ends=None)})
-    assert "one: In each objective, 95 %" in told
-    assert "two: The ends are pointwise intervals" in told
-    assert "none" not in told
+    output = describe_ends({"one": points, "two": points.with_intervals(), "none": replace(points, ends=None)})
+    assert "one: In each objective, 95 %" in output
+    assert "two: The ends are pointwise intervals" in output
+    assert "none" not in output
 
 
-def test_what_cannot_be_drawn_is_told_in_a_sentence() -> None:
+def test_what_cannot_be_drawn_is_reported_in_a_sentence() -> None:
     pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
     points, given = banded()
     empty = points.take(np.array([], int))
     found = compare_systems({"s": points})
-    for made, told in [
+    for made, output in [
         (lambda: matplotlib_figures.radar({}), "there are no systems"),
         (
             lambda: matplotlib_figures.radar({"s": points.indicators()}),
@@ -453,7 +453,7 @@ def test_what_cannot_be_drawn_is_told_in_a_sentence() -> None:
             "no confidences of the model 'm'; there are: x",
         ),
     ]:
-        with pytest.raises(SpecError, match=told):
+        with pytest.raises(SpecError, match=output):
             made()
 
 
@@ -479,7 +479,7 @@ def variants_of(n: int, objectives: int = 2) -> Tradeoff:
 
 
 @pytest.mark.parametrize("objectives", [2, 3, 4])
-def test_few_variants_stand_beside_their_points_by_name_in_page_and_picture(objectives: int) -> None:
+def test_few_variants_label_their_points_by_name_in_page_and_picture(objectives: int) -> None:
     points = variants_of(3, objectives)
     text = page_of({"bots": points})
     for name in points.models:
@@ -488,7 +488,7 @@ def test_few_variants_stand_beside_their_points_by_name_in_page_and_picture(obje
     assert sorted(texts) == ["prompt 0", "prompt 1", "prompt 2"]
 
 
-def test_more_variants_stand_there_by_numbers_that_a_note_tells_and_very_many_do_not() -> None:
+def test_more_variants_are_labelled_by_numbers_with_a_key_and_very_many_do_not() -> None:
     text = page_of({"bots": variants_of(20)})
     assert ">20</text>" in text
     assert "By number: 1 prompt 0, 2 prompt 1," in text
@@ -496,16 +496,16 @@ def test_more_variants_stand_there_by_numbers_that_a_note_tells_and_very_many_do
     assert "tick name" not in page_of({"bots": variants_of(61)})
 
 
-def test_points_at_thresholds_have_no_names_beside_them() -> None:
+def test_points_at_thresholds_have_no_labels() -> None:
     assert "tick name" not in page_of({"s": points_of([[0.5, 0.1], [0.6, 0.2]])})
 
 
 def test_a_variant_is_called_without_a_threshold() -> None:
-    told = given_to_the_script(page_of({"bots": variants_of(2)}))
-    assert [point[2] for point in told["points"]] == [""]
+    output = given_to_the_script(page_of({"bots": variants_of(2)}))
+    assert [point[2] for point in output["points"]] == [""]
 
 
-def test_beaten_variants_are_seen_on_parallel_axes() -> None:
+def test_dominated_variants_are_seen_on_parallel_axes() -> None:
     points = variants_of(3, 4)
     assert page_of({"bots": points}).count('<polyline class="line s0 beaten"') == 2
     pale = [line.get_alpha() for line in drawn({"bots": points}).axes[0].lines if line.get_linestyle() == "--"]

@@ -1,8 +1,8 @@
-"""Aggregations: what the scores come to, by metric and group, each value with its counts, interval and bounds.
+"""Aggregations: metric values of stored scores, by group, each with its counts, interval and bounds.
 
-An `Aggregator` reads stored evaluations, so numbers are made again, or by other groups, without grading anything
-again. The table of scores is cut into shards at fixed places, whose states merge in order: however the rows were
-batched, the values are the same to the last bit.
+An `Aggregator` reads stored evaluations, so values can be recomputed, also by other groups, without scoring anything
+again. The table of scores is cut into shards at fixed places, whose states merge in order: the values are the same to
+the last bit, however the rows were batched.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ class Measure:
     """A metric on the table of a scorer.
 
     Attributes:
-        scorer: whose table it reads.
-        metric: what it computes.
-        by: attributes to group by: each entry one grouping, by one attribute or several together (a tuple). The value
-            over all rows is always given.
-        disparities: how far the groups of each grouping lie apart: `difference`, `ratio`, `min`, `max`,
+        scorer: the scorer whose table the metric reads.
+        metric: the metric.
+        by: attributes to group by: each entry is a grouping, by one attribute or by several together (a tuple). The
+            value over all rows is always computed.
+        disparities: the disparities between the groups of each grouping: `difference`, `ratio`, `min`, `max`,
             `difference_to_overall`, `ratio_to_overall`; see `disparity.py`.
-        criterion: what several measures are called together whose disparities count as one, the largest: equalized
-            odds is that of the true and the false positive rates.
-        called: what a problem calls the metric, by which gates find it, too.
+        criterion: the name of several measures whose disparities count as one, the largest: equalized odds is that of
+            the true and the false positive rates.
+        called: the names of the metric in a problem, by which gates find it too.
 
     Raises:
-        SpecError: the metric is none, there is no such disparity, or nothing to group by.
+        SpecError: the metric is not a `Metric`, there is no such disparity, or there are no groups to compare.
 
     Example:
         >>> from evaluand.metrics.accuracy import Accuracy
@@ -73,12 +73,12 @@ class Measure:
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, Metric):
-            raise SpecError(f"a measure needs a metric, such as Accuracy(), and not {self.metric!r}")
+            raise SpecError(f"a measure needs a metric, such as Accuracy(), not {self.metric!r}")
         by = (self.by,) if isinstance(self.by, str) else self.by
         object.__setattr__(self, "by", tuple((names,) if isinstance(names, str) else tuple(names) for names in by))
         object.__setattr__(self, "disparities", check_kinds(self.disparities))
         if self.disparities and not self.by:
-            raise SpecError(f"{self.metric.kind}: disparities are between groups; name attributes under by")
+            raise SpecError(f"{self.metric.kind}: disparities compare groups; name attributes under by")
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Aggregation(Artifact):
     """An aggregation in a store.
 
     Attributes:
-        receipt: whether it had to be made.
+        receipt: whether it was computed or reused.
     """
 
     kind = "aggregations"
@@ -105,26 +105,26 @@ class Aggregation(Artifact):
 
     @property
     def labels(self) -> list[str]:
-        """What each of the evaluations is called, in their order."""
+        """The label of each evaluation, in order."""
         return list(self.manifest["spec"]["labels"])
 
     @property
     def evaluations(self) -> Sequence[Evaluation]:
-        """What it was made from, in that order: as it was given where it has just been made, else as its store has it.
+        """The evaluations it was computed from, in order.
 
         Raises:
-            NotFound: it is in other stores.
+            NotFound: they are in other stores.
         """
         if self._made_from is not None:
             return self._made_from
         made_from = self.manifest["provenance"]["evaluations"]
         if not all(self.store.is_sealed("evaluations", id) for id in made_from):
-            raise NotFound("what this aggregation was made from is in other stores; give its evaluations beside it")
+            raise NotFound("the evaluations of this aggregation are in other stores; pass them as evaluations")
         return [Evaluation(self.store, id) for id in made_from]
 
     @property
     def measures(self) -> list[Measure]:
-        """What was computed, as far as its kinds of metrics are installed."""
+        """Its measures, without those whose kind of metric is not installed."""
         return [measure for spec in self.manifest["spec"]["measures"] for measure in _measure(spec)]
 
     def table(self) -> pa.Table:
@@ -136,7 +136,7 @@ class Aggregation(Artifact):
         return self.further_table("disparities", rows.DISPARITIES)
 
     def curves(self) -> pa.Table:
-        """The table of what the metrics have to draw: ROC and other curves, point by point."""
+        """The table of curves, such as ROC curves, point by point."""
         return self.further_table("curves", rows.CURVES)
 
     def further_table(self, name: str, schema: pa.Schema) -> pa.Table:
@@ -162,20 +162,20 @@ class Aggregation(Artifact):
 
 
 def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
-    metric = spec["metric"]
+    stored = spec["metric"]
     try:
-        found = registry.find("metrics", metric["kind"])(**metric["parameters"])
+        metric = registry.find("metrics", stored["kind"])(**stored["parameters"])
         further = {name: spec[name] for name in ("disparities", "criterion", "called") if name in spec}
-        yield Measure(spec["scorer"], found, spec["by"], **further)
-    except (SpecError, TypeError):  # a class of the user's own, which no store can bring back
+        yield Measure(spec["scorer"], metric, spec["by"], **further)
+    except (SpecError, TypeError):  # a class of the user, which a store does not contain
         return
 
 
 def find_summary(evaluation: Evaluation) -> Aggregation | None:
-    """The aggregation that tells of an evaluation: the newest that has a name, or else the newest.
+    """The aggregation of an evaluation: the newest with a name, or else the newest.
 
-    Evaluations with the same digest have the same scores, so what summarised one of them tells of the others; its own
-    comes first.
+    Evaluations with the same digest have the same scores, so the aggregation of one serves the others; its own comes
+    first.
     """
     store = evaluation.store
     named = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
@@ -194,7 +194,7 @@ class Aggregator:
     """Summarises evaluations.
 
     Args:
-        store: where aggregations are kept; that of the first evaluation if not given.
+        store: the store of aggregations; by default that of the first evaluation.
 
     Example:
         >>> from evaluand.data.dataset import Dataset, Roles
@@ -222,23 +222,23 @@ class Aggregator:
         tradeoffs: Sequence[Mapping[str, Any]] = (),
         further: Callable[[Sequence[Measure]], Mapping[str, pa.RecordBatch]] = lambda measures: {},
     ) -> Aggregation:
-        """The aggregation of evaluations by some measures; found or made.
+        """The aggregation of evaluations by some measures, computed unless it is already stored.
 
         Args:
-            evaluations: what is summarised, each by itself.
-            measures: what is computed of each.
-            labels: what the evaluations are called beside their values; by their names if not given.
+            evaluations: the evaluations, each summarised separately.
+            measures: the measures to compute for each.
+            labels: the labels of the evaluations; by default their names.
             name: a name for the aggregation.
-            origin: where the request came from, for provenance.
+            origin: the origin of the request, for provenance.
             tradeoffs: the specs of trade-offs between the evaluations, see `Trade.spec`.
-            further: computes the tables to store besides, such as those of the trade-offs, from the measures.
+            further: a function from the measures to further tables to store, such as those of the trade-offs.
 
         Raises:
-            SpecError: a measure names a scorer, column or attribute that is not there.
-            DataError: the scores are none that a metric can take.
+            SpecError: a measure names a scorer, column or attribute that does not exist.
+            DataError: every metric refuses the scores.
         """
-        for what, given, kind in (("evaluations", evaluations, Evaluation), ("measures", measures, Measure)):
-            if not isinstance(given, list | tuple) or not given or not all(isinstance(one, kind) for one in given):
+        for what, items, kind in (("evaluations", evaluations, Evaluation), ("measures", measures, Measure)):
+            if not isinstance(items, list | tuple) or not items or not all(isinstance(one, kind) for one in items):
                 raise SpecError(
                     f"an aggregation needs a list of {what}: at least one {kind.__name__}, and nothing else"
                 )
@@ -246,15 +246,7 @@ class Aggregator:
             check_name(name)
         store = self.store or evaluations[0].store
         measures = with_ranges(measures, shared_ranges(evaluations))
-        spec = {
-            "behaviour": BEHAVIOUR,
-            "evaluations": [e.digest for e in evaluations],
-            "runs": [e.manifest["spec"]["run"] for e in evaluations],
-            "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
-            "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
-            "measures": [m.spec for m in measures],
-        }
-        spec |= {"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {}
+        spec = _spec(evaluations, measures, labels, tradeoffs)
         id = identity.artifact_id("aggregations", spec)
         if store.is_sealed("aggregations", id):
             if name is not None:
@@ -262,17 +254,14 @@ class Aggregator:
             receipt = Receipt(len(measures), kept=len(measures), why="made before")
             return _warn_refused(_aggregation_of(evaluations, store, id, receipt))
         for evaluation in evaluations:
-            tables = {name: evaluation.columns(name) for name in evaluation.scorers}
-            check_measures(measures, tables, dataset_of(evaluation).roles)
+            columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
+            check_measures(measures, columns, dataset_of(evaluation).roles)
         found = [_compute_rows(i, evaluation, measures) for i, evaluation in enumerate(evaluations)]
-        schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
-        made = {name: _batch([row for each in found for row in each[name]], s) for name, s in schemas.items()}
-        held = {name: batch for name, batch in made.items() if name == "metrics" or batch.num_rows}
-        held |= dict(sorted(further(measures).items()))
+        tables = _own_tables(found) | dict(sorted(further(measures).items()))
         with drafted(store, "aggregations", id) as draft:
-            for table, filled in held.items():
-                draft.append(table, filled)
-            digest, counts = table_digest(*held.values()), {table: filled.num_rows for table, filled in held.items()}
+            for table, batch in tables.items():
+                draft.append(table, batch)
+            digest, counts = table_digest(*tables.values()), {table: batch.num_rows for table, batch in tables.items()}
             made_from = provenance(origin) | {"evaluations": [e.id for e in evaluations]}
             draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
         if name is not None:
@@ -280,10 +269,34 @@ class Aggregator:
         return _warn_refused(_aggregation_of(evaluations, store, id, Receipt(len(measures), called=len(measures))))
 
 
+def _spec(
+    evaluations: Sequence[Evaluation],
+    measures: Sequence[Measure],
+    labels: Sequence[str] | None,
+    tradeoffs: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    spec = {
+        "behaviour": BEHAVIOUR,
+        "evaluations": [e.digest for e in evaluations],
+        "runs": [e.manifest["spec"]["run"] for e in evaluations],
+        "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
+        "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
+        "measures": [m.spec for m in measures],
+    }
+    return spec | ({"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {})
+
+
+def _own_tables(results: Sequence[Mapping[str, list[dict[str, Any]]]]) -> dict[str, pa.RecordBatch]:
+    """The tables of values, disparities and curves; `metrics`, and those that have rows."""
+    schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
+    tables = {name: _batch([row for each in results for row in each[name]], s) for name, s in schemas.items()}
+    return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
+
+
 def _aggregation_of(evaluations: Sequence[Evaluation], store: Store, id: str, receipt: Receipt) -> Aggregation:
-    made = Aggregation(store, id, receipt)
-    made._made_from = tuple(evaluations)
-    return made
+    aggregation = Aggregation(store, id, receipt)
+    aggregation._made_from = tuple(evaluations)
+    return aggregation
 
 
 def _warn_refused(aggregation: Aggregation) -> Aggregation:
@@ -296,10 +309,10 @@ def _warn_refused(aggregation: Aggregation) -> Aggregation:
 
 
 def with_ranges(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Measure]:
-    """Measures whose metrics have the range that their scorer knows of the column they read, unless they declare one.
+    """Measures whose metrics have the range that their scorer declares for the column, unless they declare one.
 
     Args:
-        measures: of any metrics; those without a parameter `range` stay as they are.
+        measures: of any metrics; those without a parameter `range` are unchanged.
         ranges: scorer → its `ranges`.
     """
     return [replace(each, metric=_with_range(each.metric, ranges.get(each.scorer, {}))) for each in measures]
@@ -320,19 +333,19 @@ def shared_ranges(evaluations: Iterable[Evaluation]) -> Mapping[str, Mapping[str
 
 
 REFUSED: Final = "refused: "
-"""How the reason of a value begins that a metric could not give, since it cannot take a score."""
+"""The beginning of the reason of a missing value where the metric refuses the scores."""
 
 
 class MetricRefused(UserWarning):
-    """A metric cannot take the scores; others could, and have their values."""
+    """A metric refused the scores; the values of the other metrics are there."""
 
 
 BEHAVIOUR: Final = 4
-"""Raised whenever the same measures give other intervals or counts, so that no older values are taken for those."""
+"""Incremented whenever the same measures give other intervals or counts, so that older values are not reused."""
 
 
 def table_digest(*batches: pa.RecordBatch) -> str:
-    """32 hexadecimal digits that stand for the rows of the tables of an aggregation, `metrics` first."""
+    """The digest of the rows of an aggregation's tables, `metrics` first: 32 hexadecimal digits."""
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
     for batch in batches:
         for row in batch.to_pylist():
@@ -341,14 +354,15 @@ def table_digest(*batches: pa.RecordBatch) -> str:
 
 
 def check_measures(measures: Sequence[Measure], scorers: Mapping[str, Collection[str]], roles: Roles) -> None:
-    """Stops at measures that do not fit what they are to read.
+    """Refuses measures that do not fit the tables they read.
 
     Args:
+        measures: the measures.
         scorers: name → the columns of its table.
         roles: those of the dataset.
 
     Raises:
-        SpecError: names every scorer, column and attribute that is not there.
+        SpecError: names every scorer, column and attribute that does not exist.
     """
     faults = [fault for measure in measures for fault in _misfits(measure, scorers, roles)]
     if faults:
@@ -364,10 +378,10 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
             measure.metric.columns_for(scorers[scorer])
         except SpecError as error:
             yield f"scorer {scorer!r}: {error}"
-    lacking = [a for a in dict.fromkeys(a for by in measure.by for a in by) if a not in roles.attributes]
-    if lacking:
-        names = ", ".join(map(repr, lacking))
-        hint = nearest(lacking[0], roles.attributes)
+    missing = [a for a in dict.fromkeys(a for by in measure.by for a in by) if a not in roles.attributes]
+    if missing:
+        names = ", ".join(map(repr, missing))
+        hint = nearest(missing[0], roles.attributes)
         yield f"{kind}: {names} is no attribute of the dataset{hint}; name it under attributes"
     if getattr(measure.metric, "weighted", False) and roles.weight is None:
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
@@ -376,15 +390,15 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
 def _compute_rows(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
     """The rows of every table of an aggregation, by measure in order."""
     dataset = dataset_of(evaluation)
-    found = _compute_accepted(
+    results = _compute_accepted(
         measures,
         partial(compute_measures, tables=partial(shards, evaluation, dataset), repeated=is_repeated(evaluation)),
     )
-    beside = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
+    key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
     return {
-        "metrics": [beside | {"scorer": scorer} | _metric_row(row) for scorer, row in found.values],
-        "disparities": [beside | {"scorer": scorer} | _disparity_row(row) for scorer, row in found.disparities],
-        "curves": [beside | {"scorer": scorer} | point for scorer, curve in found.curves for point in _points(*curve)],
+        "metrics": [key | {"scorer": scorer} | _metric_row(row) for scorer, row in results.values],
+        "disparities": [key | {"scorer": scorer} | _disparity_row(row) for scorer, row in results.disparities],
+        "curves": [key | {"scorer": scorer} | point for scorer, curve in results.curves for point in _points(*curve)],
     }
 
 
@@ -398,10 +412,10 @@ class _Curve(NamedTuple):
 def _compute_accepted(
     measures: Sequence[Measure], measure: Callable[[Sequence[Measure]], MeasureResults]
 ) -> MeasureResults:
-    """What measures come to; one that cannot take the scores has counts and a reason, and costs no other its values.
+    """The results of all measures; one whose metric refuses the scores gets counts and a reason instead of a value.
 
     Raises:
-        DataError: none can.
+        DataError: every metric refuses the scores.
     """
     try:
         return measure(measures)
@@ -426,16 +440,16 @@ def _count_refused(
 ) -> MeasureResults:
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
-    found = measure([Measure(refused.scorer, count, refused.by)])
+    counted = measure([Measure(refused.scorer, count, refused.by)])
     more = f" (and {len(error.faults) - 1:,} more)" if len(error.faults) > 1 else ""
-    told: dict[str, Any] = {"metric": metric.kind, "signature": metric.signature, "data": None}
-    told |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
-    told |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
-    return MeasureResults([(scorer, row._replace(**told)) for scorer, row in found.values], [], [])
+    unknown: dict[str, Any] = {"metric": metric.kind, "signature": metric.signature, "data": None}
+    unknown |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
+    unknown |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
+    return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [])
 
 
 class MeasureResults(NamedTuple):
-    """What measures come to, each beside its scorer."""
+    """The results of measures, each with its scorer."""
 
     values: list[tuple[str, MetricRow]]
     disparities: list[tuple[str, DisparityRow]]
@@ -451,46 +465,47 @@ def compute_measures(
 ) -> MeasureResults:
     """The values, disparities and curves of every measure, in order.
 
-    Measures that group the same table alike share one pass over it.
+    Measures with the same table and the same groups share one pass over it.
 
     Args:
-        tables: gives the table of a scorer in shards, with attributes beside its columns (`attribute_columns`).
-        repeated: examples have several replications.
-        drawn: whether curves are wanted.
+        measures: the measures.
+        tables: a function from a scorer to its table in shards, with the attributes (`attribute_columns`).
+        repeated: whether examples have several replications.
+        drawn: whether to compute curves.
     """
-    alike: dict[tuple[str, Any, Any], list[int]] = {}
+    positions_of: dict[tuple[str, Any, Any], list[int]] = {}
     for position, measure in enumerate(measures):
-        alike.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
+        positions_of.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
     of: list[MeasureResults] = [MeasureResults([], [], []) for _ in measures]
-    for (scorer, by, _), positions in alike.items():
+    for (scorer, by, _), positions in positions_of.items():
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
         every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
-        names = [(), *(attribute_columns(each) for each in by if each)]
+        groupings = [(), *(attribute_columns(each) for each in by if each)]
         with _naming_scorer(scorer, metrics):
             cut = tables(scorer, tuple(dict.fromkeys(a for each in by for a in each)))
-            summary = summary_of_shards(cut, every, names, repeated=repeated)
+            summary = summary_of_shards(cut, every, groupings, repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
-                rows = (row for each in names for row in summary.values(place, each))
+                rows = (row for each in groupings for row in summary.values(place, each))
                 of[position].values.extend((scorer, row._replace(by=attribute_values(row.by))) for row in rows)
                 source = drawing[place]
                 if source is not None:
-                    found = (curve for each in names for curve in summary.curves(every.index(source), each, _DRAWN))
+                    found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
                     own = summary.settled(place)
                     curves = (_Curve(own, target, attribute_values(of_group), one) for target, of_group, one in found)
                     of[position].curves.extend((scorer, curve) for curve in curves)
         for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
             kinds, name = measures[first].disparities, measures[first].criterion
-            for held, told in zip(names[1:], filter(None, by), strict=True):
-                apart = disparities(summary, together, held, kinds, name=name, attributes=told)
-                of[first].disparities.extend((scorer, row) for row in apart)
+            for columns, attributes in zip(groupings[1:], filter(None, by), strict=True):
+                between = disparities(summary, together, columns, kinds, name=name, attributes=attributes)
+                of[first].disparities.extend((scorer, row) for row in between)
     return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
 
 def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
-    """The measures whose disparities are asked for, those of one criterion together."""
+    """The places of the measures with disparities; those of one criterion together."""
     of: dict[Any, list[int]] = {}
     for position, measure in enumerate(measures):
         if measure.disparities:
@@ -501,7 +516,7 @@ def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
 
 @contextmanager
 def _naming_scorer(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
-    """Says whose table it is that a metric cannot read."""
+    """Adds the metrics and the scorer to the message of an error."""
     what = f"{', '.join(dict.fromkeys(metric.kind for metric in metrics))} of {scorer!r}"
     try:
         yield
@@ -512,10 +527,10 @@ def _naming_scorer(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
 
 
 def dataset_of(evaluation: Evaluation) -> Dataset:
-    """The dataset whose examples were graded.
+    """The dataset of an evaluation.
 
     Raises:
-        NotFound: the store lacks it.
+        NotFound: the store does not have it.
     """
     try:
         return Dataset.stored(evaluation.store, evaluation.manifest["spec"]["dataset"])
@@ -541,8 +556,8 @@ def shards(
     """
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
     names = zip(attribute_columns(attributes), attributes, strict=True)
-    columns = {held: _column(dataset, name) for held, name in names} | _example_columns(dataset)
-    held: list[pa.Table] = []
+    columns = {column: _column(dataset, name) for column, name in names} | _example_columns(dataset)
+    parts: list[pa.Table] = []
     shard = 0
     for batch in evaluation.batches(scorer, read):
         positions = np.searchsorted(indices, batch.column(INDEX).to_numpy())
@@ -552,31 +567,31 @@ def shards(
         borders = np.flatnonzero(np.diff(positions // SHARD_ROWS)) + 1
         for start, stop in zip([0, *borders.tolist()], [*borders.tolist(), len(positions)], strict=True):
             if stop > start and int(positions[start]) // SHARD_ROWS != shard:
-                if held:
-                    yield pa.concat_tables(held)
-                held, shard = [], int(positions[start]) // SHARD_ROWS
-            held.append(table.slice(start, stop - start))
-    yield pa.concat_tables(held) if held else _empty_shard(evaluation, scorer, columns)
+                if parts:
+                    yield pa.concat_tables(parts)
+                parts, shard = [], int(positions[start]) // SHARD_ROWS
+            parts.append(table.slice(start, stop - start))
+    yield pa.concat_tables(parts) if parts else _empty_shard(evaluation, scorer, columns)
 
 
 _DRAWN = 20
-"""Of more groups those with the most rows have curves, so that the table stays small."""
+"""The most groups with curves, those with the most rows, so that the table stays small."""
 
 _ATTRIBUTE = "by:"
 
 
 def attribute_columns(attributes: Sequence[str]) -> tuple[str, ...]:
-    """Names of attributes as columns beside a scorer's own, which may have the same names."""
+    """The column names of attributes, which cannot clash with the columns of a scorer."""
     return tuple(f"{_ATTRIBUTE}{name}" for name in attributes)
 
 
 def attribute_values(by: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The inverse of `attribute_columns`, for the groups of a value."""
-    return {held.removeprefix(_ATTRIBUTE): value for held, value in by.items()}
+    """The values of a group by the names of its attributes: the inverse of `attribute_columns`."""
+    return {column.removeprefix(_ATTRIBUTE): value for column, value in by.items()}
 
 
 def _example_columns(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
-    """The examples' weights and the keys of their clusters, where they have some."""
+    """The weights of the examples and the keys of their clusters, where they have some."""
     found = {}
     if dataset.roles.weight is not None:
         found[WEIGHT] = _column(dataset, dataset.roles.weight).cast(pa.float64())
@@ -586,15 +601,15 @@ def _example_columns(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
 
 
 def cluster_keys(column: pa.Array) -> pa.Array:
-    """64-bit keys for the values of a column; those of equal values are equal wherever they are made.
+    """64-bit keys of the values of a column; equal values have equal keys on any machine.
 
-    A row without a value belongs to no other.
+    A row without a value gets a unique key.
 
     Raises:
         SpecError: the column holds lists or objects.
     """
     if pa.types.is_nested(column.type):
-        raise SpecError(f"clusters are told by text, numbers or times, and not by {column.type}")
+        raise SpecError(f"clusters must be text, numbers or times, not {column.type}")
     codes = column.dictionary_encode()
     keys = [int.from_bytes(identity.digest(value)[:8], "big", signed=True) for value in codes.dictionary.to_pylist()]
     own = pa.array(random_bits(np.arange(len(column), dtype=np.uint64), 1).view(np.int64))
@@ -632,7 +647,7 @@ def _disparity_row(row: DisparityRow) -> dict[str, Any]:
 
 
 def _points(metric: Metric, target: str | None, by: Mapping[str, str | None], drawn: Drawn) -> Iterator[dict[str, Any]]:
-    """The points of a curve as rows; an infinite threshold is none."""
+    """The points of a curve as rows; an infinite threshold becomes null."""
     of = {"metric": metric.kind, "signature": metric.signature, "target": target, "by": list(by.items())}
     of |= {"curve": drawn.kind, "part": drawn.part}
     points = drawn.points
@@ -645,7 +660,7 @@ def _points(metric: Metric, target: str | None, by: Mapping[str, str | None], dr
 
 
 def is_repeated(evaluation: Evaluation) -> bool:
-    """Whether the run had several replications, whose rows are not independent of each other."""
+    """Whether the run had several replications, whose rows are not independent."""
     run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
     return bool(run["spec"]["replications"] > 1)
 

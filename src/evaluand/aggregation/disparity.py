@@ -1,9 +1,9 @@
-"""Disparities: how far a metric's values by group lie apart, with intervals that hold for the worst pair of groups.
+"""Disparities between groups: the value, its interval, and the groups behind them.
 
-What they are, and their intervals, is found by `apart`. Here it is told: which groups they lie between, which are left
-out, which rest on few rows, and why there is none. Where a group is compared with all rows the interval is wider than
-need be; where clusters reach across groups it may be too wide or too narrow: too narrow where a cluster that is good in
-one group is bad in another.
+`metrics.stats.disparity` computes values and intervals. Here they become rows with the two groups that differ most, the
+groups that are left out, those with few rows, and the reason where a disparity is undefined. Where a group is compared
+with all rows the interval is wider than necessary; where clusters extend across groups it may be too wide, or too
+narrow where a cluster that is good in one group is bad in another.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from evaluand.metrics.stats.disparity import Disparity, IntervalEnds, disparity
 from evaluand.metrics.stats.disparity import Kind as Kind
 
 SMALL: Final = 30
-"""Groups whose values rest on fewer scored rows are told as small: recall rests on those expected."""
+"""Groups with fewer scored rows behind their value are reported as small; behind recall are the expected rows."""
 
 
 class DisparityRow(NamedTuple):
-    """How far groups lie apart.
+    """A disparity between groups.
 
     Attributes:
-        metric: the metric's kind; of several metrics, what they are called together.
-        signature: the metric with all its parameters; of several, each.
-        target: which of several things expected; None where there are no targets.
+        metric: the metric's kind; the name of the criterion for several metrics.
+        signature: the metric with all its parameters; for several metrics, all of them.
+        target: the target, where several things are expected; None without targets.
         over: the attributes whose groups are compared.
-        disparity: what is made of the groups' values.
+        disparity: the kind of disparity.
         value: NaN where undefined, with a `reason`.
         low: lower end of the interval, NaN where there is none.
         high: upper end of the interval.
-        reason: why the value, or else only its interval, is undefined; or which groups the interval leaves out.
+        reason: why the value, or only its interval, is undefined; or which groups the interval leaves out.
         lowest: the group with the smallest value, attribute by attribute; None where undefined.
         highest: the group with the largest value.
-        n_groups: how many groups were compared.
-        small: groups compared whose values rest on fewer than `SMALL` scored rows.
+        n_groups: the number of groups compared.
+        small: groups with fewer than `SMALL` scored rows behind their value.
         undefined: groups without a value, which were left out.
-        decided_by: of several metrics, the one whose groups lie so far apart; None of one, and where undefined.
+        decided_by: the metric with the largest disparity, of several; None of one, and where undefined.
     """
 
     metric: str
@@ -64,22 +64,22 @@ class DisparityRow(NamedTuple):
     decided_by: str | None = None
 
 
-def check_kinds(given: Any) -> tuple[Kind, ...]:
-    """The disparities asked for, checked.
+def check_kinds(kinds: Any) -> tuple[Kind, ...]:
+    """The kinds of disparities, checked.
 
     Raises:
-        SpecError: one is none.
+        SpecError: there is no such kind.
 
     Example:
         >>> check_kinds("difference")
         ('difference',)
     """
-    listed = (given,) if isinstance(given, str) else tuple(given or ())
+    names = (kinds,) if isinstance(kinds, str) else tuple(kinds or ())
     known = get_args(Kind)
-    for name in listed:
+    for name in names:
         if name not in known:
             raise SpecError(f"no disparity is called {name!r}{nearest(str(name), known)}; there are {', '.join(known)}")
-    return tuple(dict.fromkeys(listed))
+    return tuple(dict.fromkeys(names))
 
 
 def disparities(
@@ -91,22 +91,22 @@ def disparities(
     name: str | None = None,
     attributes: By | None = None,
 ) -> list[DisparityRow]:
-    """How far the groups of one grouping lie apart, for each target.
+    """The disparities between the groups of one grouping, for each target.
 
-    Rows without an attribute's value are no group; groups without a value are left out and told.
+    Rows without a value of an attribute form no group; groups without a metric value are left out and reported.
 
     Args:
         summary: of all shards, by `over` and over all rows.
-        positions: which of its metrics; of several, the largest disparity counts (equalized odds is that of the true
-            and the false positive rates).
-        over: attributes whose groups are compared.
-        kinds: what is made of their values.
-        name: what several metrics are called together.
-        attributes: what those of `over` are called, if not so.
+        positions: the places of the metrics; of several, the largest disparity counts (equalized odds is that of the
+            true and the false positive rates).
+        over: the columns whose groups are compared.
+        kinds: the kinds of disparities.
+        name: the name of the criterion, for several metrics.
+        attributes: the names of the attributes in `over`; the same by default.
     """
     metrics = [summary.settled(position) for position in positions]
     groups, overall = ([_by_target(summary.values(each, names)) for each in positions] for names in (over, ()))
-    found = []
+    result = []
     for target in groups[0]:
         rows = [[row for row in one[target] if None not in row.by.values()] for one in groups]
         compared = GroupComparison(
@@ -116,10 +116,10 @@ def disparities(
             [np.array([[_basis(row) for row in one]]).reshape(1, -1) for one in rows],
             [_interval_ends(one[target]) for one in overall],
         )
-        found += [
+        result += [
             row._replace(target=target) for kind in kinds for row in compared.rows(kind, attributes or over, name)
         ]
-    return found
+    return result
 
 
 Group = Mapping[str, str | None]
@@ -127,16 +127,16 @@ Group = Mapping[str, str | None]
 
 @dataclass(frozen=True, eq=False)
 class GroupComparison:
-    """Groups that are compared, by one metric or several, and for one or many entries, such as thresholds.
+    """Values of groups to compare, by one metric or several, and for one or many entries, such as thresholds.
 
     Attributes:
         metrics: settled.
-        groups: what the groups are called, also those without a value.
-        values: of each metric entries × groups, with intervals of the metric's confidence.
-        rests_on: of each metric, how many rows a value is about: entries × groups.
-        overall: of each metric the value over all rows, entries × 1, for disparities to it.
-        confidence: of the intervals; that of the metrics if not given.
-        as_zero: values that are undefined count as 0, and there is no interval of what rests on them.
+        groups: the groups, also those without a value.
+        values: entries × groups for each metric, with intervals of the metric's confidence.
+        rests_on: the rows behind each value: entries × groups for each metric.
+        overall: the value over all rows for each metric, entries × 1, for disparities to it.
+        confidence: the level of the intervals; by default that of the metrics.
+        as_zero: whether undefined values count as 0; what rests on them has no interval.
     """
 
     metrics: Sequence[Metric]
@@ -148,17 +148,17 @@ class GroupComparison:
     as_zero: bool = False
 
     def rows(self, kind: Kind, over: By, name: str | None = None) -> list[DisparityRow]:
-        """What is made of the values, for each entry; the target is None.
+        """The disparity of each entry; the target is None.
 
         Args:
-            kind: what is made of them.
+            kind: the kind of disparity.
             over: the attributes whose groups are compared.
-            name: what several metrics are called together.
+            name: the name of the criterion, for several metrics.
         """
-        found = None if self._never(kind) else self._found(kind)
+        found = None if self._why_never(kind) else self._compute(kind)
         return [self._row(entry, kind, over, name, found) for entry in range(len(self.values[0].value))]
 
-    def _found(self, kind: Kind) -> Disparity:
+    def _compute(self, kind: Kind) -> Disparity:
         known = [getattr(metric, "confidence", None) for metric in self.metrics]
         confidence = self.confidence or min(filter(None, known), default=_USUAL)
         overall = self.overall if kind.endswith("overall") else None
@@ -176,9 +176,9 @@ class GroupComparison:
     def _row(self, entry: int, kind: Kind, over: By, name: str | None, found: Disparity | None) -> DisparityRow:
         known = self._known[:, entry]
         counted = known | self.as_zero
-        fault = self._never(kind) or self._fault(kind, entry, counted)
+        fault = self._why_never(kind) or self._why_undefined(kind, entry, counted)
         value, low, high = (np.nan,) * 3 if found is None else (float(end[entry]) for end in found.ends)
-        lacking = self._lacking(entry, kind)
+        unbounded = self._without_interval(entry, kind)
         if self.as_zero and not known.all():
             low = high = np.nan
         names = [*self.groups, {}]
@@ -193,33 +193,35 @@ class GroupComparison:
             value=np.nan if fault else value,
             low=np.nan if fault else low,
             high=np.nan if fault else high,
-            reason=fault or _explain_missing(lacking, not np.isnan(low)),
+            reason=fault or _explain_missing(unbounded, not np.isnan(low)),
             lowest=between and between[0],
             highest=between and between[1],
             n_groups=int(counted.sum(axis=1).min()),
-            small=self._some((known & (rests_on < SMALL)).any(axis=0)),
-            undefined=self._some((~known).any(axis=0)),
-            decided_by=None if between is None or found is None or len(known) == 1 else self._called[found.of[entry]],
+            small=self._select((known & (rests_on < SMALL)).any(axis=0)),
+            undefined=self._select((~known).any(axis=0)),
+            decided_by=None
+            if between is None or found is None or len(known) == 1
+            else self._metric_names[found.of[entry]],
         )
 
-    def _some(self, chosen: Any) -> tuple[Group, ...]:
+    def _select(self, chosen: Any) -> tuple[Group, ...]:
         return tuple(self.groups[place] for place in np.flatnonzero(chosen).tolist())
 
     @property
-    def _called(self) -> list[str]:
-        """What tells the metrics apart."""
+    def _metric_names(self) -> list[str]:
+        """The kinds of the metrics, or their signatures where kinds are equal."""
         kinds = [metric.kind for metric in self.metrics]
         return kinds if len(set(kinds)) == len(kinds) else [metric.signature for metric in self.metrics]
 
-    def _never(self, kind: Kind) -> str | None:
-        """Why there is none, whatever the values are."""
+    def _why_never(self, kind: Kind) -> str | None:
+        """Why there is no such disparity, whatever the values are."""
         if kind in ("min", "max") and len(self.metrics) > 1:
             return f"several metrics have no common {kind}"
         if kind.startswith("ratio") and any(metric.range[0] < 0 for metric in self.metrics):
             return "a ratio needs values that cannot be negative"
         return None
 
-    def _fault(self, kind: Kind, entry: int, counted: np.ndarray) -> str | None:
+    def _why_undefined(self, kind: Kind, entry: int, counted: np.ndarray) -> str | None:
         fewest = int(counted.sum(axis=1).min())
         if fewest < 2:
             return f"{'no group has' if not fewest else 'only one group has'} a value; a disparity is one of two groups"
@@ -229,16 +231,16 @@ class GroupComparison:
             return "a ratio of zeros: all groups have the value 0"
         return None
 
-    def _lacking(self, entry: int, kind: Kind) -> list[str]:
-        """What has no interval, in words."""
-        whole = (self.overall or []) if kind.endswith("overall") else []
+    def _without_interval(self, entry: int, kind: Kind) -> list[str]:
+        """The groups without an interval, in words."""
+        overall = (self.overall or []) if kind.endswith("overall") else []
         names: list[str] = []
         for place, one in enumerate(self._counted):
-            told = f" of {self._called[place]}" if len(self.metrics) > 1 else ""
-            of_all = [(_ALL_ROWS, whole[place])] if whole else []
-            lacking = ~one.bounded[entry] & ~np.isnan(one.value[entry])
-            names += [_group_text(self.groups[i]) + told for i in np.flatnonzero(lacking).tolist()]
-            names += [name + told for name, each in of_all if not each.bounded[entry].all()]
+            suffix = f" of {self._metric_names[place]}" if len(self.metrics) > 1 else ""
+            of_all = [(_ALL_ROWS, overall[place])] if overall else []
+            unbounded = ~one.bounded[entry] & ~np.isnan(one.value[entry])
+            names += [_group_text(self.groups[i]) + suffix for i in np.flatnonzero(unbounded).tolist()]
+            names += [name + suffix for name, each in of_all if not each.bounded[entry].all()]
         return names
 
 
@@ -248,15 +250,15 @@ _ALL_ROWS: Final = "the value over all rows"
 
 
 def _explain_missing(names: Sequence[str], bounded: bool) -> str | None:
-    """What an interval leaves out, or why there is none."""
+    """A sentence on the groups that an interval leaves out, or on why there is none."""
     if not names:
         return None
-    shown = [*names[:_NAMED], *([f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else [])]
-    told = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    parts = [*names[:_NAMED], *([f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else [])]
+    text = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
     has = "has" if len(names) == 1 else "have"
     if bounded:
-        return f"the interval leaves out {told}, which {has} none"
-    return f"no interval: {told} {has} none"
+        return f"the interval leaves out {text}, which {has} none"
+    return f"no interval: {text} {has} none"
 
 
 def _group_text(group: Group) -> str:
@@ -271,11 +273,11 @@ def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:
 
 
 def _interval_ends(rows: Sequence[MetricRow]) -> IntervalEnds:
-    """One entry of the values of some groups."""
-    held = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
-    return IntervalEnds(*held.T[:, None])
+    """The values of some groups, as one entry."""
+    ends = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
+    return IntervalEnds(*ends.T[:, None])
 
 
 def _basis(row: MetricRow) -> float:
-    """How many scored rows a value is about: recall only about those that were expected."""
+    """The number of scored rows behind a value: for recall those that were expected."""
     return float((row.data or {}).get("rests_on", row.n_scored))

@@ -1,9 +1,9 @@
-"""Fairness criteria: which rates of a decision are to be alike in all groups.
+"""Fairness criteria: the rates of a decision that should be equal in all groups.
 
-A criterion is a rule about metrics by group and no metric of its own: each is the disparities of one or two metrics, so
-that a report shows the rates of every group beside how far they lie apart. No system that errs can fulfil all of them
-where the groups' base rates differ (J. Kleinberg, S. Mullainathan & M. Raghavan, "Inherent trade-offs in the fair
-determination of risk scores", ITCS 2017): which one matters is a question about the decision, not about the data.
+A criterion is not a metric: it is the disparities of one or two metrics, so that a report shows the rates of every
+group with their disparities. No system that makes errors can satisfy all criteria where the base rates of the groups
+differ (J. Kleinberg, S. Mullainathan & M. Raghavan, "Inherent trade-offs in the fair determination of risk scores",
+ITCS 2017): which one matters is a question about the decision, not about the data.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ CRITERIA: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "calibration_by_group": ("expected_calibration_error",),
     }
 )
-"""Criterion → the kinds of metrics that are to be alike.
+"""Criterion → the kinds of metrics that should be equal in all groups.
 
-- demographic parity: as many are given the positive label (C. Dwork et al., ITCS 2012)
-- equal opportunity: as many of those that are positive are found; equalized odds: and as many of the others are wrongly
-  taken for some (M. Hardt, E. Price & N. Srebro, NeurIPS 2016)
-- predictive parity: as many of those given the label are right (A. Chouldechova, Big Data 5, 2017)
-- calibration by group: confidence is as far from what comes true; with a label, the probability of that class
+- demographic parity: equal shares get the positive label (C. Dwork et al., ITCS 2012)
+- equal opportunity: equal shares of the positive rows are found; equalized odds: and equal shares of the negative rows
+  are mistaken for positive (M. Hardt, E. Price & N. Srebro, NeurIPS 2016)
+- predictive parity: equal shares of the rows with the positive label are right (A. Chouldechova, Big Data 5, 2017)
+- calibration by group: the confidence deviates equally from the truth; with a label, the probability of that class
 """
 
 
@@ -61,12 +61,12 @@ def measures_of(
     Args:
         criterion: one of `CRITERIA`.
         by: attributes whose groups are compared, as of `Measure`.
-        scorer: whose table is read: one of the kind `prediction`.
-        label: the class that is decided for, the positive one; of bools `true` and of integers 1 if not given. The
-            calibration is that of its probability, and without it that of the confidence in whatever is predicted.
-        scored_by: of calibration, what that probability is read from, see `OfScores`; `predicted` if not given.
-        disparities: what is made of the groups' rates.
-        confidence: of all intervals.
+        scorer: the scorer whose table is read, of the kind `prediction`.
+        label: the positive class of the decision; by default `true` of bools and 1 of integers. The
+            calibration is that of its probability, or without a label that of the confidence in the prediction.
+        scored_by: the source of the probability for calibration, see `OfScores`; by default `predicted`.
+        disparities: the kinds of disparities between the groups.
+        confidence: the level of all intervals.
 
     Raises:
         SpecError: there is no such criterion, or it reads no scores.
@@ -79,15 +79,15 @@ def measures_of(
         hint = nearest(str(criterion), CRITERIA)
         raise SpecError(f"no criterion is called {criterion!r}{hint}; there are {', '.join(CRITERIA)}")
     if scored_by is not None and criterion != "calibration_by_group":
-        raise SpecError(f"{criterion} is about decisions and reads no scores; leave scored_by={scored_by!r} out")
-    given = {"label": label, "scored_by": scored_by}
-    parameters = {name: value for name, value in given.items() if value is not None} | {"confidence": confidence}
-    made = [registry.find("metrics", kind)(**parameters) for kind in CRITERIA[criterion]]
-    return [Measure(scorer, metric, by, disparities, criterion) for metric in made]  # type: ignore[arg-type]
+        raise SpecError(f"{criterion} applies to decisions and reads no scores; remove scored_by={scored_by!r}")
+    options = {"label": label, "scored_by": scored_by}
+    parameters = {name: value for name, value in options.items() if value is not None} | {"confidence": confidence}
+    metrics = [registry.find("metrics", kind)(**parameters) for kind in CRITERIA[criterion]]
+    return [Measure(scorer, metric, by, disparities, criterion) for metric in metrics]  # type: ignore[arg-type]
 
 
 def check_decided(measure: Measure, labels: pa.Array) -> None:
-    """Refuses a criterion of decisions that does not say for which class they are, where the labels do not tell.
+    """Refuses a criterion of decisions without a positive label, where the labels do not imply one.
 
     Args:
         measure: of a criterion, or any other.
@@ -100,7 +100,7 @@ def check_decided(measure: Measure, labels: pa.Array) -> None:
         >>> [measure] = measures_of("demographic_parity", by="race")
         >>> check_decided(measure, pa.array(["in", "out"]))
         Traceback (most recent call last):
-        evaluand.SpecError: demographic_parity is about the class decided for; say which, as in label='in'
+        evaluand.SpecError: demographic_parity needs the positive class; name it, as in label='in'
     """
     decides = measure.criterion is not None and measure.criterion != "calibration_by_group"
     kind = labels.type.value_type if pa.types.is_dictionary(labels.type) else labels.type
@@ -108,4 +108,4 @@ def check_decided(measure: Measure, labels: pa.Array) -> None:
         return
     known = pc.unique(labels.drop_null()).to_pylist()
     if any(label not in (0, 1) for label in known):
-        raise SpecError(f"{measure.criterion} is about the class decided for; say which, as in label={min(known)!r}")
+        raise SpecError(f"{measure.criterion} needs the positive class; name it, as in label={min(known)!r}")

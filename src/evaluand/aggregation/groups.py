@@ -1,23 +1,23 @@
-"""Rows of one scorer's table, summarised by groups: every metric, overall and by attribute, in one pass.
+"""Summaries of one scorer's table by groups: every metric, over all rows and by attribute, in one pass.
 
-The table comes in shards that never cut an example's rows. A shard becomes a `Summary` (counts and metric states, one
-entry per group), summaries merge in the order of the shards, and the last one gives the rows. So memory grows with
-the number of groups and not of rows, and shards may be summarised anywhere: with the same borders and the same order
-the values are the same to the last bit.
+The table comes in shards that never split an example's rows. A shard becomes a `Summary` (counts and metric states, one
+entry per group), summaries merge in the order of the shards, and the last one gives the rows. So memory grows with the
+number of groups, not of rows, and shards may be summarised anywhere: with the same borders and the same order the
+values are the same to the last bit.
 
-Every number carries its denominators. The unit that is counted is an example × replication (× target): its responses
-are reduced to one row first, except under `reduce="all"`. Each unit is in exactly one of four states:
+Every value has its denominators. The unit that is counted is an example × replication (× target): its responses are
+reduced to one row first, except under `reduce="all"`. Each unit has exactly one of four statuses:
 
     scored       one of its responses is scored; under `reduce="first"` and `"all"` only the response itself counts
     failed       none is scored and one failed
     abstained    none is scored or failed, and one abstained
-    skipped      it was never asked: outside `n` and every value, whatever the metric does about missing rows
+    skipped      it was never attempted: outside `n` and every value, whatever the metric does about missing rows
 
-For a metric that weighs, a row of weight 0 is not there, and in none of these states.
+For a weighted metric, a row of weight 0 does not exist, and has none of these statuses.
 
 A missing row is one that would have been used but failed or abstained. The bounds `worst` and `best` are the values
-if every missing row had the worst or the best value of its range. They are taken before responses are reduced: if one
-of three answers is missing, its example is scored, but its mean still has bounds.
+if every missing row had the worst or the best value of its range. They are computed before responses are reduced: if
+one of three answers is missing, its example is scored, but its mean still has bounds.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from evaluand.store.tables import SCORE_STATUSES
 
 
 class Grouping(NamedTuple):
-    """How rows are told apart: by attributes, and by target unless values are `over` targets (see `Metric`)."""
+    """How rows are grouped: by attributes, and by target unless values are `over` targets (see `Metric`)."""
 
     by: By
     over: OverTargets | None = None
@@ -81,21 +81,21 @@ class MetricRow(NamedTuple):
     Attributes:
         metric: the metric's kind.
         signature: the metric with all its parameters, settled (`Metric.settled`).
-        target: which of several things expected; None where the table has no targets, and for a value over all of
-            them (see `over_targets` of `Metric`), whose `data` then say how many `targets` there are.
-        by: attribute → value, as text; None is the group of the rows without one. Empty for all rows.
+        target: the target, where several things are expected; None without targets, and for a value over all targets
+            (see `over_targets` of `Metric`), whose `data` then have the number of `targets`.
+        by: attribute → value, as text; None for the group of the rows without one. Empty for all rows.
         value: NaN where undefined, with a `reason`.
         low: lower end of the metric's interval, NaN where there is none.
         high: upper end of the metric's interval, NaN where there is none.
-        worst: the value if every missing row had the worst value, NaN where the metric cannot tell.
-        best: the value if every missing row had the best value, NaN where the metric cannot tell.
-        reason: why the value, or else only its interval, is undefined.
-        data: what else the metric has to say.
-        n: units asked for: scored, failed and abstained ones.
+        worst: the value if every missing row had the worst value, NaN where the metric has no such bound.
+        best: the value if every missing row had the best value, NaN where the metric has no such bound.
+        reason: why the value, or only its interval, is undefined.
+        data: further results of the metric.
+        n: the number of units: scored, failed and abstained ones.
         n_scored: those with a score.
         n_failed: those whose task or scorer failed.
-        n_abstained: those the scorer found nothing to grade in.
-        n_skipped: units never asked, not in `n`.
+        n_abstained: those in which the scorer found nothing to score.
+        n_skipped: units that were never attempted, not in `n`.
     """
 
     metric: str
@@ -118,17 +118,16 @@ class MetricRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """What some shards come to: enough to merge and to compute every value, and no row.
+    """The summary of some shards: enough to merge and to compute every value, without the rows.
 
     Attributes:
-        metrics: in the order asked for.
-        by: in the order asked for.
-        groups: the groups seen under each grouping.
-        counts: under each grouping and way of reducing, per group: units of each status, then missing rows.
-        states: of each metric (by position) under each grouping: what missing rows are taken for (None: they are left
-            out) → state.
-        labels: those of each metric's columns (by position), in all rows asked for.
-        missing: under each way of reducing, how many rows are missing and the `_index_` of the first few.
+        metrics: in the order of the request.
+        by: in the order of the request.
+        groups: the groups of each grouping.
+        counts: for each grouping and row rule, per group: units of each status, then missing rows.
+        states: for each metric (by position) and grouping: the value of missing rows (None: left out) → state.
+        labels: the labels in the columns of each metric (by position).
+        missing: for each row rule, the number of missing rows and the `_index_` of the first few.
         span: the first and the last `_index_`, None without rows.
     """
 
@@ -142,35 +141,35 @@ class Summary:
     span: tuple[int, int] | None
 
     def rows(self) -> list[MetricRow]:
-        """The values: metrics in the order asked for, all rows before groups, groups in the order of their values.
+        """The values: metrics in the order of the request, all rows before groups, groups in the order of their values.
 
-        Numbers are sorted as numbers where all groups of an attribute are some. Targets are sorted too, and a missing
+        Groups are sorted as numbers if all values of an attribute are numbers. Targets are sorted too, and a missing
         attribute comes last.
 
         Raises:
-            DataError: a metric refuses missing rows and there are some.
+            DataError: a metric refuses missing rows, and rows are missing.
         """
         self.check_missing(range(len(self.metrics)))
         by = sorted(self.by, key=bool)
         return [row for position in range(len(self.metrics)) for names in by for row in self.values(position, names)]
 
     def values(self, position: int, names: By, confidence: float | None = None) -> list[MetricRow]:
-        """The values of one metric under one grouping: by target, and over all targets where that is asked for.
+        """The values of one metric under one grouping: by target, and over all targets if the metric says so.
 
         Args:
-            position: which of the metrics.
-            names: which of the groupings.
-            confidence: of the intervals, instead of the metric's own.
+            position: the place of the metric.
+            names: the attributes of the grouping.
+            confidence: the level of the intervals; by default that of the metric.
         """
         metric = self.settled(position, confidence)
         return [row for each in self._groupings(position, names) for row in self._rows(metric, position, each)]
 
     def settled(self, position: int, confidence: float | None = None) -> Metric:
-        """One of the metrics, by the labels of all shards.
+        """One of the metrics, settled on the labels of all shards.
 
         Args:
-            position: which of the metrics.
-            confidence: of its intervals, instead of its own.
+            position: the place of the metric.
+            confidence: the level of its intervals; by default its own.
 
         Raises:
             SpecError: its parameters do not fit these labels.
@@ -181,13 +180,13 @@ class Summary:
         return metric.settled(self.labels[position])
 
     def curves(self, position: int, names: By, most: int) -> Iterator[tuple[str | None, dict[str, str | None], Drawn]]:
-        """What a metric has to draw under one grouping: target, group and curve.
+        """The curves of a metric under one grouping: target, group and curve.
 
         Args:
-            position: which of the metrics.
-            names: which of the groupings.
-            most: of how many groups of a target curves are given: those with the most scored rows. Of very many groups
-                none are.
+            position: the place of the metric.
+            names: the attributes of the grouping.
+            most: the most groups of a target with curves: those with the most scored rows. With very many groups there
+                are no curves.
         """
         metric = self.settled(position)
         for grouping in self._groupings(position, names):
@@ -195,25 +194,27 @@ class Summary:
             if grouping.over == "mean" or (names and len(keys) > _DRAWN_OF):
                 continue
             found = metric.curves(self.states[position, grouping][_shown_fill(metric)])
-            shown = _largest_groups(keys, self.counts[grouping, rules_for(metric)][:, SCORED], most) if names else None
+            largest = (
+                _largest_groups(keys, self.counts[grouping, rules_for(metric)][:, SCORED], most) if names else None
+            )
             for group in _in_order(keys):
-                if shown is not None and group not in shown:
+                if largest is not None and group not in largest:
                     continue
                 by = dict(zip(names, keys[group][1:], strict=True))
                 yield from ((keys[group][0], by, drawn) for drawn in found[group])
 
     def _groupings(self, position: int, names: By) -> Iterator[Grouping]:
-        """By target, and over all targets where there are some and that is asked for."""
+        """The groupings by target, and over all targets if there are targets and the metric says so."""
         yield Grouping(names)
         over = self.metrics[position].over_targets
         if over and any(key[0] is not None for key in self.groups[Grouping(names)]):
             yield Grouping(names, over)
 
     def check_missing(self, positions: Iterable[int]) -> None:
-        """Stops at metrics that refuse missing rows.
+        """Refuses missing rows for metrics that do.
 
         Raises:
-            DataError: there are some.
+            DataError: such rows are missing.
         """
         for position in positions:
             self._refuse_missing(self.metrics[position])
@@ -221,10 +222,10 @@ class Summary:
     def _refuse_missing(self, metric: Metric) -> None:
         count, first = self.missing[rules_for(metric)]
         if metric.missing == "refuse" and count:
-            shown = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
+            indices = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
             raise DataError(
                 Fault(
-                    f"{INDEX} {shown}",
+                    f"{INDEX} {indices}",
                     f"{count} {'row has' if count == 1 else 'rows have'} no score (failed or abstained) and "
                     f"{metric.kind} refuses missing rows; retry them, or use missing='leave_out' or 'wrong'",
                 )
@@ -241,17 +242,19 @@ class Summary:
         if grouping.over == "mean":
             every, targets = groups, list(dict.fromkeys(key[0] for key in groups))
             groups, members = _without_targets(every)
-            lacking = [_missing_targets(targets, {every[place][0] for place in of.tolist()}) for of in members]
+            missing_targets = [_missing_targets(targets, {every[place][0] for place in of.tolist()}) for of in members]
             counts = np.stack([counts[of].sum(axis=0) for of in members])
             weightless = np.array([weightless[of].any() for of in members])
-            compute = partial(_mean_of_all, metric, members, lacking)
+            compute = partial(_mean_of_all, metric, members, missing_targets)
         values = compute(states[_shown_fill(metric)])
         data = values.data
         if grouping.over:
             n_targets = len({key[0] for key in self.groups[Grouping(grouping.by)]})
-            data = [{**(told or {}), "targets": n_targets} for told in data]
+            data = [{**(each or {}), "targets": n_targets} for each in data]
         worst, best = (_bound(compute, states.get(end), values, counts[:, _MISSING]) for end in _ENDS)
-        lone = np.isnan(values.value) & (np.isnan(worst) | np.isnan(best))  # one end of nothing tells nothing
+        lone = np.isnan(values.value) & (
+            np.isnan(worst) | np.isnan(best)
+        )  # a single bound of an undefined value has no meaning
         worst, best = (np.where(lone, np.nan, end) for end in (worst, best))
         signature = metric.signature
         return [
@@ -287,22 +290,22 @@ def summarise(
     """The values of metrics over one scorer's table, overall and by groups.
 
     Args:
-        shards: the table in pieces, in the order of `_index_`, none of which cuts an example's rows. Columns:
-            `_index_`, `status`, the scorer's own, one for each attribute in `by`, and where they apply `replication`,
-            `_response_index_`, `target`, `_weight_` (of the example) and `_cluster_` (a 64-bit key of the examples
-            that belong together).
-        metrics: what to compute.
-        by: attributes to group by; `()` for all rows, `("race", "gender")` for each pair of values. A group is that
-            of an example's first row. Where rows have targets, each target has its own groups.
-        repeated: examples have several replications, which are not independent of each other.
+        shards: the table in pieces, in the order of `_index_`, none of which splits an example's rows. Columns:
+            `_index_`, `status`, those of the scorer, one for each attribute in `by`, and where they apply
+            `replication`, `_response_index_`, `target`, `_weight_` (of the example) and `_cluster_` (a 64-bit key of
+            the examples that belong together).
+        metrics: the metrics.
+        by: attributes to group by; `()` for all rows, `("race", "gender")` for each pair of values. An example's first
+            row decides its group. Where rows have targets, each target has its own groups.
+        repeated: whether examples have several replications, which are not independent.
 
     Returns:
-        One row per metric and group; see `Summary.rows`. A table without rows still has its row for `()`, no shard
-        at all has none.
+        One row per metric and group; see `Summary.rows`. A table without rows still has a row for `()`; without any
+        shard there is none.
 
     Raises:
         SpecError: a metric needs a column the table lacks, or rows cannot be grouped by a column.
-        DataError: a metric cannot take a scored row, or refuses missing rows.
+        DataError: a metric refuses a scored row, or missing rows.
 
     Example:
         >>> from evaluand.metrics.accuracy import Accuracy
@@ -327,7 +330,7 @@ def summary_of_shards(
     merged = 0
     for shard in shards:
         parts.append(summarise_shard(shard, metrics, by, repeated=repeated))
-        if len(parts) > 1 + min(merged, _AT_ONCE):  # what keeps its rows is not copied with every shard
+        if len(parts) > 1 + min(merged, _AT_ONCE):  # states that contain rows are not copied with every shard
             merged += len(parts) - 1
             parts = [merge(parts)]
     if not parts:
@@ -342,9 +345,9 @@ def summarise_shard(
     """The summary of one shard; arguments and errors as for `summarise`."""
     table = Shard.of(shard)
     by = tuple(dict.fromkeys(tuple(names) for names in by))
-    ways = dict.fromkeys([None, *(metric.over_targets for metric in metrics)])
+    overs = dict.fromkeys([None, *(metric.over_targets for metric in metrics)])
     groups = {
-        grouping: table.groups(*grouping) for grouping in (Grouping(names, over) for names in by for over in ways)
+        grouping: table.groups(*grouping) for grouping in (Grouping(names, over) for names in by for over in overs)
     }
     units = {rules_for(metric): table.units(rules_for(metric)) for metric in metrics}
     labels: list[Labels] = []
@@ -357,31 +360,31 @@ def summarise_shard(
     return Summary(
         metrics=tuple(metrics),
         by=by,
-        groups={grouping: found.keys for grouping, found in groups.items()},
-        counts={(grouping, way): _counts(units[way], found) for grouping, found in groups.items() for way in units},
+        groups={grouping: each.keys for grouping, each in groups.items()},
+        counts={(grouping, rule): _counts(units[rule], each) for grouping, each in groups.items() for rule in units},
         states=states,
         labels=labels,
-        missing={way: _missing(table, found) for way, found in units.items()},
+        missing={rule: _missing(table, each) for rule, each in units.items()},
         span=(int(table.index.min()), int(table.index.max())) if len(table.index) else None,
     )
 
 
 @dataclass(frozen=True)
 class Units:
-    """One number for each unit, before anything is summarised: what a metric averages.
+    """The numbers that a metric averages, one for each unit.
 
     Attributes:
-        index: its example.
-        replication: which repeat; 0 where a metric takes all replications of an example together.
-        response: which of several answers, where each counts for itself; else 0.
-        group: which of `keys` it belongs to.
-        keys: the groups: target, then the values of the attributes asked for.
-        outcome: its status, as a position in `SCORE_STATUSES`.
-        value: what the metric takes for it, NaN where it takes nothing.
-        worst: `value` if everything missing in it were the worst, NaN where the metric cannot tell.
+        index: the example.
+        replication: the replication; 0 where a metric takes all replications of an example together.
+        response: the answer, where several count separately; else 0.
+        group: the place of its group among `keys`.
+        keys: the groups: target, then the values of the attributes.
+        outcome: the status, as a position in `SCORE_STATUSES`.
+        value: the metric's number for the unit, NaN without one.
+        worst: `value` if everything missing in it were the worst, NaN where the metric has no such bound.
         best: `value` if everything missing in it were the best.
-        weight: of its example, None where examples have none.
-        cluster: the key of those examples that belong together, None where nothing is declared.
+        weight: of the example; None without weights.
+        cluster: the key of the example's cluster; None without clusters.
         labels: of the metric's columns.
     """
 
@@ -400,38 +403,39 @@ class Units:
 
 
 def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> Units:
-    """What a metric averages, unit by unit; arguments and errors as for `summarise`.
+    """The numbers that a metric averages, unit by unit; errors as for `summarise`.
 
     Args:
+        shard: a table of scores.
         metric: one that `averages`.
-        by: attributes whose values tell groups apart.
+        by: attributes to group by.
     """
     table = Shard.of(shard)
     units = table.units(rules_for(metric)._replace(weighing=False))
     scored = units.status == SCORED
     columns, labels = _prepare(metric, table, units)
     value = _by_unit(metric, table, columns, units, _shown_fill(metric))
-    whole = np.bincount(units.unit[units.status < SKIPPED], minlength=len(units.first)) == np.bincount(
+    complete = np.bincount(units.unit[units.status < SKIPPED], minlength=len(units.first)) == np.bincount(
         units.unit[scored], minlength=len(units.first)
     )
     worst, best = (
-        _by_unit(metric, table, columns, units, fill) if math.isfinite(end) else np.where(whole, value, np.nan)
+        _by_unit(metric, table, columns, units, fill) if math.isfinite(end) else np.where(complete, value, np.nan)
         for fill, end in zip(_ENDS, metric.ends, strict=True)
     )
-    groups, first, nothing = table.groups(by), units.first, np.zeros(len(units.first), np.int64)
-    beside = table.beside(metric, first, repeated=False)
+    groups, first, zeros = table.groups(by), units.first, np.zeros(len(units.first), np.int64)
+    extra = table.extra_columns(metric, first, repeated=False)
     return Units(
         index=table.index[first],
-        replication=nothing if metric.over_replications else table.replication[first],
-        response=table.response[first] if rules_for(metric).reduce == "all" else nothing,
+        replication=zeros if metric.over_replications else table.replication[first],
+        response=table.response[first] if rules_for(metric).reduce == "all" else zeros,
         group=groups.code[first],
         keys=groups.keys,
         outcome=units.outcome,
         value=value,
         worst=worst,
         best=best,
-        weight=beside.get(WEIGHT),
-        cluster=beside[CLUSTER] if CLUSTER in table.table.column_names else None,
+        weight=extra.get(WEIGHT),
+        cluster=extra[CLUSTER] if CLUSTER in table.table.column_names else None,
         labels=labels,
     )
 
@@ -449,10 +453,10 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         for grouping, found in groups.items()
     }
 
-    def counts(grouping: Grouping, way: RowRules) -> np.ndarray:
+    def counts(grouping: Grouping, rule: RowRules) -> np.ndarray:
         total = np.zeros((len(groups[grouping]), _MISSING + 1), np.int64)
         for summary, place in zip(summaries, places[grouping], strict=True):
-            total[place] += summary.counts[grouping, way]
+            total[place] += summary.counts[grouping, rule]
         return total
 
     def state(position: int, grouping: Grouping, fill: Fill | None) -> State:
@@ -464,13 +468,13 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         metrics=first.metrics,
         by=first.by,
         groups=groups,
-        counts={(grouping, way): counts(grouping, way) for grouping, way in first.counts},
+        counts={(grouping, rule): counts(grouping, rule) for grouping, rule in first.counts},
         states={
             (i, grouping): {fill: state(i, grouping, fill) for fill in fills}
             for (i, grouping), fills in first.states.items()
         },
         labels=[merge_labels(parts) for parts in zip(*(summary.labels for summary in summaries), strict=True)],
-        missing={way: _first_missing([summary.missing[way] for summary in summaries]) for way in first.missing},
+        missing={rule: _first_missing([summary.missing[rule] for summary in summaries]) for rule in first.missing},
         span=_span([summary.span for summary in summaries if summary.span]),
     )
 
@@ -481,18 +485,18 @@ def merge_labels(parts: Sequence[Labels]) -> Labels:
 
 
 def rules_for(metric: Metric) -> RowRules:
-    """How rows of the table become the rows of a metric."""
+    """The rule by which rows of the table become the rows of a metric."""
     return RowRules(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
 
 
 def _shown_fill(metric: Metric) -> Fill | None:
-    """What missing rows are taken for in the value itself."""
+    """How missing rows count in the value itself."""
     return "wrong" if metric.missing == "wrong" else None
 
 
 _ENDS: Final[tuple[Fill, Fill]] = ("worst", "best")
 _MISSING: Final = len(SCORE_STATUSES)
-"""The column of the counts that follows those of the statuses."""
+"""The place of the count of missing rows, after those of the statuses."""
 
 _SHOWN_MISSING: Final = 10
 _DRAWN_OF: Final = 1000
@@ -507,54 +511,61 @@ def _states(
     groups: Mapping[Grouping, Groups],
     repeated: bool,
 ) -> dict[Grouping, dict[Fill | None, State]]:
-    """A metric's states by group, once for each thing that missing rows are taken for.
+    """A metric's states by group, once for each value that missing rows can have.
 
     Args:
-        columns: of the scored rows, as the metric prepared them.
+        metric: the metric.
+        table: a shard.
+        columns: those of the scored rows, prepared by the metric.
+        units: the units of the metric.
+        groups: the group of each row, by grouping.
+        repeated: whether examples have several replications.
     """
     complete = bool(((units.status == SCORED) | (units.status == SKIPPED)).all())
     fills = (_shown_fill(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
-    groups = {grouping: found for grouping, found in groups.items() if grouping.over in (None, metric.over_targets)}
+    groups = {grouping: each for grouping, each in groups.items() if grouping.over in (None, metric.over_targets)}
     states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
     for fill in fills[:1] if complete else fills:
         rows, unit = _unit_rows(metric, table, columns, units, fill)
         first = units.first[unit]
-        beside = {over: table.beside(metric, first, repeated, over) for over in {bool(g.over) for g in groups}}
+        extra = {over: table.extra_columns(metric, first, repeated, over) for over in {bool(g.over) for g in groups}}
         for grouping, (code, keys) in groups.items():
-            state = metric.state({**rows, **beside[bool(grouping.over)]}, code[first], len(keys))
+            state = metric.state({**rows, **extra[bool(grouping.over)]}, code[first], len(keys))
             for same in fills if complete else (fill,):
                 states[grouping][same] = state if same == fills[0] else _without_clusters(state)
     return states
 
 
 def _prepare(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
-    """The columns of the scored rows, and the labels of all that are asked for."""
+    """The columns of the scored rows, and the labels of all rows."""
     names = metric.columns_for(table.table.column_names)
     columns = table.columns(names, units.rows[units.status == SCORED], metric)
-    told = [name for name in names if name in metric.label_columns]
+    label_columns = [name for name in names if name in metric.label_columns]
     missing = units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]
-    parts = [columns, table.columns(told, missing, metric)] if told and len(missing) else [columns]
-    return metric.prepare(columns), merge_labels([{name: _labels(part, name) for name in told} for part in parts])
+    parts = [columns, table.columns(label_columns, missing, metric)] if label_columns and len(missing) else [columns]
+    return metric.prepare(columns), merge_labels(
+        [{name: _labels(part, name) for name in label_columns} for part in parts]
+    )
 
 
 def _labels(columns: Columns, name: str) -> Sequence[Any]:
-    """Those that occur in a column."""
+    """The labels that occur in a column."""
     vocabulary = columns[LABELS]
-    often = np.bincount(columns[name] + 1, minlength=len(vocabulary) + 1)
-    found: list[Any] = vocabulary[often[1:] > 0].tolist()
-    return found
+    counts = np.bincount(columns[name] + 1, minlength=len(vocabulary) + 1)
+    labels: list[Any] = vocabulary[counts[1:] > 0].tolist()
+    return labels
 
 
 def _unit_rows(
     metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None
 ) -> tuple[Columns, np.ndarray]:
-    """One row for each unit that has any, with something put in for missing rows, and the unit of each row."""
-    scored, asked = units.status == SCORED, units.status < SKIPPED
+    """One row for each unit that has any, with missing rows filled, and the unit of each row."""
+    scored, attempted = units.status == SCORED, units.status < SKIPPED
     if fill is None:
         return _reduce(metric, columns, units.unit[scored])
-    told = [name for name in metric.fill_columns if name in table.table.column_names]
-    missing = table.columns(told, units.rows[asked & ~scored], metric)
-    return _reduce(metric, metric.filled(columns, scored[asked], missing, fill), units.unit[asked])
+    fill_columns = [name for name in metric.fill_columns if name in table.table.column_names]
+    missing = table.columns(fill_columns, units.rows[attempted & ~scored], metric)
+    return _reduce(metric, metric.filled(columns, scored[attempted], missing, fill), units.unit[attempted])
 
 
 def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None) -> np.ndarray:
@@ -565,7 +576,7 @@ def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fi
 
 
 def _without_clusters(state: State) -> State:
-    """Only the value that is shown has an interval; the bounds need no clusters."""
+    """A state for bounds, which have no intervals and need no clusters."""
     return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, INDEPENDENT)}
 
 
@@ -591,8 +602,8 @@ def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
 
 
 def _first_missing(parts: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[int, tuple[int, ...]]:
-    shown = dict.fromkeys(index for _, first in parts for index in first)
-    return sum(count for count, _ in parts), tuple(shown)[: _SHOWN_MISSING + 1]
+    indices = dict.fromkeys(index for _, first in parts for index in first)
+    return sum(count for count, _ in parts), tuple(indices)[: _SHOWN_MISSING + 1]
 
 
 def _union(groups: Sequence[Sequence[Key]]) -> list[Key]:
@@ -615,31 +626,33 @@ def _span(spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
 
 
 def _without_targets(groups: Sequence[Key]) -> tuple[list[Key], list[np.ndarray]]:
-    """The groups whatever their targets, and which groups each of them is made of."""
+    """The groups without their targets, and the places of the groups that each combines."""
     members: dict[Key, list[int]] = {}
     for place, key in enumerate(groups):
         members.setdefault((None, *key[1:]), []).append(place)
     return [*members], [np.array(places) for places in members.values()]
 
 
-def _missing_targets(targets: Sequence[str | None], there: Collection[str | None]) -> str | None:
-    """Which targets a group has no rows of, in words; None where it has all."""
-    names = [str(target) for target in targets if target not in there]
-    shown = [*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)]
-    return f"no mean over {len(targets)} targets: no rows of {', '.join(shown)}" if names else None
+def _missing_targets(targets: Sequence[str | None], present: Collection[str | None]) -> str | None:
+    """A sentence on the targets without rows in a group; None where all have some."""
+    names = [str(target) for target in targets if target not in present]
+    listed = [*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)]
+    return f"no mean over {len(targets)} targets: no rows of {', '.join(listed)}" if names else None
 
 
-def _mean_of_all(metric: Metric, members: Sequence[np.ndarray], lacking: Sequence[str | None], state: State) -> Values:
-    """The mean over targets, undefined where some are lacking: that of the others is another number."""
-    found = metric.mean_over(state, members)
-    whole = np.array([why is None for why in lacking])
-    value, low, high = (np.where(whole, end, np.nan) for end in (found.value, found.low, found.high))
-    reason = [why or told for why, told in zip(lacking, found.reason, strict=True)]
-    return Values(value, low, high, reason, found.data)
+def _mean_of_all(
+    metric: Metric, members: Sequence[np.ndarray], missing_targets: Sequence[str | None], state: State
+) -> Values:
+    """The mean over targets, undefined where targets are missing: the mean of the others is another quantity."""
+    mean = metric.mean_over(state, members)
+    complete = np.array([why is None for why in missing_targets])
+    value, low, high = (np.where(complete, end, np.nan) for end in (mean.value, mean.low, mean.high))
+    reason = [why or other for why, other in zip(missing_targets, mean.reason, strict=True)]
+    return Values(value, low, high, reason, mean.data)
 
 
 def _largest_groups(keys: Sequence[Key], n: np.ndarray, most: int) -> set[int]:
-    """Of each target the groups with the most rows."""
+    """The groups with the most rows, for each target."""
     of: dict[str | None, list[int]] = {}
     for group in np.argsort(-n, kind="stable").tolist():
         of.setdefault(keys[group][0], []).append(group)
@@ -647,7 +660,7 @@ def _largest_groups(keys: Sequence[Key], n: np.ndarray, most: int) -> set[int]:
 
 
 def _bound(compute: Callable[[State], Values], state: State | None, values: Values, missing: np.ndarray) -> np.ndarray:
-    """The value with missing rows filled, or the value itself where nothing is missing."""
+    """The value with missing rows filled, or the value itself where no rows are missing."""
     if not missing.any():
         return values.value
     filled = np.full(len(missing), np.nan) if state is None else compute(state).value
@@ -655,7 +668,7 @@ def _bound(compute: Callable[[State], Values], state: State | None, values: Valu
 
 
 def _in_order(groups: Sequence[Key]) -> list[int]:
-    """The groups by their values: as numbers where all of an attribute are numbers, else as text; without one last."""
+    """The groups in order: by number if all values of an attribute are numbers, else by text; missing values last."""
     places = [_ranks(texts) for texts in zip(*groups, strict=True)]
     return sorted(range(len(groups)), key=lambda group: [ranks[groups[group][i]] for i, ranks in enumerate(places)])
 

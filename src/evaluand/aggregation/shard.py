@@ -1,6 +1,6 @@
-"""A shard of a scorer's table: its key as arrays, and which group and which unit each of its rows is in.
+"""A shard of a scorer's table: its key as arrays, with the group and the unit of each row.
 
-What a unit is, and the status it has, is told in `groups.py`; here rows become arrays for it.
+`groups` defines units and their statuses; here rows become arrays.
 """
 
 from __future__ import annotations
@@ -40,28 +40,33 @@ Key = tuple[str | None, ...]
 """One group: its target, then its value of each attribute."""
 
 EXAMPLES: Final = "examples"
-"""The way of reducing that takes all replications of an example together, beside those of a metric's `reduce`."""
+"""A rule in addition to a metric's `reduce`: all replications of an example count together."""
 
 SCORED, FAILED, ABSTAINED, SKIPPED = range(len(SCORE_STATUSES))
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'."""
 
 
 class RowRules(NamedTuple):
-    """How rows of the table become those of a metric: how responses are reduced, and whether weight 0 drops a row."""
+    """How rows of the table become those of a metric.
+
+    Attributes:
+        reduce: how responses are reduced.
+        weighing: whether a row of weight 0 is dropped.
+    """
 
     reduce: str
     weighing: bool
 
 
 class Groups(NamedTuple):
-    """Which group each row is in."""
+    """The group of each row."""
 
     code: np.ndarray  # the group of each row
     keys: list[Key]
 
 
 class UnitRows(NamedTuple):
-    """What is counted, and the rows it is made of."""
+    """The units to count, and their rows."""
 
     rows: np.ndarray  # the rows that are used, unit by unit
     unit: np.ndarray  # the unit of each of them
@@ -98,44 +103,47 @@ class Shard:
         return cls(table, index, status, target, replication, response, order, starts)
 
     def groups(self, names: By, over: OverTargets | None = None) -> Groups:
-        """Which group each row is in; those of all targets are one where they are pooled."""
-        lacking = [name for name in names if name not in self.table.column_names]
-        if lacking:
-            raise SpecError(f"cannot group by {', '.join(map(repr, lacking))}: the table has no such column")
+        """The group of each row; pooled targets are one group."""
+        missing = [name for name in names if name not in self.table.column_names]
+        if missing:
+            raise SpecError(f"cannot group by {', '.join(map(repr, missing))}: the table has no such column")
         found = _one_group(len(self.index)) if over == "pooled" else self.target
         for name in names:
             found = _cross(found, _encode(_column(self.table, name), name))
         return found
 
-    def units(self, way: RowRules) -> UnitRows:
-        """What is counted under a way of reducing, and the rows it is made of."""
-        if way.reduce == EXAMPLES:
+    def units(self, rules: RowRules) -> UnitRows:
+        """The units under a rule, and their rows."""
+        if rules.reduce == EXAMPLES:
             rows = np.lexsort((self.response, self.replication, self.target.code, self.index))
             starts = runs(self.index[rows], self.target.code[rows])
         else:
-            rows, starts = self.order[self.starts] if way.reduce == "first" else self.order, self.starts
-        if way.weighing and WEIGHT in self.table.column_names:
-            rows, starts = self._weighing(rows, starts)
+            rows, starts = self.order[self.starts] if rules.reduce == "first" else self.order, self.starts
+        if rules.weighing and WEIGHT in self.table.column_names:
+            rows, starts = self._drop_weightless(rows, starts)
         status = self.status[rows]
-        if way.reduce in ("first", "all"):
+        if rules.reduce in ("first", "all"):
             return UnitRows(rows, np.arange(len(rows)), status, rows, status)
         unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
         outcome = np.minimum.reduceat(status, starts) if len(rows) else status
         return UnitRows(rows, unit, status, rows[starts], outcome)
 
-    def _weighing(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of any weight, and where their units begin."""
-        there = _array(_column(self.table, WEIGHT))[rows] != 0
-        if there.all():
+    def _drop_weightless(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows with a weight, and the starts of their units."""
+        weighted = _array(_column(self.table, WEIGHT))[rows] != 0
+        if weighted.all():
             return rows, starts
         sizes = np.diff(starts, append=len(rows)) if len(rows) > len(starts) else np.ones(len(rows), np.int64)
-        return rows[there], runs(np.repeat(np.arange(len(sizes)), sizes)[there])
+        return rows[weighted], runs(np.repeat(np.arange(len(sizes)), sizes)[weighted])
 
-    def beside(self, metric: Metric, rows: np.ndarray, repeated: bool, over: bool = False) -> Columns:
-        """The weights of rows, and what tells those apart that belong together, where the metric is to know.
+    def extra_columns(self, metric: Metric, rows: np.ndarray, repeated: bool, over: bool = False) -> Columns:
+        """The weights and clusters of rows, where the metric needs them.
 
         Args:
-            over: rows of several targets come together.
+            metric: the metric.
+            rows: the rows.
+            repeated: whether examples have several replications.
+            over: whether rows of several targets are pooled.
         """
         found = {}
         if WEIGHT in self.table.column_names:
@@ -149,32 +157,32 @@ class Shard:
         return found
 
     def columns(self, names: Sequence[str], rows: np.ndarray, metric: Metric) -> Columns:
-        """Some rows of some columns, with their `_index_`; the metric's labels, and scores by label, coded."""
+        """Some rows of some columns, with their `_index_`; labels, and scores by label, as codes."""
         labels, scores = ([n for n in names if n in some] for some in (metric.label_columns, metric.score_columns))
-        whole = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
+        all_rows = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
         columns = {name: self._read(name, decoded=name not in labels) for name in names}
-        taken = columns if whole else {name: column.take(pa.array(rows)) for name, column in columns.items()}
-        found = {name: _array(column) for name, column in taken.items() if name not in (*labels, *scores)}
+        selected = columns if all_rows else {name: column.take(pa.array(rows)) for name, column in columns.items()}
+        found = {name: _array(column) for name, column in selected.items() if name not in (*labels, *scores)}
         if labels:
-            texts = [label_column(taken[name], taken[labels[0]].type) for name in scores]
-            codes, found[LABELS] = encode_labels([*(taken[name] for name in labels), *texts])
+            texts = [label_column(selected[name], selected[labels[0]].type) for name in scores]
+            codes, found[LABELS] = encode_labels([*(selected[name] for name in labels), *texts])
             found |= dict(zip(labels, codes, strict=False))
             for name, code in zip(scores, codes[len(labels) :], strict=True):
-                found[name] = score_matrix(taken[name], code, len(found[LABELS]))
+                found[name] = score_matrix(selected[name], code, len(found[LABELS]))
         return {**found, INDEX: self.index[rows]}
 
     def _read(self, name: str, *, decoded: bool) -> pa.Array:
-        """A column of the table, or a leaf of its JSON."""
+        """A column of the table, or the numbers at a path of its JSON."""
         if name in self.table.column_names or not name.startswith(LEAF):
             return _column(self.table, name, decoded=decoded)
         return _leaf(_column(self.table, stored_as(name)), name, self.index)
 
 
 def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
-    """The numbers at one path of a column of JSON; null where there is nothing at it.
+    """The numbers at one path of a column of JSON; null where the path does not exist.
 
     Raises:
-        DataError: something else than a number stands there, or one that is none; by `_index_`.
+        DataError: a value is not a number, or NaN; names its `_index_`.
     """
     path = Selector(name.removeprefix(LEAF))
     found, undefined = np.full(len(column), np.nan), []
@@ -186,8 +194,8 @@ def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
             raise DataError(Fault(f"{INDEX} {index[row]}", f"{name} is {kind_of(value)}, not a number"))
         found[row] = float(value)
         if math.isnan(value):
-            told = f"{name} is NaN, so there is nothing to measure; abstain where a score is undefined, or leave it out"
-            undefined.append(Fault(f"{INDEX} {index[row]}", told))
+            message = f"{name} is NaN, which cannot be measured; abstain where a score is undefined, or leave it out"
+            undefined.append(Fault(f"{INDEX} {index[row]}", message))
     if undefined:
         raise DataError(undefined)
     return pa.array(found, pa.float64(), from_pandas=True)
@@ -199,7 +207,7 @@ def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:
 
 
 def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarray:
-    """A column of the key; null (a row without responses) counts as -1, before every response."""
+    """A column of the key; null (a row without responses) becomes -1, before every response."""
     if name not in table.column_names:
         if required:
             raise SpecError(f"the table has no column {name!r}; give it a scorer's table")
@@ -214,9 +222,9 @@ def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
     if "status" not in table.column_names:
         raise SpecError("the table has no column 'status'; give it a scorer's table")
     column = _column(table, "status", decoded=False)
-    held = column.dictionary if pa.types.is_dictionary(column.type) else column
-    code = np.asarray(pc.fill_null(pc.index_in(held.cast(pa.string()), pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
-    if held is not column:
+    values = column.dictionary if pa.types.is_dictionary(column.type) else column
+    code = np.asarray(pc.fill_null(pc.index_in(values.cast(pa.string()), pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
+    if values is not column:
         indices = column.indices.fill_null(len(code)) if column.null_count else column.indices
         code = np.append(code, np.int8(-1))[np.asarray(indices)]
     if (code < 0).any():
@@ -231,7 +239,7 @@ def _one_group(n_rows: int) -> Groups:
 
 
 def _encode(column: pa.Array, name: str = "target") -> Groups:
-    """The groups a column makes, in the order they appear."""
+    """The groups of a column, in order of appearance."""
     if pa.types.is_nested(column.type) or "binary" in str(column.type):
         raise SpecError(f"cannot group by {name!r}, which holds {column.type}; group by text, numbers, bools or times")
     if pa.types.is_floating(column.type):
@@ -248,7 +256,7 @@ def _texts(values: pa.Array) -> list[str | None]:
 
 
 def _cross(one: Groups, other: Groups) -> Groups:
-    """The combinations of two groupings that occur, in the order they appear."""
+    """The combinations of two groupings that occur, in order of appearance."""
     n = len(other.keys)
     encoded = pa.array(one.code * n + other.code).dictionary_encode()
     keys = [one.keys[pair // n] + other.keys[pair % n] for pair in encoded.dictionary.to_pylist()]
@@ -268,7 +276,7 @@ def _array(column: pa.Array) -> np.ndarray:
 
 
 def _matrix(column: pa.Array) -> np.ndarray:
-    """Lists of numbers as rows, filled up with NaN."""
+    """Lists of numbers as rows of a matrix, padded with NaN."""
     row = np.asarray(pc.list_parent_indices(column)).astype(np.int64)
     length = np.bincount(row, minlength=len(column))
     place = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)

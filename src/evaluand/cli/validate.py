@@ -189,7 +189,8 @@ def _print(facts: Facts) -> None:
     for note in facts["notes"]:
         click.echo(f"note   {safe(note)}")
     for task in facts["plan"]:
-        done = "".join(f", {task[word]:,} {word}" for word in ("reused", "kept") if task[word])
+        words = {"reused": "reused", "kept": "already stored"}
+        done = "".join(f", {task[name]:,} {word}" for name, word in words.items() if task[name])
         click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} calls to make{done}")
     faults = len(facts["faults"])
     click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")

@@ -1,1 +1,1 @@
-"""Intervals of confidence, and disparities of groups."""
+"""Statistics of metrics: intervals (`intervals`), and disparities between groups (`disparity`)."""

@@ -1,7 +1,7 @@
-"""Statistics behind intervals: moments that merge, quantiles, score intervals, clusters and the bootstrap.
+"""Statistics behind intervals: mergeable moments, quantiles, score intervals, clusters and the bootstrap.
 
-Everything works on groups at once: arrays with an entry per group. Rows that belong together (the replications of an
-example, the questions on one document) are summed by cluster first, and the spread *between* clusters gives the
+Everything works on all groups at once: arrays with an entry per group. Rows that belong together (the replications of
+an example, the questions on one document) are summed by cluster first, and the spread *between* clusters gives the
 interval; a thousand rows from ten documents are ten observations, not a thousand.
 """
 
@@ -20,7 +20,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def runs(*keys: np.ndarray) -> np.ndarray:
-    """Where a new combination of values begins in sorted arrays."""
+    """The places in sorted arrays at which a new combination of values begins."""
     new = np.ones(len(keys[0]), np.bool_)
     if len(new):
         new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
@@ -33,21 +33,21 @@ def count_rows(group: np.ndarray, n_groups: int) -> np.ndarray:
 
 
 def moments(values: np.ndarray, group: np.ndarray, n_groups: int) -> Arrays:
-    """Count, mean and squared deviations of each group, as a state that keeps its digits.
+    """Count, mean and squared deviations of each group, as a numerically stable state.
 
     The mean is the unevaluated sum of `mean` and the much smaller `rest`, and deviations are taken from it, so values
     with a large common offset lose nothing: the corrected two-pass algorithm of Chan, Golub & LeVeque, "Algorithms
     for computing the sample variance" (The American Statistician 37, 1983).
 
     Returns:
-        `n`, `mean`, `rest` and `m2`, the sum of squared deviations; zeros for a group without rows. What overflows is
-        infinite or NaN, without a warning.
+        `n`, `mean`, `rest` and `m2`, the sum of squared deviations; zeros for a group without rows. Overflow gives
+        infinite values or NaN, without a warning.
     """
     n = count_rows(group, n_groups)
     share = 1.0 / np.maximum(n, 1)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = np.zeros(n_groups)
-        mean[group] = values  # any value of the group, so that equal values deviate by nothing at all
+        mean[group] = values  # any value of the group, so that equal values have deviations of exactly 0
         mean += np.bincount(group, (values - mean[group]) * share[group], minlength=n_groups)
         deviations = values - mean[group]
         rest = np.bincount(group, deviations * share[group], minlength=n_groups)
@@ -85,16 +85,16 @@ def wilson(successes: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.
 
 
 def clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]:
-    """One-sided bounds of a proportion of independent rows, each wrong at most as often as `level` says, for any n.
+    """One-sided bounds of a proportion of independent rows, each with at least the confidence `level`, for any n.
 
-    For an interval take `wilson`, which is nearer to its confidence on average but beyond it as a one-sided bound.
+    For an interval use `wilson`, whose average coverage is closer to its level, but whose one-sided bounds err more.
     Source: C. Clopper & E. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
     (Biometrika 26, 1934).
 
     Args:
-        successes: the rows that are right.
-        n: all rows.
-        level: between a half and 1.
+        successes: the number of successes.
+        n: the number of rows.
+        level: the confidence level, between a half and 1.
 
     Returns:
         The lower and the upper bound, NaN for n = 0.
@@ -110,7 +110,7 @@ def clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]
 
 
 def _least_share(successes: int, n: int, level: float) -> float:
-    """The largest proportion with which so many successes or more have a probability of at most 1 - level."""
+    """The largest proportion for which so many successes or more have a probability of at most 1 - level."""
     low, high = 0.0, successes / n
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if _at_least(successes, n, middle) <= 1 - level else (low, middle)
@@ -139,12 +139,12 @@ def _at_least(successes: int, n: int, share: float) -> float:
 
 
 class Spread(NamedTuple):
-    """How far a weighted mean may be off, by the spread between clusters; an entry per group.
+    """The variance of a weighted mean, from the spread between clusters; an entry per group.
 
     Attributes:
-        variance: of the mean; 0 where only rounding tells clusters apart, NaN below two clusters.
-        clusters: how many have weight.
-        effective: how many of equal weight would tell as much (Kish).
+        variance: of the mean; 0 where clusters differ by rounding alone, NaN below two clusters.
+        clusters: the number of clusters with weight.
+        effective: the effective number of clusters, by Kish's formula.
     """
 
     variance: np.ndarray
@@ -156,8 +156,8 @@ def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tu
     """The score interval of a proportion whose rows come in clusters, or count by weights.
 
     The number of rows is replaced by the effective one, value × (1 − value) / variance, and the normal quantile by
-    Student's with a degree of freedom less than there are effective clusters. Where the clusters agree there is no
-    variance to go by, and a cluster of average weight counts as one row.
+    Student's with one degree of freedom less than the effective number of clusters. Where all clusters agree, there is
+    no variance, and a cluster of average weight counts as one row.
     Source: N. Dean & M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered
     surveys" (Journal of Survey Statistics and Methodology 3, 2015); L. Kish, Survey Sampling (1965), for the weights.
 
@@ -179,11 +179,13 @@ def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tu
 def interval_within(
     value: np.ndarray, spread: Spread, range: tuple[float, float], confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The interval of a value of a known spread: a proportion's where its range has two ends, else Student's.
+    """The interval of a value from its spread: that of a proportion if its range is finite, else Student's.
 
     Args:
-        spread: of the value, in its own units.
-        range: the values it can take.
+        value: the value of each group.
+        spread: of the value, in its units.
+        range: the lowest and the highest possible value.
+        confidence: the confidence level.
 
     Returns:
         Lower and upper ends, NaN below two clusters.
@@ -205,38 +207,38 @@ def mean_of_shares(
     correlation: np.ndarray | None = None,
     range: tuple[float, float] = (0.0, 1.0),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The interval of the mean of shares that have an interval each, and so of one that all agree in as well.
+    """The interval of the mean of shares from their intervals.
 
-    How far the ends of the shares lie off them is added up as standard errors are.
+    The distances of the ends from the shares are added as standard errors are.
     Source: G. Zou & A. Donner, "Construction of confidence limits about effect measures: a general approach"
     (Statistics in Medicine 27, 2008); with correlations G. Zou, "Toward using confidence intervals to compare
     correlations" (Psychological Methods 12, 2007).
 
     Args:
-        share: any axes × shares; NaN for those that do not count.
+        share: any axes × shares; NaN for those to leave out.
         low: the lower end of each.
         high: the upper end of each.
-        correlation: any axes × shares × shares; that of independent shares if not given.
-        range: the values a share can take.
+        correlation: any axes × shares × shares; by default the shares are independent.
+        range: the lowest and the highest possible share.
 
     Example:
         >>> low, high = mean_of_shares(np.array([0.9, 0.7]), np.array([0.8, 0.6]), np.array([0.95, 0.8]))
         >>> round(float(low), 3), round(float(high), 3)
         (0.729, 0.856)
     """
-    there = ~np.isnan(share)
+    known = ~np.isnan(share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        n = np.where(there.any(axis=-1), there.sum(axis=-1), np.nan)
-        mean = np.where(there, share, 0.0).sum(axis=-1) / n
+        n = np.where(known.any(axis=-1), known.sum(axis=-1), np.nan)
+        mean = np.where(known, share, 0.0).sum(axis=-1) / n
     ends = []
-    for off in (np.where(there, share - low, 0.0), np.where(there, high - share, 0.0)):
+    for off in (np.where(known, share - low, 0.0), np.where(known, high - share, 0.0)):
         other = off if correlation is None else np.einsum("...ij,...j->...i", correlation, off)
         ends.append(np.sqrt(np.maximum((off * other).sum(axis=-1), 0.0)) / n)
     return np.maximum(mean - ends[0], range[0]), np.minimum(mean + ends[1], range[1])
 
 
 def correlation_of(covariance: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
-    """The correlations of any axes × shares × shares; `otherwise` with what has no spread."""
+    """The correlations of any axes × shares × shares; `otherwise` for shares without variance."""
     size = covariance.shape[-1]
     spread = np.sqrt(np.maximum(np.einsum("...ii->...i", covariance), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -249,21 +251,23 @@ def correlation_of(covariance: np.ndarray, otherwise: float = 0.0) -> np.ndarray
 def steady_interval(
     value: float, variance: float, expected: float, effective: float, range: tuple[float, float], confidence: float
 ) -> tuple[float, float]:
-    """The score interval of a value whose variance few rows have told, so that it cannot be relied on alone.
+    """The score interval of a value whose variance is estimated from few rows, and so is not reliable alone.
 
-    Near an end of the range, where most rows agree, the variance found is mostly too small and now and then much too
-    large. So it is drawn towards that of a proportion, which counts as much as a few rows; what is found counts by the
-    rows that decide times value × (1 − value), which is about how many do not agree. The rows that the drawing counts
-    for, and Student's degrees, were chosen by simulation, see the table in docs/concepts.md.
+    Near an end of the range, where most rows agree, the estimated variance is mostly too small and sometimes much too
+    large. So it is shrunk towards that of a proportion, with the weight of a few rows; the estimate counts by the rows
+    that decide times value × (1 − value), which is about the number of rows that disagree. The weight of the prior, and
+    Student's degrees, were chosen by simulation, see the table in docs/concepts.md.
     Source: G. Smyth, "Linear models and empirical Bayes methods" (Statistical Applications in Genetics and Molecular
     Biology 3, 2004), for variances drawn towards an expected one; R. Newcombe, "Confidence intervals for an effect size
     measure based on the Mann-Whitney statistic. Part 2" (Statistics in Medicine 25, 2006), for the score interval.
 
     Args:
-        variance: of the value, as it was found.
-        expected: of how many rows a proportion would vary as the value is expected to.
-        effective: how many rows of equal weight decide the value.
-        range: the values it can take; unless both ends are finite, the interval is Student's.
+        value: the value.
+        variance: its estimated variance.
+        expected: the number of rows for which a proportion has the expected variance.
+        effective: the effective number of rows that decide the value.
+        range: the lowest and the highest possible value; unless both are finite, the interval is Student's.
+        confidence: the confidence level.
 
     Example:
         >>> low, high = steady_interval(1.0, 0.0, 40.0, 10.0, (0.0, 1.0), 0.95)
@@ -282,7 +286,7 @@ def steady_interval(
     quantile = float(t_quantile(confidence, degrees + _EXPECTED_DEGREES))
     ends = _score_interval(np.array(share), np.array(near * (1 - near) / steady), quantile)
     low, high = (least + (most - least) * min(max(float(end), 0.0), 1.0) for end in ends)
-    return min(low, value), max(high, value)  # at the end of the range rounding would leave the value outside
+    return min(low, value), max(high, value)  # at an end of the range rounding could exclude the value
 
 
 _FOUND = 2.0
@@ -310,8 +314,8 @@ def paired_score(won: int, lost: int, n: int, confidence: float, *, correction: 
         lost: rows wrong in the second and right in the first.
         n: all rows.
         confidence: of the interval.
-        correction: how many rows nearer to each hypothesis the observed difference is taken; with a half, a one-sided
-            bound errs at most as often as it says.
+        correction: the rows by which the observed difference is moved towards each hypothesis; with a half, a one-sided
+            bound errs at most as often as its level says.
 
     Returns:
         Lower and upper end, NaN for n = 0.
@@ -339,23 +343,23 @@ def _paired_end(won: int, lost: int, n: int, z: float, correction: float) -> flo
 
 
 def _below(won: int, lost: int, n: int, difference: float, correction: float) -> float:
-    """How many standard errors the observed difference lies below a hypothetical one."""
-    apart = max(n * difference - (won - lost) - correction, 0.0)
+    """The standard errors by which the observed difference lies below a hypothetical one."""
+    distance = max(n * difference - (won - lost) - correction, 0.0)
     a, b = 2 * n, (2 * n - won + lost) * difference - won - lost
     share = (math.sqrt(b * b + 4 * a * lost * difference * (1 - difference)) - b) / (2 * a)
     variance = n * (2 * share + difference * (1 - difference))
     if variance <= 0:
-        return math.inf if apart > 0 else 0.0
-    return apart / math.sqrt(variance)
+        return math.inf if distance > 0 else 0.0
+    return distance / math.sqrt(variance)
 
 
 def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: float) -> float:
-    """A lower bound of a weighted mean over clusters whose rows are known to have at least the value `lowest`.
+    """A lower bound of a weighted mean over clusters whose rows have at least the value `lowest`.
 
-    One more cluster of that value, as heavy as the heaviest, stands for what was not seen, and all clusters are weighed
-    by chance (Dirichlet): the bound is the mean that so weighed is reached with the probability `level`. Of right and
-    wrong rows it is the bound of Clopper & Pearson, which never errs more often than it says; of other values in
-    clusters of equal weight no case is known in which it does. The t interval takes what was not seen for impossible.
+    One more cluster of that value, as heavy as the heaviest, represents unobserved values, and all clusters get random
+    (Dirichlet) weights: the bound is the mean that these reach with the probability `level`. For right and wrong rows
+    it is the bound of Clopper & Pearson, which never errs more often than its level says; for other values in clusters
+    of equal weight no counterexample is known. The t interval treats unobserved values as impossible.
     Source: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
     variable" (Mathematical Methods of Statistics 14, 2005).
 
@@ -378,13 +382,13 @@ def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: floa
 
 
 _NEAR = 1e-7
-"""How near to its limit an end found by bisection is, relatively."""
+"""The relative precision of ends found by bisection."""
 
 
 def _chance_below(factor: np.ndarray) -> float:
     """The probability that the sum of independent standard exponential variables times these factors is at most 0.
 
-    By the saddlepoint, which here is right to 3 % of the probability and nearly always above it.
+    By the saddlepoint approximation, which here is within 3 % of the probability and nearly always above it.
     Source: R. Lugannani & S. Rice, "Saddle point approximation for the distribution of the sum of independent random
     variables" (Advances in Applied Probability 12, 1980).
     """
@@ -405,7 +409,7 @@ _FLAT = 1e-4
 
 
 def _saddlepoint(factor: np.ndarray, low: float, high: float) -> float:
-    """Where the derivative of the cumulant function is 0, by Newton's method between the ends."""
+    """The zero of the derivative of the cumulant function, by Newton's method between the ends."""
     point = 0.0
     for _ in range(200):
         tilted = factor / (1 - point * factor)
@@ -483,7 +487,7 @@ def t_quantile(confidence: float, degrees: np.ndarray) -> np.ndarray:
 
 
 CLUSTER_TABLE = ("cluster_key", "cluster_group", "cluster_sum", "cluster_weight")
-"""The arrays of a state with a row per group and cluster, sorted by both, where others have one per group."""
+"""The arrays of a state with a row per group and cluster, sorted by both; other arrays have one per group."""
 
 
 def cluster_sums(values: np.ndarray, weights: np.ndarray, clusters: np.ndarray, group: np.ndarray) -> Arrays:
@@ -497,7 +501,7 @@ def cluster_sums(values: np.ndarray, weights: np.ndarray, clusters: np.ndarray, 
 
 
 def merge_clusters(states: Sequence[Arrays]) -> Arrays:
-    """The cluster tables of states as one, merged from left to right; nothing where they have none."""
+    """The cluster tables of states merged from left to right; empty if they have none."""
     if CLUSTER_TABLE[0] not in states[0]:
         return {}
     key, group, total, weight = (np.concatenate([state[name] for state in states]) for name in CLUSTER_TABLE)
@@ -512,7 +516,7 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
     """The spread of a weighted mean between clusters.
 
     The mean is a ratio of two sums over clusters, linearised about its value: W. G. Cochran, Sampling Techniques
-    (3rd ed., 1977), section 6.3. Clusters without weight are none.
+    (3rd ed., 1977), section 6.3. Clusters without weight do not count.
 
     Args:
         state: with a cluster table.
@@ -520,17 +524,22 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
     """
     weighing = state["cluster_weight"] > 0
     group, total, weight = (state[name][weighing] for name in CLUSTER_TABLE[1:])
-    apart = total - value[group] * weight
+    deviation = total - value[group] * weight
     n = np.bincount(group, minlength=len(value))
-    whole = np.bincount(group, weight, minlength=len(value))
+    total_weight = np.bincount(group, weight, minlength=len(value))
     largest = np.zeros(len(value))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         square = np.bincount(group, weight * weight, minlength=len(value))
         np.maximum.at(largest, group, np.maximum(np.abs(total), np.abs(value[group]) * weight))
-        variance = n / (n - 1) * np.bincount(group, apart * apart, minlength=len(value)) / (whole * whole)
-        rounding = _ROUNDING * largest * n / whole
+        variance = (
+            n
+            / (n - 1)
+            * np.bincount(group, deviation * deviation, minlength=len(value))
+            / (total_weight * total_weight)
+        )
+        rounding = _ROUNDING * largest * n / total_weight
         variance = np.where(n > 1, np.where(np.sqrt(variance) <= rounding, 0.0, variance), np.nan)
-        return Spread(variance, n, whole * whole / square)
+        return Spread(variance, n, total_weight * total_weight / square)
 
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -539,7 +548,7 @@ _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 def bootstrap(
     state: Arrays, value: np.ndarray, confidence: float, replicates: int, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The bias-corrected and accelerated bootstrap interval of a weighted mean, whole clusters drawn again.
+    """The bias-corrected and accelerated bootstrap interval of a weighted mean, with clusters drawn as a whole.
 
     The draws are a pure function of the seed, the replicate and the number of clusters, on any machine and version.
     Source: B. Efron, "Better bootstrap confidence intervals" (JASA 82, 1987); the acceleration from the linearised
@@ -548,17 +557,21 @@ def bootstrap(
     Args:
         state: with a cluster table.
         value: the weighted mean of each group.
-        replicates: how often is drawn; 2,000 give two decimals of a coverage.
+        confidence: the confidence level.
+        replicates: the number of draws; 2,000 give two decimals of a coverage.
+        seed: the seed of the draws.
 
     Returns:
-        Lower and upper ends, NaN below two clusters, where all draws are alike and where the values are too large.
+        Lower and upper ends; NaN below two clusters, where all draws are equal, and where values are too large.
     """
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
     borders = np.searchsorted(state["cluster_group"], np.arange(len(value) + 1))
     for group, (start, stop) in enumerate(itertools.pairwise(borders.tolist())):
         if stop - start > 1:
             total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
-            exponent = int(np.frexp(np.abs(total).max())[1])  # a power of two: it rounds nothing, and no cube overflows
+            exponent = int(
+                np.frexp(np.abs(total).max())[1]
+            )  # scaling by a power of two is exact, and prevents overflow of cubes
             total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
             drawn = _draw_means(total, weight, replicates, seed)
             ends = _bca_interval(drawn, total, weight, mean, confidence)
@@ -570,7 +583,7 @@ _AT_ONCE = 1 << 22  # draws held in memory
 
 
 def _draw_means(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) -> np.ndarray:
-    """The weighted mean of each replicate, sorted; replicates without weight are left out."""
+    """The sorted weighted means of the replicates, without those of weight 0."""
     n, found = len(total), []
     step = max(1, _AT_ONCE // n)
     for first in range(0, replicates, step):
@@ -600,13 +613,13 @@ def _bca_interval(
 ) -> tuple[float, float]:
     if not len(drawn) or not math.isfinite(value):
         return math.nan, math.nan
-    if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # no draw differs: nothing is known
+    if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # all draws are equal up to rounding
         return math.nan, math.nan
     normal = NormalDist()
     below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
     bias = normal.inv_cdf(min(max(below / len(drawn), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
-    apart = total - value * weight
-    skew = float((apart**3).sum()) / (6 * float((apart**2).sum()) ** 1.5)
+    deviation = total - value * weight
+    skew = float((deviation**3).sum()) / (6 * float((deviation**2).sum()) ** 1.5)
     ends = []
     for z in (-normal_quantile(confidence), normal_quantile(confidence)):
         shifted = bias + (bias + z) / (1 - skew * (bias + z))
@@ -618,16 +631,16 @@ def _merge_two(a: Arrays, b: Arrays) -> Arrays:
     n = a["n"] + b["n"]
     share = b["n"] / np.maximum(n, 1)
     with np.errstate(over="ignore", invalid="ignore"):
-        apart = (b["mean"] - a["mean"]) + (b["rest"] - a["rest"])
-        mean, rest = _two_sum(a["mean"], a["rest"] + apart * share)
-        m2 = a["m2"] + b["m2"] + apart * apart * (a["n"] * share)
+        difference = (b["mean"] - a["mean"]) + (b["rest"] - a["rest"])
+        mean, rest = _two_sum(a["mean"], a["rest"] + difference * share)
+        m2 = a["m2"] + b["m2"] + difference * difference * (a["n"] * share)
     merged = {"n": n, "mean": mean, "rest": rest, "m2": m2}
     only_one = [a["n"] == 0, b["n"] == 0]
     return {name: np.select(only_one, [b[name], a[name]], merged[name]) for name in merged}
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A sum and what rounding took from it (Knuth, The Art of Computer Programming, vol. 2, 4.2.2)."""
+    """A sum and its rounding error (Knuth, The Art of Computer Programming, vol. 2, 4.2.2)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -645,8 +658,8 @@ _EXACT_DEGREES = 1000
 def _t_exact(confidence: float, degrees: int) -> float:
     """Newton's method from the normal quantile.
 
-    That lies below the root and the distribution is concave above 0, so every step goes up to the root and none
-    beyond it; the number of steps grows only with the logarithm of the quantile.
+    It is below the root and the distribution is concave above 0, so every step goes towards the root and none beyond;
+    the number of steps grows only with the logarithm of the quantile.
     """
     t = normal_quantile(confidence)
     log_peak = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - 0.5 * math.log(degrees * math.pi)

@@ -259,7 +259,7 @@
     state.page = 0;
   }
 
-  function tell(extra = "") {
+  function announce(extra = "") {
     const total = head.rows < head.total ? `${word.format(head.rows)} (the worst of ${word.format(head.total)})` : word.format(head.rows);
     byId("count").textContent = `${word.format(state.order.length)} of ${total} rows${extra}`;
   }
@@ -303,7 +303,7 @@
   function stopSearch() {
     state.search++;
     byId("search-progress").hidden = true;
-    tell(", found before the search was stopped");
+    announce(", found before the search was stopped");
     byId("query").focus();
   }
 
@@ -338,7 +338,7 @@
     byId("pages").hidden = last === 0;
     for (const id of ["first", "previous"]) byId(id).disabled = state.page === 0;
     for (const id of ["next", "last"]) byId(id).disabled = state.page === last;
-    if (state.news !== null) tell(state.news);
+    if (state.news !== null) announce(state.news);
     state.news = null;
   }
 

@@ -63,6 +63,7 @@ _CURVES = {
     "residuals": "the errors",
 }
 _NUMBERS = ("value", "low", "high", "worst", "best")
+_EARLIER_WORK = {"reused": "reused", "kept": "already stored", "skipped": "skipped"}
 _ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "curves", "pairs", "ranking", "flips")
 _NOUNS = {  # of the rows of tables, singular and plural
     "examples": ("example", "examples"),
@@ -324,7 +325,7 @@ def _describe_step(step: Facts, failed: int) -> Text:
     """What one step did, and how many of its calls or grades failed."""
     receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
     parts = [f"{receipt['called']:,} done now"] if receipt["called"] else []
-    parts += [f"{receipt[name]:,} {name}" for name in ("reused", "kept", "skipped") if receipt[name]]
+    parts += [f"{receipt[name]:,} {word}" for name, word in _EARLIER_WORK.items() if receipt[name]]
     why = safe(receipt["why"], 6 * CELL)
     if not receipt["called"] and not receipt["reused"]:
         parts, why = [why or "nothing to do"], ""
