@@ -27,7 +27,6 @@ from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, Un
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.reuse import InputCheck, Inputs, Wanted
-from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
 from evaluand.evaluation.grading import (
     GATHER,
     Grader,
@@ -41,7 +40,15 @@ from evaluand.evaluation.grading import (
     targets_of,
     unpacked,
 )
-from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, described, ranges_of
+from evaluand.evaluation.scorer import (
+    NO_ANSWER,
+    FunctionScorer,
+    Scorer,
+    as_scorer,
+    described,
+    find_call_reader,
+    ranges_of,
+)
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -121,13 +128,13 @@ class Evaluation(Artifact):
             >>> next(evaluation.calls("same"))
             [{'args': {'answer': 'ABC', 'question': 'abc'}, 'ret': 0.0, 'meta': {}, 'error': None}]
         """
-        spec = self.manifest["spec"]["scorers"].get(scorer, {})
-        if not is_of_feedback(spec):
-            raise SpecError(f"{scorer!r} is no feedback of this evaluation")
+        read = find_call_reader(self.manifest["spec"]["scorers"].get(scorer, {}))
+        if read is None:
+            raise SpecError(f"{scorer!r} is not a feedback of this evaluation")
         sources = Sources(self.run)
         for batch in self.batches(scorer, [*_OF_ROW, "calls"]):
             for *key, text in zip(*(batch.column(name).to_pylist() for name in (*_OF_ROW, "calls")), strict=True):
-                yield [] if text is None else told(orjson.loads(text), spec, partial(sources.of, *key))
+                yield [] if text is None else read(orjson.loads(text), partial(sources.of, *key))
 
     @property
     def run(self) -> Run | None:

@@ -24,12 +24,18 @@ from typing import Any, ClassVar, Final, NamedTuple, overload
 
 from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.core.registry import make_default, nearest
+from evaluand.core.registry import find, make_default, names, nearest
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight", "source")
 """What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights, and
 `source` all there is of the row: the record of the call, the app and the example (see
 `evaluand.evaluation.feedback`)."""
+
+
+CallReader = Callable[[Any, Callable[[], Mapping[str, Any] | None]], list[dict[str, Any]]]
+"""Reads a cell of the column `calls`, parsed as JSON: (cell, source) → `{args, ret, meta, error}` of each call.
+
+`source` returns what the row's call was given, or None where that is lost; it is called only where it is needed."""
 
 
 class Score(NamedTuple):
@@ -193,6 +199,15 @@ class Scorer(ABC):
         """Whether the scorer grades many responses at a time, with `score_batch`."""
         return hasattr(self, "score_batch")
 
+    @classmethod
+    def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:
+        """The function that reads the cells of the column `calls`; None where the scorer stores no calls of others.
+
+        Args:
+            spec: the stored identity of a scorer of this kind.
+        """
+        return None
+
     def identify(self) -> Identity:
         """The scorer's identity as it is now: by its version where the class declares one, else by fingerprint."""
         if "version" in vars(type(self)):
@@ -349,6 +364,19 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
             f"scorer {name!r} is {with_article(type(given).__name__)}; give a scorer, a function or the name of a kind"
         )
     return FunctionScorer(given, name=name)
+
+
+def find_call_reader(spec: Mapping[str, Any]) -> CallReader | None:
+    """`Scorer.call_reader` of a stored scorer, found by its kind; None for scorers that store no calls.
+
+    Args:
+        spec: the identity of a scorer, as an evaluation's manifest has it.
+    """
+    kind = spec.get("kind")
+    if not isinstance(kind, str) or kind not in names("scorers"):
+        return None
+    found = find("scorers", kind)
+    return found.call_reader(spec) if isinstance(found, type) and issubclass(found, Scorer) else None
 
 
 def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]]:
