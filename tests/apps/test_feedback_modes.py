@@ -254,7 +254,8 @@ def test_a_damaged_line_of_a_lane_is_told_as_damage(folder: DirectoryStore) -> N
     use(recording, "q")
     [segment] = [path for path in (folder.root / KIND / recording.id).rglob("*") if b"scored" in _bytes(path)]
     segment.write_bytes(b"[0,5]\n")
-    with pytest.raises(EngineError, match=f"the journal of recording {recording.id} holds what was never written"):
+    message = f"the journal of recording {recording.id} has a record that evaluand did not write"
+    with pytest.raises(EngineError, match=message):
         recording.close()
 
 

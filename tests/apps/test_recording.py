@@ -221,7 +221,7 @@ def test_feedbacks_of_one_name_are_told_apart(store: Store) -> None:
         ({"feedbacks": [len]}, r"give Feedback\(function\)"),
         ({"feedbacks": [Feedback(length)]}, "length needs text"),
         ({"attempts": 0}, "attempts is 0"),
-        ({"store": "folder"}, "no store"),
+        ({"store": "folder"}, "is not a store"),
     ],
 )
 def test_what_cannot_be_recorded_so_is_refused_at_once(given: dict[str, object], told: str) -> None:

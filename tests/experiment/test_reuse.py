@@ -16,13 +16,14 @@ from helpers import tidy
 
 PROMPT = Path(__file__).parent / "prompt.txt"
 SUFFIX = "!"
+CALLS = os.environ["CALLS"]
 
 def answer(question):
     note()
     return tidy(PROMPT.read_text() + question + SUFFIX)
 
 def note():
-    with open(os.environ["CALLS"], "a") as file:
+    with open(CALLS, "a") as file:
         file.write("x")
 """
 HELPERS = "def tidy(text):\n    return text.strip()\n"

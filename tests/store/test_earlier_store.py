@@ -93,7 +93,7 @@ def test_a_recording_whose_app_was_killed_is_closed_with_the_feedbacks_that_have
     assert status["feedbacks"] == counts
     [evaluation] = [e for e in evaluations(project) if e.name == "guide/4"]
     [reason] = [row["reason"] for row in evaluation.table("strict").to_pylist() if row["status"] == "failed"]
-    assert "feedback 'strict' is not what it was when the recording was opened: its code has changed" in reason
+    assert "feedback 'strict' has changed since the recording was opened" in reason
 
 
 def evaluations(folder: Path) -> list[Evaluation]:

@@ -7,6 +7,7 @@ does only what is missing.
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, UnitCodec
+from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.store.journal import SHARD_SLOTS, WorkLog
 from evaluand.store.store import Store, resolve
 
@@ -68,7 +70,7 @@ class Receipt:
         total: units of the step.
         called: how many were done now.
         reused: how many came from earlier work on the same key.
-        kept: how many stood already in this artifact.
+        kept: how many were in this artifact already.
         skipped: how many needed no call, and were settled now.
         failed: how many of those done now failed: calls of a run; of an evaluation, what a scorer failed on.
         why: a sentence.
@@ -144,7 +146,7 @@ class KeyedWork(Generic[U]):
     """The work on one lane.
 
     Args:
-        lane: where it stands.
+        lane: where its lines are written.
         units: the units of the slots start … stop, in order, done or not.
         call: what is done with one; may be a coroutine function.
         line: the journal lines of a unit and its outcome, and how many of its slots failed.
@@ -152,6 +154,7 @@ class KeyedWork(Generic[U]):
         sealed: whether another process has ended the work.
         settled: the line of a unit that needs no call, or None; where there may be such units.
         wire: how units get to processes of their own, where the calls are made in such; instead of by the engine.
+        observer: records the files that calls open, and writes them into their lines.
     """
 
     lane: WorkLog
@@ -165,8 +168,13 @@ class KeyedWork(Generic[U]):
     sealed: Callable[[], bool] = lambda: False
     settled: Callable[[U], bytes | None] | None = None
     wire: UnitCodec[U] | None = None
+    observer: Observer[U] | None = None
 
     def __post_init__(self) -> None:
+        if self.observer is not None:
+            is_async = inspect.iscoroutinefunction(self.call)
+            self.call = (self.observer.call_async if is_async else self.observer.call)(self.call)
+            self.line = self.observer.line(self.line)
         self._pending: dict[int, int] = {}
         self._gathered: list[bytes] = []
         self._writing = threading.Lock()
@@ -185,9 +193,13 @@ class KeyedWork(Generic[U]):
         """
         if self.policy.total_timeout is not None:
             self._until = time.monotonic() + self.policy.total_timeout
+        with machinery():
+            self._perform()
+
+    def _perform(self) -> None:
         while not self.sealed():
             others, self._claims = self.lane.leases.busy(), 0
-            self._map(self._claimed())
+            self._map(self._claimed() if self.observer is None else as_machinery(self._claimed()))
             self.lane.refresh()
             if self.lane.n_done == self.lane.slots:
                 break

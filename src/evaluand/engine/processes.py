@@ -154,7 +154,7 @@ class ProcessMap(Generic[U]):
         self._busy[worker.connection] = worker
         order = _ORDER.pack(worker.attempts, worker.started, worker.began)
         self._torn = worker
-        with suppress(OSError):  # it is dead, as reading from it will tell
+        with suppress(OSError):  # it is dead, as reading from it will show
             worker.connection.send_bytes(order + self._wire.pack(worker.unit))
         self._torn = None
 
@@ -172,24 +172,24 @@ class ProcessMap(Generic[U]):
     def _receive(self, worker: _Worker) -> None:
         self._torn = worker
         try:
-            told = worker.connection.recv_bytes()
+            message = worker.connection.recv_bytes()
         except (EOFError, OSError):
             self._torn = None
             self._count_start(worker)
             return self._lose(worker, _died(self._bury(worker)))
         self._torn = None
         self._count_start(worker)
-        if not told:
+        if not message:
             return None
-        pause, failed, length = _ANSWER.unpack_from(told)
+        pause, failed, length = _ANSWER.unpack_from(message)
         del self._busy[worker.connection]
         if pause >= 0:
             return self._try_again(worker, pause)
         self._idle.append(worker)
         end = _ANSWER.size + length
-        self._done(worker.unit, told[end:], failed)
+        self._done(worker.unit, message[end:], failed)
         if length:
-            raise Aborted(stop_message(worker.unit, told[_ANSWER.size : end].decode()))
+            raise Aborted(stop_message(worker.unit, message[_ANSWER.size : end].decode()))
         return None
 
     def _count_start(self, worker: _Worker) -> None:
@@ -307,7 +307,7 @@ def _serve(
     """Makes calls until the parent has no more."""
     settle(parent)
     for other in others:
-        other.close()  # or the parent's end would stay open when the parent is gone
+        other.close()  # or the parent's end would stay open when the parent has died
     runner = asyncio.Runner() if inspect.iscoroutinefunction(call) else None
     try:
         while True:

@@ -1,13 +1,28 @@
-"""What is still to be done, found by key among what earlier work has done."""
+"""Which earlier answers may be used again: those with the same key whose observed inputs are still the same."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
+
+from evaluand.core.fingerprint import CodeFacts
+from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, located, stamp_of
+from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
+from evaluand.store.journal import WorkLog
+from evaluand.store.store import Store
+from evaluand.store.tables import INPUTS
+
+MAX_SHOWN = 5  # changed files in a receipt
+
+Answer = tuple[bytes, list[Any], str | None]
+"""Key, journal record without its slot, and the node of the observed inputs (None: none were opened)."""
 
 
 class Wanted:
@@ -15,7 +30,7 @@ class Wanted:
 
     Example:
         >>> wanted = Wanted(iter([(0, b"a" * 16), (1, b"b" * 16)]))
-        >>> list(wanted.filled([iter([(b"b" * 16, ["done"])])]))
+        >>> list(wanted.filled([iter([(b"b" * 16, ["done"], None)])]))
         [b'[1,"done"]\n']
         >>> wanted.left
         1
@@ -33,21 +48,23 @@ class Wanted:
         self._filled = np.zeros(len(order), np.int32)  # at the first of equal keys: how many of them
         self.left = len(order)
 
-    def filled(self, sources: Iterable[Iterator[tuple[bytes, list[Any]]]]) -> Iterator[bytes]:
+    def filled(self, sources: Iterable[Iterator[Answer]], observer: Observer[Any] | None = None) -> Iterator[bytes]:
         """The journal lines of the slots that earlier work fills, source after source until nothing is left.
 
         Args:
-            sources: (key, journal record without its slot) of what is done, each source opened when it is needed.
+            sources: the answers of earlier work, each source opened when it is needed.
+            observer: writes the inputs of an answer into its line; must know their nodes.
         """
         for source in sources if self.left else ():
-            for key, record in source:
+            for key, record, node in source:
                 try:
                     rest = orjson.dumps(record)
                 except TypeError:  # nested more deeply than orjson writes with what is around it: do it again
                     continue
                 slot = self.take(key)
                 if slot is not None:
-                    yield b"[%d,%b\n" % (slot, rest[1:])
+                    line = b"[%d,%b\n" % (slot, rest[1:])
+                    yield line if observer is None or node is None else observer.with_inputs(line, node)
             if not self.left:
                 return
 
@@ -68,3 +85,198 @@ class Wanted:
 
     def _is(self, place: int, high: int, low: int) -> bool:
         return bool(self._high[place] == high and self._low[place] == low)
+
+
+class Unchanged:
+    """Which observed inputs are still the same now; each file is looked at once.
+
+    Args:
+        folder: of the code, to which stored names are relative.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._files: dict[str, str] = {}
+        self._nodes: dict[str, bool] = {}
+        self.changed: set[str] = set()
+
+    def holds(self, node: str | None, nodes: Mapping[str, Node]) -> bool:
+        """Whether all files on the way to a node are still what they were; a node that is not defined is not."""
+        way: list[str] = []
+        while node is not None and node not in self._nodes:
+            way.append(node)
+            if node not in nodes:
+                self._nodes[node] = False
+                break
+            node = nodes[node][0]
+        held = node is None or self._nodes[node]
+        for each in reversed(way):
+            if each in nodes:
+                held = self._is_same(*nodes[each][1:]) and held
+                self._nodes[each] = held
+        return held
+
+    def _is_same(self, name: str, state: str) -> bool:
+        if name not in self._files:
+            path = located(name, self._folder)
+            self._files[name] = listing_state(path) if name.endswith("/") else file_state(path, stamp_of(path))
+        same = self._files[name] == state != CHANGED
+        if not same and name:
+            self.changed.add(name)
+        return same
+
+
+@dataclass
+class InputCheck:
+    """Observes which files the calls of some code open, and compares those that earlier answers were made from.
+
+    Args:
+        store: of the answers.
+        facts: of the code; None where no code was fingerprinted, so that nothing is to be observed.
+    """
+
+    store: Store
+    facts: CodeFacts | None
+
+    def __post_init__(self) -> None:
+        root = getattr(self.store, "root", None)
+        self.observer = Observer[Any](self.facts, [] if root is None else [root]) if self.facts else None
+        self.unchanged = Unchanged(self.facts.folder) if self.facts else None
+        self._changed: set[str] = set()
+
+    @property
+    def why(self) -> str:
+        """Which files of the last attempt have changed, in words; empty where none has."""
+        names = sorted(self._changed)
+        shown = [*names[:MAX_SHOWN], *([f"{len(names) - MAX_SHOWN:,} more"] if len(names) > MAX_SHOWN else [])]
+        return f"changed since opened: {', '.join(shown)}" if names else ""
+
+    def is_stale(self, kind: str, id: str, table: str) -> bool:
+        """Whether sealed work holds an answer whose inputs have changed, or were not observed."""
+        if self.unchanged is None or not self.store.is_sealed(kind, id):
+            return False
+        if not self.store.manifest(kind, id).get("observed"):
+            return True
+        stale = Inputs.stored(self.store, kind, id, table).stale(self.unchanged)
+        self._changed |= self.unchanged.changed
+        return bool(stale)
+
+    def void_stale(self, lane: WorkLog, place: int) -> None:
+        """Makes units undone that were finished with inputs which have changed since.
+
+        Args:
+            lane: of the units, up to date.
+            place: of the inputs in a record, after all else.
+        """
+        if stale := self.stale(lane, place):
+            lane.void(stale)
+
+    def stale(self, lane: WorkLog, place: int) -> list[int]:
+        """The slots of a lane that were finished with inputs which have changed since; as `void_stale`."""
+        if self.unchanged is None or not lane.n_done:
+            return []
+        stale = Inputs.written(lane, place).stale(self.unchanged)
+        self._changed |= self.unchanged.changed
+        return stale
+
+    def usable(self, kind: str, ids: Iterable[str], id: str | None) -> list[str]:
+        """The earlier work whose answers may be looked at: of what must be observed, that which was; without `id`."""
+        others = [each for each in ids if each != id]
+        return [e for e in others if self.unchanged is None or self.store.manifest(kind, e).get("observed")]
+
+    def same(self, answers: Iterator[tuple[int, bytes, list[Any]]], inputs: Inputs) -> Iterator[Answer]:
+        """The answers whose inputs are the same now as they were.
+
+        Args:
+            answers: slot, key and journal record without its slot, in the order of the slots.
+            inputs: of the same work.
+        """
+        for slot, key, record in answers:
+            node = inputs.of(slot)
+            if self.unchanged is None or self.unchanged.holds(node, inputs.nodes):
+                if self.observer is not None and node is not None:
+                    self.observer.learn(node, inputs.nodes)
+                yield key, record, node
+
+
+class Inputs:
+    """The observed inputs of some work: a tree of files, and the node of each slot."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self._rows: dict[str, list[list[int]]] = {}  # node → first slot and number, range by range
+        self._ranges: list[tuple[int, int, str]] | None = None  # the same, sorted
+
+    @classmethod
+    def stored(cls, store: Store, kind: str, id: str, table: str) -> Inputs:
+        """Those of sealed work; none where nothing was opened."""
+        found = cls()
+        keys: list[str] = []
+        if table in store.manifest(kind, id)["tables"]:
+            for batch in store.read(kind, id, table):
+                for row in batch.to_pylist():
+                    parent = None if row["parent"] is None else keys[row["parent"]]
+                    keys.append(node_key(parent, row["file"], row["state"]))
+                    found.nodes[keys[-1]] = (parent, row["file"], row["state"])
+                    found._rows[keys[-1]] = [[each["first"], each["count"]] for each in row["rows"]]
+        return found
+
+    @classmethod
+    def written(cls, lane: WorkLog, place: int) -> Inputs:
+        """Those in the lines of a lane.
+
+        Args:
+            lane: up to date.
+            place: of the inputs in a record, after all else.
+        """
+        found = cls()
+        for record in lane.records():
+            found.add(record[0], record[place:])
+        return found
+
+    def add(self, slot: int, element: list[Any]) -> None:
+        """Adds what a record says: nothing, or a list of the node and of the nodes that it is the first to name."""
+        if not element:
+            return
+        key, *defined = element[0]
+        for parent, name, state in defined[0] if defined else ():
+            self.nodes[node_key(parent, name, state)] = (parent, name, state)
+        rows = self._rows.setdefault(key, [])
+        if rows and rows[-1][0] + rows[-1][1] == slot:
+            rows[-1][1] += 1
+        else:
+            rows.append([slot, 1])
+
+    def of(self, slot: int) -> str | None:
+        """The node of a slot; None where nothing was opened."""
+        if self._ranges is None:
+            self._ranges = sorted((first, n, node) for node, rows in self._rows.items() for first, n in rows)
+        place = bisect_right(self._ranges, slot, key=lambda each: each[0]) - 1
+        first, n, node = self._ranges[place] if place >= 0 else (0, 0, None)
+        return node if slot < first + n else None
+
+    def stale(self, unchanged: Unchanged) -> list[int]:
+        """The slots whose inputs are no longer the same."""
+        stale = [rows for node, rows in self._rows.items() if not unchanged.holds(node, self.nodes)]
+        return sorted(slot for rows in stale for first, n in rows for slot in range(first, first + n))
+
+    def batch(self) -> pa.RecordBatch | None:
+        """The table of these inputs, parents first; None where there are none."""
+        if not self._rows:
+            return None
+        order: dict[str, int] = {}
+        rows: list[dict[str, Any]] = []
+        for key in [*self._rows]:
+            way: list[str | None] = []
+            at: str | None = key
+            while at is not None and at not in order:
+                way.append(at)
+                at = self.nodes.get(at, (None, *UNKNOWN))[0]
+            for node in reversed(way):
+                assert node is not None
+                parent, file, state = self.nodes.get(node, (None, *UNKNOWN))
+                order[node] = len(rows)
+                ranges = [{"first": first, "count": n} for first, n in self._rows.get(node, ())]
+                at_parent = None if parent is None else order[parent]
+                rows.append({"parent": at_parent, "file": file, "state": state, "rows": ranges})
+        return pa.RecordBatch.from_pylist(rows, INPUTS)

@@ -25,7 +25,8 @@ from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
-from evaluand.engine.reuse import Wanted
+from evaluand.engine.observation import Node, Observer
+from evaluand.engine.reuse import InputCheck, Inputs, Wanted
 from evaluand.evaluation.grading import (
     GATHER,
     Grader,
@@ -56,6 +57,7 @@ from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
 
 NEWEST = 3
 _SHARED = frozenset(tables.scores_schema({}).names)  # columns that all scorers have
+N_FIELDS = 3  # of a journal record, before the inputs that were observed
 _OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
 
 
@@ -206,6 +208,7 @@ class Evaluator:
         request = _Request.of(run, scorers, identities or {})
         store = run.store if self.store is None else self.store
         check_store(store)
+        inputs = {n: InputCheck(store, identity.observed) for n, identity in request.identities.items()}
         manifest = begin(
             store,
             "evaluations",
@@ -214,6 +217,11 @@ class Evaluator:
             again=lambda last: (
                 fresh
                 or not (request.pinned and store.manifest("evaluations", last)["pinned"])
+                or any(
+                    check.is_stale("evaluations", last, f"inputs/{n}")
+                    for n, check in inputs.items()
+                    if n not in (judged or {})  # scores of a recording are never computed again
+                )
                 or (retry_failed and _has_failures(store, last, run))
             ),
             resume=resume,
@@ -223,7 +231,7 @@ class Evaluator:
         if "digest" in manifest:
             why = "nothing to do: the same responses were graded by the same scorers before"
             return _warn_of_failed(Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why)))
-        job = _Job(self, store, run, manifest)
+        job = _Job(self, store, run, manifest, inputs)
         with closing(job):
             for number, (scorer_name, scorer) in enumerate(request.scorers.items()):
                 work = None if manifest["fresh"] else request.work(scorer_name)
@@ -231,6 +239,7 @@ class Evaluator:
             job.seal(list(request.scorers.values()))
         unpinned = manifest["provenance"]["unpinned"]
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
+        why = why or "; ".join(dict.fromkeys(check.why for check in inputs.values() if check.why))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
         return _warn_of_failed(Evaluation(store, manifest["id"], receipt))
 
@@ -296,6 +305,7 @@ class _Request:
         return {
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,
+            "observed": any(identity.observed for identity in self.identities.values()),
             "fresh": fresh,
             "provenance": provenance(origin) | made_of | {"ranges": ranges_of(self.scorers)},
         }
@@ -335,31 +345,36 @@ def row_digest(row: Sequence[Any]) -> bytes:
 RowKey = tuple[int, int]
 """`_index_` and replication of a row."""
 
-KnownScores = Mapping[str, Iterable[tuple[RowKey, list[Any]]]]
+KnownScore = tuple[RowKey, list[Any]] | tuple[RowKey, list[Any], tuple[str, Mapping[str, Node]] | None]
+KnownScores = Mapping[str, Iterable[KnownScore]]
 """Scorer → scores in the order of the rows, each as a record of the journal has it; see `grading`."""
 
 
 class _Job:
     """One evaluation in progress."""
 
-    def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
+    def __init__(
+        self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest, inputs: Mapping[str, InputCheck]
+    ) -> None:
+        self.inputs = inputs
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
         self.lanes: list[WorkLog] = []
         self.called = self.reused = self.kept = self.failed = 0
 
-    def grade(
-        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[tuple[RowKey, list[Any]]]
-    ) -> None:
+    def grade(self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[KnownScore]) -> None:
         """Grades every row of the run by one scorer."""
         self.rows = RowStream(self.run, scorer)
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
+        inputs = self.inputs[name]
+        if not judged:
+            inputs.void_stale(lane, N_FIELDS)
         tally = Tally(name, lane.slots, kept=lane.n_done)
         if judged and lane.n_done < lane.slots:
-            self._take_over(lane, judged, tally)
+            self._take_over(lane, judged, tally, inputs.observer)
         if work and lane.n_done < lane.slots:
-            self._reuse(lane, work, tally, scorer.cheap)
+            self._reuse(lane, work, tally, scorer.cheap, inputs)
         grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         keyed = KeyedWork(
@@ -375,6 +390,7 @@ class _Job:
             GATHER if quick else 1,
             self.is_sealed,
             wire=UnitCodec(packed, unpacked) if self.evaluator.policy.processes and not quick else None,
+            observer=inputs.observer,
         )
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
@@ -396,7 +412,7 @@ class _Job:
             for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
                 schema = tables.scores_schema(scorer.columns)
                 draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
-                counts[name], digest = self._seal_scorer(draft, lane, f"scores/{name}", schema)
+                counts[name], digest = self._seal_scorer(draft, lane, name, schema)
                 digests.append(digest)
             digest = ids.digest_of_digests(digests)
             draft.seal(self.manifest | {"digest": digest.hex(), "counts": counts, "sealed": now()})
@@ -405,12 +421,15 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _seal_scorer(self, draft: Any, lane: WorkLog, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
+    def _seal_scorer(self, draft: Any, lane: WorkLog, name: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
-        gathered = TableWriter(schema)
+        gathered, inputs, table = TableWriter(schema), Inputs(), f"scores/{name}"
         own = [(field.name, tables.is_json(field)) for field in schema if field.name not in _SHARED]
-        for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
+        for record, (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
+            slot, digest, scores, *opened = record
+            if opened:
+                inputs.add(slot, opened)
             for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
                 cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
                 text = None if data is None else ids.canonical_text(data)
@@ -424,29 +443,43 @@ class _Job:
             if gathered.is_full:
                 gathered.flush(draft, table)
         gathered.flush(draft, table)
+        if (opened_files := inputs.batch()) is not None:
+            draft.append(f"inputs/{name}", opened_files)
         return counts, state.digest()
 
-    def _take_over(self, lane: WorkLog, judged: Iterable[tuple[RowKey, list[Any]]], tally: Tally) -> None:
+    def _take_over(
+        self, lane: WorkLog, judged: Iterable[KnownScore], tally: Tally, observer: Observer[Any] | None
+    ) -> None:
         """Writes the scores that the scorer gave before this evaluation was requested."""
         said = iter(judged)
-        known, scores = next(said, (None, []))
+        score = next(said, None)
         for unit in self.rows.take(0, lane.slots):
             key = unit.response.index, unit.response.replication
-            while known is not None and known < key:
-                known, scores = next(said, (None, []))
-            if known == key and not lane.is_done(unit.slot):
-                lane.append(line_of(unit, scores))
+            while score is not None and score[0] < key:
+                score = next(said, None)
+            if score is not None and score[0] == key and not lane.is_done(unit.slot):
+                line = line_of(unit, score[1])
+                opened = score[2] if len(score) > 2 else None
+                if observer is not None and opened is not None:
+                    observer.learn(*opened)
+                    line = observer.with_inputs(line, opened[0])
+                lane.append(line)
                 tally.reused += 1
         lane.refresh()
 
-    def _reuse(self, lane: WorkLog, work: str, tally: Tally, quick: bool) -> None:
+    def _reuse(self, lane: WorkLog, work: str, tally: Tally, quick: bool, inputs: InputCheck) -> None:
         """Reuses the scores of the same scorer for the same rows in earlier evaluations."""
-        found = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
+        found = inputs.usable("evaluations", self.store.find("evaluations", work), self.manifest["id"])
         sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far
         if not sources:
             return
         wanted = Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        for line in wanted.filled(_read_scores(self.store, source, work) for source in sources):
+        answers = (
+            inputs.same(scores, opened)
+            for source in sources
+            for scores, opened in _read_scores(self.store, source, work)
+        )
+        for line in wanted.filled(answers, inputs.observer):
             lane.append(line)
             tally.reused += 1
         lane.refresh()
@@ -458,25 +491,32 @@ def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _read_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
-    """(digest, journal record without its slot) of every row that an evaluation's scorers of that work could grade."""
+def _read_scores(store: Store, id: str, work: str) -> Iterator[tuple[Iterator[tuple[int, bytes, list[Any]]], Inputs]]:
+    """The scores that an evaluation's scorers of that work gave, and the files they opened."""
     manifest = store.manifest("evaluations", id)
     for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
         if _work(spec) != work:
             continue
         if store.is_sealed("evaluations", id):
-            yield from _read_sealed_scores(Evaluation(store, id), name)
+            opened = Inputs.stored(store, "evaluations", id, f"inputs/{name}")
+            yield _read_sealed_scores(Evaluation(store, id), name), opened
             continue
         run = manifest["provenance"]["run"]
         total = sum(store.manifest("runs", run)["counts"].values())
         with closing(store.lane("evaluations", id, _lane(number), total)) as lane:
             lane.refresh()
-            for _, digest, scores in lane.records():
-                if all(row[2] != FAILED for row in scores):
-                    yield bytes.fromhex(digest), [digest, scores]
+            yield _read_open_scores(lane), Inputs.written(lane, N_FIELDS)
 
 
-def _read_sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:
+def _read_open_scores(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
+    """(slot, digest, journal record without slot and inputs) of every row that an open evaluation could grade."""
+    for slot, digest, scores, *_ in lane.records():
+        if all(row[2] != FAILED for row in scores):
+            yield slot, bytes.fromhex(digest), [digest, scores]
+
+
+def _read_sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[int, bytes, list[Any]]]:
+    slot = -1
     key: tuple[Any, ...] | None = None
     digest, scores = b"", list[Any]()
     for batch in evaluation.batches(name):
@@ -487,7 +527,8 @@ def _read_sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[byt
         for i in range(batch.num_rows):
             if (columns[INDEX][i], columns["replication"][i]) != key:
                 if key is not None and all(row[2] != FAILED for row in scores):
-                    yield digest, [digest.hex(), scores]
+                    yield slot, digest, [digest.hex(), scores]
+                slot += 1
                 key, scores = (columns[INDEX][i], columns["replication"][i]), []
             digest = columns["digest"][i]
             row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
@@ -502,7 +543,7 @@ def _read_sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[byt
                 ]
             )
     if key is not None and all(row[2] != FAILED for row in scores):
-        yield digest, [digest.hex(), scores]
+        yield slot, digest, [digest.hex(), scores]
 
 
 def _to_fragment(name: str, value: Any, texts: set[str]) -> Any:

@@ -1,7 +1,8 @@
 """Responses as they are written: lines of a run's journal, rows of its tables, and the digests of both.
 
 A record of the journal is a list: slot, digest of what the task saw, fold, status, error (type, message, code, place),
-pairs of response index and value, number of responses, attempts, started, duration, usage, spans.
+pairs of response index and value, number of responses, attempts, started, duration, usage, spans; and where the call
+has opened files, its observed inputs (`evaluand.engine.reuse`).
 """
 
 from __future__ import annotations
@@ -27,13 +28,17 @@ from evaluand.core.errors import DataError, Skipped, storable_message, with_arti
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.key_columns import INDEX
 from evaluand.engine.engine import Outcome
+from evaluand.engine.reuse import Inputs
 from evaluand.run.task import Candidates
 from evaluand.store import tables
+from evaluand.store.journal import WorkLog
 from evaluand.store.store import Draft, Manifest, Store, drafted, journalled, now
 from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, SKIPPED, TableWriter
 from evaluand.trace.traces import Trace
 
 LANE = "responses"
+INPUTS = "inputs"
+N_FIELDS = 12  # of a journal record, before the inputs that were observed
 
 
 @dataclass(slots=True)
@@ -228,22 +233,37 @@ def key_of(digest: bytes, replication: int) -> bytes:
     return hashlib.blake2b(digest + replication.to_bytes(4, "little"), digest_size=identity.DIGEST_SIZE).digest()
 
 
-def completed(store: Store, id: str) -> Iterator[tuple[bytes, list[Any]]]:
-    """(key, journal record without its slot) of every completed call of a run, sealed or open."""
+def completed(store: Store, id: str) -> Iterator[tuple[int, bytes, list[Any]]]:
+    """(slot, key, journal record without slot and inputs) of every completed call of a run, sealed or open."""
     manifest = store.manifest("runs", id)
     if store.is_sealed("runs", id):
         yield from _sealed_records(store, manifest)
         return
-    times = manifest["spec"]["replications"]
-    with closing(store.lane("runs", id, LANE, manifest["spec"]["examples"] * times)) as lane:
-        lane.refresh()
+    with _lane(store, manifest) as lane:
         for slot, *record in lane.records():
             if record[2] == COMPLETED:
-                yield key_of(bytes.fromhex(record[0]), slot % times), record
+                digest = bytes.fromhex(record[0])
+                yield slot, key_of(digest, slot % manifest["spec"]["replications"]), record[: N_FIELDS - 1]
 
 
-def _sealed_records(store: Store, manifest: Manifest) -> Iterator[tuple[bytes, list[Any]]]:
-    spans = SpanStream(spans_of(store, manifest))
+def inputs_of(store: Store, id: str) -> Inputs:
+    """Which files the calls of a run, sealed or open, have opened."""
+    if store.is_sealed("runs", id):
+        return Inputs.stored(store, "runs", id, INPUTS)
+    with _lane(store, store.manifest("runs", id)) as lane:
+        return Inputs.written(lane, N_FIELDS)
+
+
+def _lane(store: Store, manifest: Manifest) -> closing[WorkLog]:
+    """The lane of an open run, up to date."""
+    spec = manifest["spec"]
+    lane = store.lane("runs", manifest["id"], LANE, spec["examples"] * spec["replications"])
+    lane.refresh()
+    return closing(lane)
+
+
+def _sealed_records(store: Store, manifest: Manifest) -> Iterator[tuple[int, bytes, list[Any]]]:
+    spans, slot = SpanStream(spans_of(store, manifest)), 0
     for batch in store.read("runs", manifest["id"], "responses"):
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns["started"] = columns["started"].cast(pa.int64())
@@ -251,7 +271,8 @@ def _sealed_records(store: Store, manifest: Manifest) -> Iterator[tuple[bytes, l
         for row in pa.RecordBatch.from_arrays(list(columns.values()), list(columns)).to_pylist():
             traced = spans.of(row[INDEX], row["replication"])
             if row["status"] == COMPLETED:
-                yield key_of(row["digest"], row["replication"]), _record(row, traced)
+                yield slot, key_of(row["digest"], row["replication"]), _record(row, traced)
+            slot += 1
 
 
 def _record(row: dict[str, Any], traced: list[list[Any]]) -> list[Any]:
@@ -303,9 +324,14 @@ def seal(
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
     with drafted(store, "runs", manifest["id"]) as draft, journalled("runs", manifest["id"]):
         draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
+        inputs = Inputs()
         responses, spans = TableWriter(tables.RESPONSES, {"responses": _item_column}), TableWriter(tables.SPANS)
         for record in records:
-            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record
+            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record[
+                :N_FIELDS
+            ]
+            if len(record) > N_FIELDS:
+                inputs.add(slot, record[N_FIELDS:])
             index, replication = indices[slot // replications], slot % replications
             failure = error and dict(zip(tables.ERROR.names, error, strict=True))
             texts = None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
@@ -319,6 +345,8 @@ def seal(
             if responses.is_full or len(spans) >= BATCH_ROWS * 4:
                 _flush(draft, responses, spans)
         _flush(draft, responses, spans)
+        if (opened_files := inputs.batch()) is not None:
+            draft.append(INPUTS, opened_files)
         draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
 
 

@@ -7,7 +7,7 @@ when nothing is missing. A call that fails is a row, never the end of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,8 +19,23 @@ from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, ExampleStream
 from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.observation import Observer
+from evaluand.engine.reuse import Answer, InputCheck
 from evaluand.run.calls import Call, Calls, pack_call, unpack_call
-from evaluand.run.responses import LANE, READ, Response, completed, line_of, responses_of, seal, skipped_line, spans_of
+from evaluand.run.responses import (
+    INPUTS,
+    LANE,
+    N_FIELDS,
+    READ,
+    Response,
+    completed,
+    inputs_of,
+    line_of,
+    responses_of,
+    seal,
+    skipped_line,
+    spans_of,
+)
 from evaluand.run.task import Runnable, prepare
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
@@ -134,20 +149,21 @@ class Runner:
         calls = Calls.requested(task, dataset, limit, replications, seed)
         calls = replace(calls, dataset=dataset.save(self.store))
         before = next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
+        inputs = InputCheck(self.store, calls.identity.observed)
         manifest = begin(
             self.store,
             "runs",
             calls.spec,
             name=name,
-            again=lambda last: self._wants_another(last, fresh, calls.identity.pinned, retry_failed),
+            again=lambda last: self._wants_another(last, fresh, calls.identity.pinned, inputs, retry_failed),
             resume=resume,
-            about=lambda: self._about(calls, fresh, origin),
+            about=lambda: self._about(calls, fresh, origin, inputs.observer),
         )
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
             return Run(self.store, manifest["id"], Receipt(calls.total, kept=calls.total, why=why))
-        receipt = _Job(self, calls, manifest).perform()
-        why = self._why(calls.identity, manifest, before, retry_failed)
+        receipt = _Job(self, calls, manifest, inputs).perform()
+        why = self._why(calls.identity, manifest, before, retry_failed) or inputs.why
         return Run(self.store, manifest["id"], replace(receipt, why=why))
 
     def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:
@@ -159,19 +175,22 @@ class Runner:
             with closing(self.store.lane("runs", last, LANE, calls.total)) as lane:
                 lane.refresh()
                 return self._planned(calls, last, lane)
-        if last and calls.work:
+        if last and calls.work and not InputCheck(self.store, calls.identity.observed).is_stale("runs", last, INPUTS):
             return Receipt(calls.total, kept=calls.total)
-        return self._planned(calls, last, None)
+        return self._planned(calls, None, None)
 
-    def _wants_another(self, last: str, fresh: bool, pinned: bool, retry_failed: bool) -> bool:
+    def _wants_another(self, last: str, fresh: bool, pinned: bool, inputs: InputCheck, retry_failed: bool) -> bool:
         """Whether there is to be a further attempt after the last."""
-        if fresh or not pinned:
+        if fresh or not pinned or inputs.is_stale("runs", last, INPUTS):
             return True
         return retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
 
-    def _about(self, calls: Calls, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
+    def _about(
+        self, calls: Calls, fresh: bool, origin: dict[str, Any] | None, observer: Observer[Any] | None
+    ) -> Manifest:
         """What the manifest says beside the spec, once the task has agreed to the dataset."""
-        prepare(calls.task, calls.dataset)
+        with observer.preparing() if observer else nullcontext():
+            prepare(calls.task, calls.dataset)
         identity = calls.identity
         unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
         facts = {
@@ -183,6 +202,7 @@ class Runner:
         return {
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
+            "observed": observer is not None,
             "fresh": fresh,
             "provenance": provenance(origin) | facts | _defaulted(calls.dataset),
         }
@@ -205,20 +225,25 @@ class Runner:
 
     def _planned(self, calls: Calls, last: str | None, lane: WorkLog | None) -> Receipt:
         """What is to be done beside what stands in the lane of the last attempt."""
-        kept = lane.n_done if lane else 0
-        wanted = calls.wanted(lane.is_done if lane else lambda slot: False)
+        inputs = InputCheck(self.store, calls.identity.observed)
+        stale = inputs.stale(lane, N_FIELDS) if lane else ()
+        kept = lane.n_done - len(stale) if lane else 0
+        wanted = calls.wanted(lambda slot: lane is not None and lane.is_done(slot) and slot not in stale)
         missing = wanted.left
-        reused = sum(
-            1 for _ in wanted.filled(completed(self.store, source) for source in _earlier(self.store, calls, last))
-        )
+        earlier = _earlier(self.store, calls, inputs, last)
+        reused = sum(1 for _ in wanted.filled(_answers(self.store, inputs, earlier), inputs.observer))
         why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
         return Receipt(calls.total, missing - reused, reused, kept, why, skipped=calls.total - kept - missing)
 
 
-def _earlier(store: Store, calls: Calls, id: str | None) -> list[str]:
-    """The runs of the same work, all but that of the id."""
-    found = store.find("runs", calls.work) if calls.work else ()
-    return [source for source in found if source != id]
+def _earlier(store: Store, calls: Calls, inputs: InputCheck, id: str | None) -> list[str]:
+    """The runs of the same work whose answers may be looked at, all but that of the id."""
+    return inputs.usable("runs", store.find("runs", calls.work) if calls.work else (), id)
+
+
+def _answers(store: Store, inputs: InputCheck, earlier: Sequence[str]) -> Iterator[Iterator[Answer]]:
+    """What earlier runs have completed with inputs that are still the same."""
+    return (inputs.same(completed(store, each), inputs_of(store, each)) for each in earlier)
 
 
 def _unpinned(reasons: Iterable[str]) -> str:
@@ -228,7 +253,8 @@ def _unpinned(reasons: Iterable[str]) -> str:
 class _Job:
     """One run in the making."""
 
-    def __init__(self, runner: Runner, calls: Calls, manifest: Manifest) -> None:
+    def __init__(self, runner: Runner, calls: Calls, manifest: Manifest, inputs: InputCheck) -> None:
+        self.inputs = inputs
         self.runner, self.calls, self.task, self.manifest = runner, calls, calls.task, manifest
         self.store, self.id = runner.store, manifest["id"]
         self.stream = ExampleStream(calls.dataset)
@@ -238,6 +264,7 @@ class _Job:
     def perform(self) -> Receipt:
         try:
             self.lane.refresh()
+            self.inputs.void_stale(self.lane, N_FIELDS)
             self.tally.kept = self.lane.n_done
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
@@ -255,11 +282,11 @@ class _Job:
 
     def _reuse(self) -> None:
         """Takes over the calls that earlier runs of the same work have completed, each for one row."""
-        earlier = _earlier(self.store, self.calls, self.id)
+        earlier = _earlier(self.store, self.calls, self.inputs, self.id)
         if not earlier:
             return
         wanted = self.calls.wanted(self.lane.is_done)
-        for line in wanted.filled(completed(self.store, source) for source in earlier):
+        for line in wanted.filled(_answers(self.store, self.inputs, earlier), self.inputs.observer):
             self.lane.append(line)
             self.tally.reused += 1
         self.lane.refresh()
@@ -278,6 +305,7 @@ class _Job:
             sealed=self.is_sealed,
             settled=self._skipped_line if self.calls.may_skip else None,
             wire=UnitCodec(pack_call, unpack_call, self.task.close) if policy.processes else None,
+            observer=self.inputs.observer,
         )
 
     def is_sealed(self) -> bool:

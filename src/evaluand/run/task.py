@@ -87,7 +87,7 @@ class Task(ABC, Generic[Input, Output]):
             changes.
         items: the output is a list of items that together are the response, such as a tagger's entities.
         expects: the type of the expected values in datasets for the task, if the task needs one.
-        files: further files that the task depends on.
+        files: files the task depends on that cannot be observed, such as those that native code reads.
         transient: names of error classes that are retried, in addition to those of the policy.
         names_errors: its errors have type names that are not known in advance.
     """
@@ -419,6 +419,8 @@ class _DuckTask(Task[Any, Any]):
         self.inner = inner
         self.version = getattr(inner, "version", None)
         self.items = bool(getattr(inner, "items", False))
+        files = getattr(inner, "files", ())
+        self.files = tuple(files) if isinstance(files, list | tuple) else ()
 
     @property
     def name(self) -> str:

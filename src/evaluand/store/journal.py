@@ -27,6 +27,7 @@ from evaluand.core.errors import EngineError
 SHARD_SLOTS = 1024
 MOST_SLOTS = 1 << 28  # of a growing log; 14 bytes of memory each
 CHUNK_BYTES = 1 << 20
+_VOID = b'{"void":'
 SYNC_SECONDS = 1.0
 
 
@@ -103,6 +104,7 @@ class WorkLog:
         self._grows = slots is None
         self._log = log
         self._segments: list[str] = []
+        self._voided: set[tuple[str, int]] = set()
         self._read_to: dict[str, int] = {}
         self._segment, self._offset, self._size = array("h"), array("q"), array("i")
         self._grow(slots or 0)
@@ -114,11 +116,16 @@ class WorkLog:
 
     def refresh(self) -> None:
         """Reads the lines that any writer has appended since the last call."""
+        before = len(self._voided)
         for name in self._log.segments():
             if name not in self._read_to:
                 self._segments.append(name)
                 self._read_to[name] = 0
             self._scan(name)
+        if len(self._voided) > before:  # a line that was passed over may be the one that counts now
+            for name in self._segments:
+                self._read_to[name] = 0
+                self._scan(name)
 
     def is_done(self, slot: int) -> bool:
         return slot < self.slots and self._segment[slot] >= 0
@@ -130,6 +137,14 @@ class WorkLog:
         if now - self._synced > SYNC_SECONDS:
             self._synced = now
             self._log.sync()
+
+    def void(self, slots: Iterable[int]) -> None:
+        """Makes done units undone, for everybody who reads the log: their lines no longer count."""
+        for slot in slots:
+            place = [self._segments[self._segment[slot]], self._offset[slot]]
+            self._log.append(b"[%d,%b%b}]\n" % (slot, _VOID, orjson.dumps(place)))
+        self._log.sync()
+        self.refresh()
 
     def write(self, lines: bytes) -> None:
         """Like `append`, for callers that must not wait for the disk and call `sync` elsewhere."""
@@ -205,12 +220,22 @@ class WorkLog:
                 self._grow(slot + 1)
             if not 0 <= slot < self.slots:
                 raise EngineError(f"journal segment {self._segments[segment]} has slot {slot} of {self.slots}")
-            if self._segment[slot] < 0:
+            if line.startswith(_VOID, line.index(b",") + 1):
+                self._take_back(slot, line)
+            elif self._segment[slot] < 0 and (self._segments[segment], offset) not in self._voided:
                 self._segment[slot] = segment
                 self._offset[slot] = offset
                 self._size[slot] = len(line)
                 self.n_done += 1
             offset += len(line)
+
+    def _take_back(self, slot: int, line: bytes) -> None:
+        name, offset = orjson.loads(line)[1]["void"]
+        self._voided.add((name, offset))
+        place = self._segment[slot]
+        if place >= 0 and (self._segments[place], self._offset[slot]) == (name, offset):
+            self._segment[slot] = -1
+            self.n_done -= 1
 
     def _grow(self, slots: int) -> None:
         self.slots = slots

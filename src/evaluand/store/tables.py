@@ -3,6 +3,7 @@
     examples     one row per example: `_index_`, `_digest_` and the native columns, with their roles in the schema
     responses    one row per example and replication: the response of the task, or its error
     spans        the steps inside the calls
+    inputs       the files that the calls of a run opened; `inputs/NAME` those of a scorer
     scores/NAME  one row per response (and target): the grade of a scorer
     metrics      one row per metric and group: the values
     disparities  one row per metric, grouping and kind of disparity
@@ -104,6 +105,20 @@ SPANS: Final = pa.schema(
 )
 """`start` counts from the row's `started`; a null `duration` is a span left open or, if it has a status, one that was
 logged without times. Span 0 is the call itself."""
+
+INPUTS: Final = pa.schema(
+    [
+        pa.field("parent", pa.int32()),
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("state", pa.string(), nullable=False),
+        pa.field("rows", pa.list_(pa.struct([("first", pa.int64()), ("count", pa.int64())])), nullable=False),
+    ]
+)
+"""A tree of files: each row is one file more than its `parent` (the number of a row above; null where it is the first),
+so that many answers share what they have in common. `rows` are the answers made with exactly these files: ranges of
+places in the table of responses, or of responses graded. `file` is relative to the folder of the code, `./` to the
+current folder, and ends in `/` where a folder was listed. `state` is a digest of the content, or `absent`,
+`unreadable`, `changed`."""
 
 METRICS: Final = pa.schema(
     [

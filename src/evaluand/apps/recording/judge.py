@@ -9,7 +9,7 @@ import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
@@ -19,8 +19,10 @@ from typing import Any, Final, TypeVar
 
 from evaluand.apps.recording.stored import KIND, Lanes, app_name, parse_record, read_record
 from evaluand.core.errors import TaskError
+from evaluand.core.fingerprint import CodeFacts
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import LocalEngine, Outcome, Policy, too_long
+from evaluand.engine.observation import Observer
 from evaluand.evaluation.grading import Grader, Unit
 from evaluand.evaluation.scorer import Scorer
 from evaluand.store.journal import WorkLog
@@ -44,13 +46,25 @@ class Judge:
     """One feedback of a recording, and the lane to which its scores are written."""
 
     def __init__(
-        self, scorer: Scorer, lane: WorkLog, policy: Policy, app: Mapping[str, Any], in_time: bool = False
+        self,
+        scorer: Scorer,
+        lane: WorkLog,
+        policy: Policy,
+        app: Mapping[str, Any],
+        in_time: bool = False,
+        facts: CodeFacts | None = None,
     ) -> None:
         self.lane = lane
         self._in_time = in_time
         self.low = 0  # every slot below is judged
         self.mine: set[int] = set()  # slots that were judged here and are not read back yet
-        self._grader = Grader(scorer, policy, app=app, name=app_name(app))
+        grader = Grader(scorer, policy, app=app, name=app_name(app))
+        self._call: Callable[[Unit], Any] = grader.call
+        self._line: Callable[[Unit, Outcome], tuple[bytes, int]] = grader.line
+        if facts is not None:
+            observer = Observer[Unit](facts)
+            self._call = (observer.call_async if scorer.is_async else observer.call)(self._call)
+            self._line = observer.line(self._line)
         self._policy = policy
         self._is_async = scorer.is_async
 
@@ -58,14 +72,14 @@ class Judge:
         """The scores of the feedback for a record, computed in this thread; raises errors worth another attempt."""
         token = judging.set(True)
         try:
-            scores = self._grader.call(unit)
+            scores = self._call(unit)
             return run_coroutine(scores) if self._is_async else scores
         finally:
             judging.reset(token)
 
     def write(self, unit: Unit, outcome: Outcome, *, at_once: bool = False) -> bool:
         """Writes the outcome to the journal; returns whether it failed."""
-        line, failed = self._grader.line(unit, outcome)
+        line, failed = self._line(unit, outcome)
         (self.lane.write if at_once else self.lane.append)(line)
         return bool(failed)
 
@@ -105,7 +119,10 @@ def create_judges(
 ) -> dict[str, Judge]:
     """The judges of a recording by feedback; `in_time` ends calls that take too long at once."""
     app = manifest["spec"]["app"]
-    return {name: Judge(scorer, lanes.judged[name], policy, app, in_time) for name, scorer in scorers.items()}
+    return {
+        name: Judge(scorer, lanes.judged[name], policy, app, in_time, scorer.identify().observed)
+        for name, scorer in scorers.items()
+    }
 
 
 @dataclass(slots=True)

@@ -24,7 +24,9 @@ from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
 from evaluand.engine.engine import Engine, LocalEngine, Policy
 from evaluand.engine.keyed_work import Artifact, Progress
-from evaluand.evaluation.evaluator import Evaluation, Evaluator, RowKey
+from evaluand.engine.observation import UNKNOWN, node_key
+from evaluand.engine.reuse import Inputs
+from evaluand.evaluation.evaluator import N_FIELDS, Evaluation, Evaluator, KnownScore
 from evaluand.evaluation.grading import Traced, Unit, record_of
 from evaluand.evaluation.scorer import Scorer
 from evaluand.run.responses import response_of, seal
@@ -160,7 +162,7 @@ def read_progress(store: Store, id: str) -> RecordingProgress:
         lanes.refresh()
         feedbacks = {}
         for name, lane in lanes.judged.items():
-            counts = Counter(score[2] for _, _, scores in lane.records() for score in scores)
+            counts = Counter(score[2] for _, _, scores, *_ in lane.records() for score in scores)
             left = lanes.records.n_done - lane.n_done
             feedbacks[name] = dict(sorted(counts.items())) | ({"waiting": left} if left > 0 else {})
         working = sum(lane.leases.held() for lane in lanes.judged.values())
@@ -304,7 +306,7 @@ def save_evaluation(
     It is stored under the identities that the feedbacks had when the recording was opened. Where one has changed since,
     its scores may be of either version, so it is unpinned, and an `EvaluandWarning` is given.
     """
-    judged = {name: _read_scores(manifest["id"], lane) for name, lane in lanes.judged.items() if name in scorers}
+    judged = {name: _read_scores(manifest, lane) for name, lane in lanes.judged.items() if name in scorers}
     changed = _find_changed(manifest, {name: scorers[name] for name in judged if lanes.judged[name].n_done})
     evaluation = Evaluator(store, policy or recorded_policy(manifest), engine or LocalEngine(), progress).evaluate(
         run,
@@ -336,11 +338,13 @@ def _find_changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str
 _CHANGED: Final = ("it has changed since its recording was opened",)
 
 
-def _read_scores(id: str, lane: WorkLog) -> Iterator[tuple[RowKey, list[Any]]]:
+def _read_scores(manifest: Manifest, lane: WorkLog) -> Iterator[KnownScore]:
     """The scores in a lane; only errors of reading it are reported as damage of the journal."""
-    with journalled(KIND, id):
-        for slot, _, scores in lane.records():
-            yield (slot, 0), scores
+    with journalled(KIND, manifest["id"]):
+        inputs = Inputs.written(lane, N_FIELDS)
+        for slot, _, scores, *_ in lane.records():
+            node = inputs.of(slot) if manifest.get("observed") else node_key(None, *UNKNOWN)
+            yield (slot, 0), scores, None if node is None else (node, inputs.nodes)
 
 
 def _build_dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:

@@ -195,7 +195,8 @@ class RecordingWriter(Recording):
         name = name or _default_name(app)
         id = ids.artifact_id(KIND, spec)
         head = {"format": FORMAT, "kind": KIND, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
-        state = {"pinned": all(identity.pinned for identity in identities.values()), "work": []}
+        pinned = all(identity.pinned for identity in identities.values())
+        state = {"pinned": pinned, "work": [], "observed": True}
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
         better = {n: getattr(scorer, "higher_is_better", None) for n, scorer in scorers.items()}

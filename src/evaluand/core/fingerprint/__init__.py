@@ -12,45 +12,41 @@ written.
     instance    its class and its state as copying would read it (`__getstate__`, `__reduce_ex__`), or the data that its
                 `__fingerprint__()` returns; nothing is pickled
     constant    its present value; the order of a dictionary counts, because prompts are built by iterating over it
-    file        its content, where a path or a short text that is reached names an existing one, and where code reads it
-                under a name whose parts are all known (`evaluand.core.fingerprint.paths` lists how); a folder that is
-                listed counts with the names and contents of what is in it. What code only writes to does not count
-                (`evaluand.core.fingerprint.writing` lists how): what a task logs must not make it another task
+    file        its content, where it is declared with `files`
     the rest    third-party, standard-library and evaluand code by name: versions of packages are provenance
 
-What the code does not tell leaves the fingerprint *unpinned*, with a sentence that says what, where and what to do:
+Files that code opens are no part of it. They are observed while calls run (`evaluand.engine.observation`), stored with
+the answers, and compared before an answer is used again. What was read before, at import or in making an object, counts
+by what it has left: the values of globals and attributes.
 
+Code is *unpinned*, with a sentence that says what, where and what to do, where it may give something else next time:
+
+    unknown     it uses third-party code that is not listed as giving the same each time
+    chance      what draws at random without a seed: the shared generators of `random` and `numpy.random`, whatever
+                takes a `random_state`, `seed` or `rng` and is given none, `sample` and `rvs` of any object; and the
+                order of a set, unless PYTHONHASHSEED is set
     state       a lock, a client or a generator, which cannot be read as data
-    files       a read, listing or question (`exists`, `stat`) whose name is known only when it runs: from a parameter,
-                the input, another function's result, the content of a file, an attribute that a method sets, a list or
-                dictionary with which code does more than look at it; also `open` and its like under another name or
-                handed on. A helper's parameter is known where all its calls are. What the same function made with
-                `tempfile` is known. Declaring `files` pins such code: its user has said what it reads
-    templates   a folder given to Jinja's `FileSystemLoader` counts with all that is in it
+    files       what reads files by native code, asks whether they exist, or works in other processes: none of these
+                can be observed. Declaring `files` pins such code: its user has said what it reads
     environment `os.environ`, `os.getenv`, `sys.argv`, `input`, where a function reads them; a global, default or class
-                attribute made of them counts by its value, and setting the environment is no reading
+                attribute made of them counts by its value
     others      services, databases, models loaded by name, other programs; their classes of errors are harmless
-    chance      the shared generators of `random` and `numpy.random`, those made without a seed or with a clock's, or
-                whose maker is handed on, `secrets`, `uuid4`, `os.urandom`; `random.Random(seed)` and
-                `default_rng(seed)` are pinned
-    dates       `datetime.now`, `date.today`, `time.localtime` and their like, also where a clock gives them the moment.
-                Clocks (`time.time`, `perf_counter`, `monotonic`, `sleep`) are pinned, because they are there to measure
+    dates       `datetime.now`, `date.today`, `time.localtime` and their like. Clocks (`time.time`, `perf_counter`,
+                `monotonic`, `sleep`) are pinned, because they are there to measure
     machine     the process, thread and machine, `hash`, `id`, the names of temporary files, the current folder's change
-    code        `eval`, `exec`, `compile`, `globals`, `pickle.loads`, `ctypes`, and modules and their names chosen while
+    code        `eval`, `exec`, `compile`, `globals`, `pickle.loads`, `ctypes`, and modules and names chosen while
                 running
 
-`evaluand.core.fingerprint.outside` has the names. Only what first-party code uses by name counts, not what a library
-does with it. A name for a file that is only written may be made of the date, chance or the environment, and so may
-what is only printed, logged or traced (`evaluand.core.fingerprint.influence` lists how). Loggers are taken as having no
-influence. A global that a function itself assigns (a client made on first use) counts by the statement that first sets
-it, as its value is made by code that is covered already.
+`evaluand.core.fingerprint.outside` is the table of names. Only what first-party code uses by name counts, not what a
+library does with it. What is only printed, logged or traced may be made of the date, chance or the environment. Loggers
+are taken as having no influence. A global that a function itself assigns (a client made on first use) counts by the
+statement that first sets it, as its value is made by code that is covered already.
 
-The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`;
-`reach` judges what code reaches beyond itself, and `lookup` finds the files it reads. Each of the others answers one
-question: where code comes from (`homes`), what wraps it (`wrapping`), which text is its source (`source`), what that
-says (`syntax`, `writing`, `reads`, `influence`) and what its bytecode says (`bytecode`), what sets names (`bindings`)
-and attributes (`changes`) and what they stand for (`names`, `scopes`), what an expression gives (`paths`), which data
-are plain (`plain`) and which names leave code unpinned (`outside`).
+The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`.
+`judge` decides what leaves code unpinned, with `sets` for the order of sets; `memory` whether code keeps something
+between calls. Each of the others answers one question: where code comes from (`homes`), what wraps it (`wrapping`),
+which text is its source (`source`), what that says (`syntax`) and what its bytecode says (`bytecode`), what its names
+stand for (`names`), which data are plain (`plain`) and which names leave code unpinned (`outside`).
 """
 
 from __future__ import annotations
@@ -60,18 +56,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluand.core.fingerprint.walk import Fingerprint, Walk
+from evaluand.core.fingerprint.walk import CodeFacts, Fingerprint, Walk
 
-__all__ = ["Fingerprint", "Identity", "code_identity", "explain", "fingerprint"]
+__all__ = ["CodeFacts", "Fingerprint", "Identity", "code_identity", "explain", "fingerprint"]
 
 
-def fingerprint(obj: Callable[..., Any] | object, *, files: Sequence[str | os.PathLike[str]] = ()) -> Fingerprint:
+def fingerprint(
+    obj: Callable[..., Any] | object,
+    *,
+    files: Sequence[str | os.PathLike[str]] = (),
+    seeds_estimators: bool = False,
+) -> Fingerprint:
     """The fingerprint of a function, class or instance as it is now.
 
     Args:
         obj: what is to be identified.
-        files: files and folders it depends on beyond those its code names, relative to the current directory or to
-            the folder of the code. Where there are any, they stand for all that is read under names not known.
+        files: files and folders it depends on, relative to the current directory or to the folder of the code. Where
+            there are any, they stand for all that cannot be observed.
+        seeds_estimators: whoever calls it sets each `random_state` of an estimator that is None.
 
     Raises:
         SpecError: one of `files` does not exist or cannot be read.
@@ -86,7 +88,7 @@ def fingerprint(obj: Callable[..., Any] | object, *, files: Sequence[str | os.Pa
         >>> fingerprint(shout).digest == print_.digest
         False
     """
-    return Walk().run(obj, files)
+    return Walk(seeds_estimators).run(obj, files)
 
 
 def explain(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
@@ -110,12 +112,19 @@ class Identity:
         pinned: whether the spec fully says how it behaves.
         unpinned: why not.
         parts: what the spec's fingerprint was made of, for explaining changes.
+        facts: what observing its calls needs to know, where code was fingerprinted.
     """
 
     spec: Mapping[str, Any]
     pinned: bool = True
     unpinned: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
+    facts: CodeFacts | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def observed(self) -> CodeFacts | None:
+        """What observing its calls needs to know; None where it has no code whose calls are to be observed."""
+        return self.facts or (CodeFacts() if _has_fingerprint(self.spec) else None)
 
     def reasons(self, *, in_yaml: bool) -> list[str]:
         """Why it is unpinned, with what to declare as it is written in Python, or in an experiment file.
@@ -137,6 +146,7 @@ def code_identity(
     *,
     version: str | None = None,
     files: Sequence[str | os.PathLike[str]] = (),
+    seeds_estimators: bool = False,
     **more: Any,
 ) -> Identity:
     """The identity of something written in code: by name and declared version, else by fingerprint.
@@ -149,6 +159,14 @@ def code_identity(
     """
     if version is not None:
         return Identity({"kind": kind, "name": name, "version": version, **more})
-    print_ = fingerprint(code, files=files)
+    print_ = fingerprint(code, files=files, seeds_estimators=seeds_estimators)
     parts = {**print_.parts, **print_.files}
-    return Identity({"kind": kind, "fingerprint": print_.digest, **more}, print_.pinned, print_.unpinned, parts)
+    spec = {"kind": kind, "fingerprint": print_.digest, **more}
+    return Identity(spec, print_.pinned, print_.unpinned, parts, print_.facts)
+
+
+def _has_fingerprint(spec: Any) -> bool:
+    """Whether some data hold the fingerprint of code, at any depth."""
+    if isinstance(spec, Mapping):
+        return "fingerprint" in spec or any(map(_has_fingerprint, spec.values()))
+    return isinstance(spec, list | tuple) and any(map(_has_fingerprint, spec))

@@ -1,7 +1,7 @@
-"""What bytecode says: which names outside itself it uses, and what it does, wherever it stands.
+"""What bytecode says: which names outside itself it uses, and what it does, wherever it lies.
 
-It is exact for global names, which syntax alone cannot tell from local ones, and it is all there is where a function
-has no source.
+It is exact for global names, which syntax alone cannot distinguish from local ones, and all there is for a function
+without source.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ class Uses:
         chains: global names with the attributes taken from them.
         stored: global names that it assigns.
         imports: level, module and attribute chain of what it imports itself.
-        written: those of `chains` and `imports` that name files only for writing to them.
     """
 
     chains: set[Chain] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
     imports: set[Import] = field(default_factory=set)
-    written: set[Chain | Import] = field(default_factory=set)
 
 
 def uses_of(code: types.CodeType) -> Uses:
@@ -49,21 +47,8 @@ def nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from nested(constant)
 
 
-def strings_of_code(code: types.CodeType) -> Iterator[str]:
-    """The texts among the constants of a code object and of those inside it."""
-    waiting: list[Any] = [code]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, types.CodeType):
-            waiting.extend(value.co_consts)
-        elif isinstance(value, tuple | frozenset):
-            waiting.extend(value)
-
-
 def code_token(code: types.CodeType) -> bytes:
-    """What a code object does, without where it stands."""
+    """What a code object does, without its place in the file."""
     shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
     names = (code.co_qualname, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return mix(

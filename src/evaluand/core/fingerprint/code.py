@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import ast
 import enum
-import os
-import pathlib
+import functools
+import inspect
+import sys
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from evaluand.core.fingerprint.bytecode import Uses, code_token, strings_of_code, uses_of
-from evaluand.core.fingerprint.files import MAX_CLIMB, Files, is_text_or_path, name_token
+from evaluand.core.fingerprint.bytecode import Uses, code_token, uses_of
+from evaluand.core.fingerprint.files import is_text_or_path, name_token
 from evaluand.core.fingerprint.homes import MISSING, Home, Homes, Namespace, attribute_of, imported
+from evaluand.core.fingerprint.judge import Judge
 from evaluand.core.fingerprint.names import CodeNames, closure_of, full_name_of
 from evaluand.core.fingerprint.parts import Content, Parts, Place
-from evaluand.core.fingerprint.reach import Reach
 from evaluand.core.fingerprint.source import Sources
 from evaluand.core.fingerprint.syntax import (
     Chain,
-    Import,
     chains_of,
     decorators_of,
     signature_of,
-    strings_of,
     taken_from,
     text_of,
     without_methods,
@@ -43,10 +42,10 @@ from evaluand.core.fingerprint.wrapping import (
     is_code,
     is_function,
     is_readable,
+    module_of,
     own_functions,
     wrapped,
 )
-from evaluand.core.fingerprint.writing import Writing, writing_in
 
 MAX_WRAPPED = 50  # wrappers around a function before it is taken as any other object
 
@@ -72,14 +71,13 @@ class Code:
     Args:
         parts: where what has a digest of its own is queued.
         homes: where code comes from.
-        files: where the files that code names are kept.
+        judge: judges what is reached.
         value: gives the token of any value reached.
     """
 
-    def __init__(self, parts: Parts, homes: Homes, files: Files, value: Callable[[Any, Place], bytes]) -> None:
-        self.parts, self.homes, self.files, self.value = parts, homes, files, value
+    def __init__(self, parts: Parts, homes: Homes, judge: Judge, value: Callable[[Any, Place], bytes]) -> None:
+        self.parts, self.homes, self.judge, self.value = parts, homes, judge, value
         self.sources = Sources()
-        self.reach = Reach(homes, files, parts.unpinned)
         self._constants: dict[tuple[int, str], bytes] = {}
 
     def token(self, value: Any, place: Place) -> bytes | None:
@@ -90,14 +88,16 @@ class Code:
         if issubclass(kind, type):
             return self._class(value, place)
         if kind is types.MethodType:
-            told = is_text_or_path(value.__self__)  # what the method of a known path reads is known too
-            read = self._named_code if told else self.value
-            return mix("method", read(value.__func__, place), self.value(value.__self__, place))
+            return mix("method", self.value(value.__func__, place), self.value(value.__self__, place))
         if kind is types.ModuleType:
             return self._module(value)
         inner = wrapped(value)
         if inner is None:
             return None
+        if is_cached(value) or kind is functools.cached_property:
+            self.judge.remembers = True
+        if kind in (functools.partial, functools.partialmethod):
+            self.judge.partial(value.func, value.keywords)
         read = self._named_code if is_cached(value) else self.value
         return mix(kind.__qualname__, *(read(item, place) for item in inner))
 
@@ -106,7 +106,7 @@ class Code:
         home = self.homes.of(function)
         name = leaf("name", f"{home.name}.{function.__code__.co_qualname}".encode())
         inner = self.value(getattr(function, "__wrapped__", None), place)
-        return mix("closure", name, inner, *self._closure(function, (), place))
+        return mix("closure", name, inner, *self._closure(function, place))
 
     # -- functions
 
@@ -122,6 +122,8 @@ class Code:
             return mix("dispatch", name, self.value(dict(function.registry), place))
         if inner is not None and self._is_decorated(inner):
             return mix("decorated", name, self.value(inner, place))
+        if inner is not None and not self.homes.of(inspect.unwrap(function)).ours:
+            return name
         if function.__closure__ or inner is not None:
             return self.parts.later(function, place, lambda: self.foreign_closure(function, place))
         return name
@@ -139,61 +141,39 @@ class Code:
 
     def _content(self, function: types.FunctionType, place: Place) -> bytes:
         code, namespace = function.__code__, function.__globals__
-        node, uses, writing = self.sources.definition(function), uses_of(code), Writing()
-        self.reach.met.set_globals |= {(id(namespace), name) for name in uses.stored}
+        node, uses = self.sources.definition(function), uses_of(code)
         if node is None:
-            own, strings = code_token(code), set(strings_of_code(code))
-            self.reach.bytecode(function, uses, place)
+            own = code_token(code)
+            self.judge.bytecode(function, uses, place)
         else:
             node = without_our_decorators(node, namespace)
             names = CodeNames(node, namespace, self.homes, closure_of(function), {chain[0] for chain in uses.chains})
-            writing = writing_in(node, names)
-            followed = self.reach.definition(function, node, names, writing, place)
-            _add_uses(uses, names.imports, chains_of([node]), writing)
+            followed = self.judge.definition(function, node, names, place)
+            uses.imports = taken_from(names.imports, chains_of([node])) | followed
             uses.chains |= chains_of(signature_of(node))
-            uses.imports |= followed
-            own, strings = leaf("source", text_of(node).encode()), strings_of(node, writing.nodes)
+            own = leaf("source", text_of(node).encode())
         globals_ = self._used(uses, namespace, place)
-        self.files.look_for(strings, self._folders(uses, namespace, place.home), place.home)
-        defaults = self._defaults(function, writing.names, place)
-        return mix("function", own, *globals_, *defaults, *self._closure(function, writing.names, place))
+        return mix("function", own, *globals_, *self._defaults(function, place), *self._closure(function, place))
 
-    def _defaults(self, function: types.FunctionType, written: Collection[str], place: Place) -> Iterator[bytes]:
+    def _defaults(self, function: types.FunctionType, place: Place) -> Iterator[bytes]:
         code, positional = function.__code__, function.__defaults__ or ()
         first = code.co_argcount - len(positional)
         named = dict(zip(code.co_varnames[first : code.co_argcount], positional, strict=False))
         named |= function.__kwdefaults__ or {}
         for name in sorted(named):
             at = place.named(f"{place.shown} (default of {name})")
-            yield leaf("default", name.encode()) + self._variable(named[name], name in written, at)
+            yield leaf("default", name.encode()) + self.value(named[name], at)
         for name, value in sorted(function.__dict__.items()):
             yield leaf("attribute", name.encode()) + self.value(value, place.named(f"{place.shown}.{name}"))
 
-    def _closure(self, function: types.FunctionType, written: Collection[str], place: Place) -> Iterator[bytes]:
+    def _closure(self, function: types.FunctionType, place: Place) -> Iterator[bytes]:
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             try:
                 value = cell.cell_contents
             except ValueError:  # not set yet
                 continue
             at = place.named(f"{place.shown} (closure variable {name})")
-            yield leaf("closure", name.encode()) + self._variable(value, name in written, at)
-
-    def _variable(self, value: Any, written: bool, place: Place) -> bytes:
-        if written and is_text_or_path(value):
-            return name_token(value, place.home.folder)
-        return self.value(value, place)
-
-    def _folders(self, uses: Uses, namespace: Namespace, home: Home) -> list[str]:
-        """Where a function may look for the files it names."""
-        folders = [home.folder, self.files.cwd]
-        for chain in sorted(uses.chains):
-            value = namespace.get(chain[0])
-            if is_text_or_path(value) and os.path.isabs(value) and os.path.isdir(value):
-                folders.append(str(value))
-        if ("__file__",) in uses.chains:
-            above = pathlib.Path(home.folder).parents
-            folders += [str(folder) for folder in above[: MAX_CLIMB - 1]]
-        return folders
+            yield leaf("closure", name.encode()) + self.value(value, at)
 
     # -- names that code uses
 
@@ -207,38 +187,41 @@ class Code:
             level, name, chain = taken
             module = imported(name, level, namespace)
             what = leaf("import", ".".join((str(level), name, *chain)).encode())
-            tokens.append(what + (self._taken(module, chain, taken in uses.written, place) if module else what))
+            ours = (
+                module is not None and self.homes.of(module).ours
+            )  # else by name, whether it is loaded already or not
+            tokens.append(what + (self._taken(module, chain, place) if module and ours else what))
         return tokens
 
     def _global(self, namespace: Namespace, chain: Chain, uses: Uses, place: Place) -> bytes:
-        name, written = chain[0], chain in uses.written
+        name = chain[0]
         if name in uses.stored:
             return self._constant(namespace, name, lambda at: self._start(name, namespace, at))
         if type(namespace[name]) is types.ModuleType:
-            return self._taken(namespace[name], chain[1:], written, place)
-        return self._named(namespace, name, namespace[name], written, place)
+            return self._taken(namespace[name], chain[1:], place)
+        return self._named(namespace, name, namespace[name], place)
 
-    def _taken(self, module: types.ModuleType, chain: Chain, written: bool, place: Place) -> bytes:
+    def _taken(self, module: types.ModuleType, chain: Chain, place: Place) -> bytes:
         """What an attribute chain takes out of a module."""
         if not chain or not self.homes.of(module).ours:
             return self._module(module)
         value = attribute_of(module, chain[0])
         if type(value) is types.ModuleType:
-            return self._taken(value, chain[1:], written, place)
+            return self._taken(value, chain[1:], place)
         if value is MISSING:
             return leaf("missing", chain[0].encode())
-        return self._named(vars(module), chain[0], value, written, place)
+        return self._named(vars(module), chain[0], value, place)
 
-    def _named(self, namespace: Namespace, name: str, value: Any, written: bool, place: Place) -> bytes:
+    def _named(self, namespace: Namespace, name: str, value: Any, place: Place) -> bytes:
         home = self.homes.of_namespace(namespace)
         if is_code(value):
             return self._named_code(value, place.named(f"{home.stem}.{name}"))
         if is_function(value) and not is_code(value) and not _is_bound(value):
             return leaf("function", full_name_of(value, self.homes).encode())
         if is_text_or_path(value):
-            if not written:  # one use that reads is enough, whoever came first
-                self.files.mention(value, home)
             return self._constant(namespace, name, lambda at: name_token(value, at.home.folder))
+        if known := _public_name(value, name):
+            return leaf("object", known.encode())
         return self._constant(namespace, name, lambda at: self.value(value, at))
 
     def _named_code(self, value: Any, place: Place) -> bytes:
@@ -297,10 +280,8 @@ class Code:
         members, covered = self._members(kind, bool(nodes), place)
         rest = ast.Module([without_methods(node, covered) for node in nodes], [])
         names = CodeNames(rest, namespace, self.homes)
-        writing = writing_in(rest, names)
-        self.reach.class_body(rest, names, place)
-        uses = Uses(chains_of([rest]), written=set(writing.chains))
-        self.files.look_for(strings_of(rest, writing.nodes), (place.home.folder, self.files.cwd), place.home)
+        self.judge.class_body(rest, names, place)
+        uses = Uses(chains_of([rest]))
         text = "\n".join(text_of(node) for node in rest.body)
         bases = [self.value(base, place) for base in (*kind.__bases__, type(kind))]
         return mix("class", leaf("source", text.encode()), *bases, *self._used(uses, namespace, place), *members)
@@ -321,6 +302,7 @@ class Code:
                 continue
             if written:
                 covered.add(name)
+            self.judge.sets.note_value(name, value)
             token = self.value(value, place.named(f"{place.shown}.{name}"))
             tokens.append(leaf("member", name.encode()) + token)
         return tokens, covered
@@ -331,11 +313,13 @@ def _is_bound(function: Any) -> bool:
     return not is_a(getattr(function, "__self__", None), type, types.ModuleType, types.NoneType)
 
 
-def _add_uses(uses: Uses, imports: Mapping[str, Import], chains: set[Chain], writing: Writing) -> None:
-    """Adds to what bytecode says what only the definition can tell."""
-    uses.imports = taken_from(imports, chains)
-    uses.written.update(writing.chains)
-    uses.written |= taken_from(imports, writing.chains) - taken_from(imports, chains.difference(writing.chains))
+def _public_name(value: Any, name: str) -> str:
+    """The full name of an object that a package offers under that name, such as `scipy.stats.norm`; else empty."""
+    package = module_of(type(value))
+    while package := package.rpartition(".")[0]:
+        if vars(sys.modules.get(package, types)).get(name) is value:
+            return f"{package}.{name}"
+    return ""
 
 
 def _file_of_class(kind: type, home: Home) -> str | None:

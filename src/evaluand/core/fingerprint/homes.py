@@ -1,7 +1,7 @@
 """Where code comes from: its module, its file, and whether it is first-party.
 
 First-party code is followed into its content. Code of the standard library, of installed packages and of evaluand
-itself counts by name, because its content is told by a version.
+itself counts by name, because a version identifies its content.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Homes:
         self.cwd = cwd
         self._homes: dict[int, Home] = {}
         self._namespaces: dict[str, Namespace] = {}
-        self._alive: list[object] = []  # an id stands for its object only while that lives
+        self._alive: list[Namespace] = []  # an id belongs to its object only while that lives
 
     def of(self, obj: Any) -> Home:
         """The home of a function, module, class or instance, or of what it wraps."""
@@ -74,6 +74,10 @@ class Homes:
             if home.ours:
                 self._namespaces.setdefault(home.name, namespace)
         return home
+
+    def first_party(self) -> list[Namespace]:
+        """The names of every first-party module met."""
+        return [namespace for namespace in self._alive if self._homes[id(namespace)].ours]
 
     def of_class(self, kind: type) -> Home:
         """The home of a class."""

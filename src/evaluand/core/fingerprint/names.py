@@ -1,30 +1,44 @@
-"""What the names in a definition stand for, as far as that can be told without running anything."""
+"""What the names in a definition stand for, as far as that can be known without running anything."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import inspect
 import os
 import sys
 import types
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from evaluand.core.fingerprint.bindings import settings_in
 from evaluand.core.fingerprint.homes import MISSING, Homes, Namespace, imported
+from evaluand.core.fingerprint.outside import is_listed
 from evaluand.core.fingerprint.syntax import Chain, chain_of, imports_in
-from evaluand.core.fingerprint.wrapping import is_a, is_code, is_readable
+from evaluand.core.fingerprint.wrapping import is_a, is_readable
 
 _SAME_MODULES = {
-    "_io": "io",
     "nt": "os",
     "ntpath": "os.path",
     "pathlib._local": "pathlib",
     "posix": "os",
     "posixpath": "os.path",
+    "_frozen_importlib": "importlib",
+    "_frozen_importlib_external": "importlib",
+    "_blake2": "hashlib",
+    "_md5": "hashlib",
+    "_sha1": "hashlib",
+    "_sha2": "hashlib",
+    "_sha256": "hashlib",
+    "_sha3": "hashlib",
+    "_sha512": "hashlib",
+    "_sre": "re",
+    "_strptime": "time",
+    "_pydatetime": "datetime",
+    "_pydecimal": "decimal",
 }
-_KNOWN_OBJECTS = {  # those of Python itself that do not tell their names
+_KNOWN_OBJECTS = {  # those of Python itself that have no name of their own
     id(value): name
     for name, value in (
         ("builtins.__dict__", vars(builtins)),
@@ -46,9 +60,8 @@ class CodeNames:
         outer: names that the bytecode takes from the module, whatever else is called so inside.
 
     Attributes:
-        settings: what sets the names inside it.
-        imports: those set by importing, and what they stand for.
-        set: those set otherwise.
+        imports: the names set by importing, and what they stand for.
+        settings: the names set otherwise → the expressions that they are set to, None for what is no expression.
     """
 
     def __init__(
@@ -60,34 +73,82 @@ class CodeNames:
         outer: Collection[str] = (),
     ) -> None:
         self.namespace, self.free, self.outer, self._homes = namespace, free or {}, outer, homes
-        self.settings = settings_in(node)
         self.imports = imports_in(node)
-        self.set = {name for name, several in self.settings.items() if any(s.how != "import" for s in several)}
+        self.settings = _settings_in(node)
 
-    def stands_for(self, chain: Chain) -> tuple[Any, str]:
+    def is_local(self, name: str) -> bool:
+        """Whether a name is set inside the definition, other than by an import."""
+        return name in self.settings and name not in self.outer and name not in self.free
+
+    def resolve(self, chain: Chain) -> tuple[Any, str]:
         """The value of a chain, or MISSING, and its full name, which is empty for what is first-party or not known."""
         name, *rest = chain
         if name in self.free:
             return follow(self.free[name], rest, self._homes)
         if name in self.imports:
             level, module, taken = self.imports[name]
-            found = imported(module, level, self.namespace)
+            found = imported(module, level, self.namespace) or (None if level else _listed(module))
             if found is None:
                 return MISSING, "" if level else ".".join((module, *taken, *rest))
             return follow(found, [*taken, *rest], self._homes)
-        if name in self.set and name not in self.outer:
+        if self.is_local(name):
             return MISSING, ""
         return follow(self.namespace.get(name, getattr(builtins, name, MISSING)), rest, self._homes)
 
-    def called(self, function: ast.expr) -> str | None:
-        """The full name of what is called; empty where it is not known or first-party, None for a value's method."""
-        chain = chain_of(function)
-        if not chain:
-            return None if isinstance(function, ast.Attribute) else ""
-        value, full = self.stands_for(chain)
-        of_path = full.startswith("pathlib.") and type(value) is types.FunctionType
-        method = len(chain) > 1 and (of_path or (not full and not is_code(value)))
-        return None if method else full
+    def is_ours(self, value: Any) -> bool:
+        """Whether code is first-party."""
+        return self._homes.of(value).ours
+
+    def full_name(self, value: Any) -> str:
+        """The full name of a value; empty for what is first-party, and for what has none."""
+        return full_name_of(value, self._homes)
+
+    def named(self, node: ast.AST) -> str:
+        """The full name of an expression; empty where it has none."""
+        chain = chain_of(node)
+        return self.resolve(chain)[1] if chain else ""
+
+
+def _listed(module: str) -> types.ModuleType | None:
+    """A listed module that is not imported yet; the call would import it, and what takes a seed is seen only then."""
+    try:
+        return importlib.import_module(module) if is_listed(module) else None
+    except Exception:  # it is not installed, or fails; then so will the call
+        return None
+
+
+def _settings_in(node: ast.AST) -> Mapping[str, Sequence[ast.expr | None]]:
+    found: dict[str, list[ast.expr | None]] = defaultdict(list)
+    known: set[int] = set()
+    for part in ast.walk(node):
+        for target, value in _assigned(part):
+            if isinstance(target, ast.Name):
+                known.add(id(target))
+                found[target.id].append(value)
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load) and id(part) not in known:
+            found[part.id].append(None)
+        elif part is not node and (name := _name_set(part)):
+            found[name].append(None)
+    return found
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
+    """The targets of an assignment, each with the expression that it is set to."""
+    if isinstance(node, ast.Assign):
+        yield from ((target, node.value) for target in node.targets)
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+        yield node.target, node.value
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield node.optional_vars, node.context_expr
+
+
+def _name_set(node: ast.AST) -> str:
+    if isinstance(node, ast.arg):
+        return node.arg
+    if isinstance(node, ast.MatchMapping):
+        return node.rest or ""
+    named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
+    return (node.name or "") if isinstance(node, named) else ""
 
 
 def closure_of(function: types.FunctionType) -> dict[str, Any]:
@@ -106,9 +167,9 @@ def follow(value: Any, rest: Collection[str], homes: Homes) -> tuple[Any, str]:
     name = full_name_of(value, homes)
     for attribute in rest:
         inner = static_attribute(value, attribute)
-        told = "" if inner is MISSING else full_name_of(inner, homes)
+        own = "" if inner is MISSING else full_name_of(inner, homes)
         by_path = f"{name}.{attribute}" if name else ""
-        value, name = inner, told if type(inner) is types.ModuleType else by_path or told
+        value, name = inner, own if type(inner) is types.ModuleType else by_path or own
     return value, name
 
 
@@ -123,13 +184,21 @@ def full_name_of(value: Any, homes: Homes) -> str:
         return "" if homes.of(value).ours else _SAME_MODULES.get(value.__name__, value.__name__)
     if kind is types.BuiltinFunctionType:
         owner = value.__self__ if is_a(value.__self__, type) else value
-        return _plain(str(owner.__module__), value.__qualname__)
+        return _public(str(owner.__module__ or type(value.__self__).__module__), value.__qualname__)
     if issubclass(kind, type):
         foreign = is_readable(value) and (value.__module__ == "builtins" or not homes.of(value).ours)
-        return _plain(str(value.__module__), value.__qualname__) if foreign else ""
+        return _public(str(value.__module__), value.__qualname__) if foreign else ""
     if kind is types.FunctionType:
-        return "" if homes.of(value).ours else _plain(str(value.__module__), value.__qualname__)
-    return _plain(str(value.__module__), value.__qualname__) if kind.__name__ == "cython_function_or_method" else ""
+        return "" if homes.of(value).ours else _name_of_function(value, homes)
+    return _public(str(value.__module__), value.__qualname__) if kind.__name__ == "cython_function_or_method" else ""
+
+
+def _name_of_function(function: types.FunctionType, homes: Homes) -> str:
+    """The full name of a foreign function; where it bears that of one's own that it wraps, by its own code."""
+    module = sys.modules.get(str(function.__module__))
+    if module is not None and not homes.of(module).ours:
+        return _public(module.__name__, function.__qualname__)
+    return _public(homes.of(function).name, function.__code__.co_qualname)
 
 
 def static_attribute(value: Any, name: str) -> Any:
@@ -140,7 +209,7 @@ def static_attribute(value: Any, name: str) -> Any:
         return vars(value).get(name, MISSING)
     try:
         found = inspect.getattr_static(value, name, MISSING)
-    except Exception:  # a metaclass may refuse to tell what its classes hold
+    except Exception:  # a metaclass may refuse to say what its classes hold
         return MISSING
     if type(found) is types.MemberDescriptorType and not issubclass(type(value), type):
         try:
@@ -150,6 +219,8 @@ def static_attribute(value: Any, name: str) -> Any:
     return MISSING if issubclass(type(found), property | types.GetSetDescriptorType) else found
 
 
-def _plain(module: str, name: str) -> str:
+def _public(module: str, name: str) -> str:
+    """A full name without the private modules in which a package keeps it."""
     module = _SAME_MODULES.get(module, module)
-    return ".".join((*(part for part in module.split(".") if not part.startswith("_")), name))
+    top, *inner = module.split(".")
+    return ".".join((top.lstrip("_") or top, *(part for part in inner if not part.startswith("_")), name))

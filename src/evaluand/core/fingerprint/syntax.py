@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from evaluand.core.fingerprint.homes import Namespace
@@ -34,7 +34,7 @@ def _shape_of(value: Any) -> Any:
 
 
 def without_our_decorators(node: Definition, namespace: Namespace) -> Definition:
-    """Leaves out `@task` and its like: names and labels say nothing of behaviour, the rest is identified beside."""
+    """Leaves out `@task` and the like: names and labels say nothing of behaviour; the rest has its own identity."""
     if isinstance(node, ast.Lambda):
         return node
     decorators, node = decorators_of(node, namespace), copy.copy(node)
@@ -57,10 +57,10 @@ def _is_evaluands(decorator: ast.expr, namespace: Namespace) -> bool:
 
 
 def without_methods(node: ast.ClassDef, covered: Collection[str]) -> ast.ClassDef:
-    """Leaves out the methods that are identified beside."""
+    """Leaves out the methods that have an identity of their own."""
     node = copy.copy(node)
-    kept = [s for s in node.body if not (isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name in covered)]
-    node.body = kept or [ast.Pass()]
+    rest = [s for s in node.body if not (isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef) and s.name in covered)]
+    node.body = rest or [ast.Pass()]
     return node
 
 
@@ -117,44 +117,3 @@ def taken_from(imports: Mapping[str, Import], chains: Iterable[Chain]) -> set[Im
     """What chains take from the modules that some of their first names stand for."""
     taken = [(imports[name], rest) for name, *rest in chains if name in imports]
     return {(level, module, (*chain, *rest)) for (level, module, chain), rest in taken}
-
-
-# -- texts
-
-
-def strings_of(node: ast.AST, leaving: Collection[int] = ()) -> set[str]:
-    """The texts in some syntax, and those it joins to a path: folder / "prompts" / "answer.txt".
-
-    Args:
-        node: the syntax.
-        leaving: the `id` of nodes that are left out.
-    """
-    found: set[str] = set()
-    for part in ast.walk(node):
-        if id(part) in leaving:
-            continue
-        if isinstance(part, ast.Constant) and isinstance(part.value, str):
-            found.add(part.value)
-        elif isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div):
-            found.add("/".join(_divided(part)))
-        elif isinstance(part, ast.Call) and getattr(part.func, "attr", "") in ("join", "joinpath"):
-            found.add("/".join(_constants(part.args)))
-    return found
-
-
-def _divided(node: ast.expr) -> list[str]:
-    operands: list[ast.expr] = []
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        operands.insert(0, node.right)
-        node = node.left
-    return _constants([node, *operands])
-
-
-def _constants(nodes: Sequence[ast.expr]) -> list[str]:
-    """The texts at the end of a path's parts, after the last that is computed."""
-    names: list[str] = []
-    for node in reversed(nodes):
-        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
-            break
-        names.insert(0, node.value)
-    return names

@@ -9,7 +9,7 @@ from evaluand.core import identity
 
 
 def leaf(tag: str, raw: Any) -> bytes:
-    """The token of some bytes; the tag keeps equal bytes of different meaning apart."""
+    """The token of some bytes; the tag distinguishes equal bytes of different meaning."""
     state = hashlib.blake2b(tag.encode() + b"\0", digest_size=identity.DIGEST_SIZE)
     state.update(raw)
     return state.digest()

@@ -18,16 +18,18 @@ import sys
 import types
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
 from evaluand.core.fingerprint.code import Code
 from evaluand.core.fingerprint.files import Files, is_text_or_path, name_token
-from evaluand.core.fingerprint.homes import Home, Homes, working_folder
+from evaluand.core.fingerprint.homes import Home, Homes, Namespace, working_folder
+from evaluand.core.fingerprint.judge import Judge
 from evaluand.core.fingerprint.parts import Parts, Place
 from evaluand.core.fingerprint.plain import plain_data
+from evaluand.core.fingerprint.sets import hash_seed
 from evaluand.core.fingerprint.tokens import leaf, mix, of_integer
 from evaluand.core.fingerprint.wrapping import (
     cached_properties,
@@ -50,6 +52,27 @@ _UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__"))  # proven
 _UNSTATED_TEMPLATES = frozenset(("cache",))  # what has been loaded so far
 
 
+@dataclass(frozen=True, eq=False)
+class CodeFacts:
+    """What is known of some code for observing which files its calls open.
+
+    Attributes:
+        folder: where the code lies; the current directory where it has no file.
+        remembers: whether it may keep something between calls.
+        namespaces: the names of the modules in which it may keep something; None where that is not known.
+    """
+
+    folder: str = field(default_factory=working_folder)
+    remembers: bool = True
+    namespaces: Sequence[Namespace] | None = None
+
+    def may_share(self, other: CodeFacts) -> bool:
+        """Whether some other code may use what this one remembers."""
+        if self.namespaces is None or other.namespaces is None:
+            return True
+        return any(one is two for one in self.namespaces for two in other.namespaces)
+
+
 @dataclass(frozen=True)
 class Fingerprint:
     """What a function or object is, as far as its results are concerned.
@@ -59,7 +82,8 @@ class Fingerprint:
         pinned: whether everything reached could be read.
         unpinned: why not, one sentence for each thing that could not.
         parts: qualified name → digest of every function, class and constant reached, for explaining changes.
-        files: path → digest of the content of every file named.
+        files: path → digest of the content of every declared file.
+        facts: what observing its calls needs to know of it.
     """
 
     digest: str
@@ -67,29 +91,31 @@ class Fingerprint:
     unpinned: tuple[str, ...]
     parts: Mapping[str, str]
     files: Mapping[str, str]
+    facts: CodeFacts = field(compare=False, repr=False, default=CodeFacts())
 
 
 class Walk:
     """One traversal."""
 
-    def __init__(self) -> None:
+    def __init__(self, seeds_estimators: bool = False) -> None:
         cwd = working_folder()
         self.parts = Parts()
         self.homes = Homes(cwd)
-        self.files = Files(cwd, self.parts.unpinned)
-        self.code = Code(self.parts, self.homes, self.files, self.value)
+        self.files = Files(cwd)
+        self.judge = Judge(self.homes, self.parts.unpinned, seeds_estimators)
+        self.code = Code(self.parts, self.homes, self.judge, self.value)
         self._open: set[int] = set()
         self._cyclic = False
 
     def run(self, obj: object, files: Sequence[str | os.PathLike[str]] = (), home: Home | None = None) -> Fingerprint:
-        """The fingerprint of one object; its home is told where the object cannot tell it."""
+        """The fingerprint of one object; its home is an argument where the object does not show it."""
         home = home or self.homes.of(obj)
         root = self._root(obj, home)
         self.parts.read()
-        self.code.reach.settle(bool(files))
+        self.judge.settle(bool(files))
         for file in files:
             self.files.declare(os.fspath(file), home)
-        return self._result(root)
+        return self._result(root, home)
 
     def _root(self, obj: object, home: Home) -> bytes:
         name = name_of(obj)
@@ -103,11 +129,12 @@ class Walk:
             name = f"{name}()"
         return self.parts.part(object(), name, f"{home.stem}.{name}", home, lambda at: self.value(obj, at))
 
-    def _result(self, root: bytes) -> Fingerprint:
+    def _result(self, root: bytes, home: Home) -> Fingerprint:
         parts, found = self.parts.digests(), self.files.found
         named = [leaf("label", label.encode()) + token for label, _, token in parts]
         files = [leaf("file", f"{name}\0{content}".encode()) for name, content in sorted(found.values())]
-        digest = mix("fingerprint", leaf("format", FORMAT), root, mix("parts", *named), mix("files", *files))
+        order = [leaf("hash seed", str(hash_seed()).encode())] if self.judge.ordered_by_hash else []
+        digest = mix("fingerprint", leaf("format", FORMAT), root, mix("parts", *named), mix("files", *files), *order)
         unpinned = tuple(self.parts.unpinned.values())
         return Fingerprint(
             digest.hex(),
@@ -115,6 +142,7 @@ class Walk:
             unpinned,
             {shown: token.hex() for _, shown, token in parts},
             {shown: content for shown, (_, content) in sorted(found.items())},
+            CodeFacts(home.folder, self.judge.remembers, self.homes.first_party()),
         )
 
     # -- values
@@ -123,21 +151,20 @@ class Walk:
         """The token of anything; what it refers to is queued."""
         kind = type(value)
         if is_text_or_path(value):
-            self.files.mention(value, place.home)
             return name_token(value, place.home.folder)
         if kind is int:
             return of_integer(value)
         if kind in _SCALARS:
             return leaf("data", identity.encode(value))
         if kind not in _CONTAINERS and (is_code(value) or is_function(value)):
-            self.code.reach.handed_on(value, place)
+            self.judge.value(value, place)
         known = self.parts.known(value)
         if known is not None:
             return known
         if kind in _CONTAINERS:
             return self._container(value, place)
         for file in declared_files(value):
-            self.code.reach.lookup.with_files(value)
+            self.judge.declared(value)
             self.files.declare(os.fspath(file), self.homes.of(value))
         return self.code.token(value, place) or self._object(value, place)
 
@@ -148,9 +175,7 @@ class Walk:
             return self._later(value, place, self._cyclic)
         plain = plain_data(value)
         if plain is not None:
-            for text in plain.texts:
-                self.files.mention(text, place.home)
-            return self.parts.know(value, plain.token)
+            return self.parts.know(value, plain)
         outermost = not self._open
         self._open.add(id(value))
         try:
@@ -220,18 +245,18 @@ class Walk:
         kind = type(value)
         if issubclass(kind, set | frozenset):
             return mix("set of", self.value(kind, place), self._items(frozenset(value), place))
-        self.code.reach.instance(value, place)
+        self.judge.instance(value, place)
         try:
             declared = getattr(kind, "__fingerprint__", None)
-            told = declared(value) if declared else _reduce(value)
+            state = declared(value) if declared else _reduce(value)
         except Exception:  # whatever objects raise when asked for their state
             return self.parts.opaque(value, place)
         if declared:
-            told = self.value(told, place.inside(value, ".__fingerprint__()"))
-            return mix("declared", self.value(kind, place), told)
-        if isinstance(told, str):
-            return leaf("global", f"{self._package(value)}{told}".encode())
-        return self._reduced(value, told, place)
+            state = self.value(state, place.inside(value, ".__fingerprint__()"))
+            return mix("declared", self.value(kind, place), state)
+        if isinstance(state, str):
+            return leaf("global", f"{self._package(value)}{state}".encode())
+        return self._reduced(value, state, place)
 
     def _reduced(self, value: Any, reduced: tuple[Any, ...], place: Place) -> bytes:
         make, arguments, state, items, pairs = reduced
@@ -257,6 +282,9 @@ class Walk:
         cached = cached_properties(type(value)) | _UNSTATED
         if any(module_of(kind).partition(".")[0] == "jinja2" for kind in type(value).__mro__):
             cached |= _UNSTATED_TEMPLATES
+        for table in tables:
+            for name, item in table.items():
+                self.judge.sets.note_value(name, item)
         rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached)]
         return mix("attributes", *(self._attribute(value, name, item, place) for name, item in rows))
 

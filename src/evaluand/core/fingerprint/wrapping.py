@@ -40,7 +40,7 @@ def wrapped(value: Any) -> tuple[Any, ...] | None:
 
 
 def is_cached(value: Any) -> bool:
-    """Whether something is a function whose results are kept."""
+    """Whether something is a function whose results are cached."""
     return module_of(type(value)) == "functools" and hasattr(value, "cache_parameters")
 
 
@@ -64,7 +64,7 @@ def is_function(value: Any) -> bool:
 
 
 def is_readable(kind: type) -> bool:
-    """Whether a class tells what it consists of; a metaclass may refuse."""
+    """Whether a class shows what it consists of; a metaclass may refuse."""
     try:
         return bool(kind.__mro__ and vars(kind) and kind.__qualname__) and hasattr(kind, "__module__")
     except Exception:  # of the metaclass's own
@@ -89,10 +89,10 @@ def name_of(obj: Any) -> str:
         return str(obj.__code__.co_qualname)
     obj = innermost(obj)
     try:
-        told: Any = obj.__qualname__
+        name: Any = obj.__qualname__
     except Exception:  # whatever objects raise when asked for an attribute
-        told = None
-    return told if isinstance(told, str) and told else type(obj).__qualname__
+        name = None
+    return name if isinstance(name, str) and name else type(obj).__qualname__
 
 
 def module_of(kind: type) -> str:
@@ -128,5 +128,5 @@ def own_functions(kind: type) -> Iterator[types.FunctionType]:
 
 
 def cached_properties(kind: type) -> set[str]:
-    """The names of the properties whose values are kept among an instance's attributes."""
+    """The names of the properties whose values are cached among an instance's attributes."""
     return {name for base in kind.__mro__ for name, v in vars(base).items() if type(v) is functools.cached_property}

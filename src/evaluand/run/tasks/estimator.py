@@ -81,7 +81,7 @@ class EstimatorTask(Task[Any, Any]):
         positive: the class whose probability is the confidence.
         frame: whether columns of numbers too are given as a DataFrame, for estimators that choose columns by name.
         version: pins the model by its name and this version instead of by its fingerprint.
-        files: files it depends on beyond those its code names.
+        files: files it depends on that cannot be observed, such as those native code reads.
 
     Raises:
         SpecError: the model is none, or cannot be used like this.
@@ -142,7 +142,10 @@ class EstimatorTask(Task[Any, Any]):
             "positive": self.positive,
             "frame": self.frame,
         }
-        return code_identity(self.kind, code, self.name, version=self.version, files=self.files, **how)
+        seeds = self.split is not None
+        return code_identity(
+            self.kind, code, self.name, version=self.version, files=self.files, seeds_estimators=seeds, **how
+        )
 
     def prepare(self, dataset: Dataset) -> None:
         """Divides the dataset.

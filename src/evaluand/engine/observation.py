@@ -1,0 +1,443 @@
+"""Observed inputs: the files that calls open, so that an answer is reused only while these files stay the same.
+
+An audit hook reports what Python opens and lists. While a call runs, it records
+
+    a file opened for reading       with the digest of its content once the call has ended
+    a folder that is listed         with the names in it
+    a file that does not exist      as absent: once it exists, the answer no longer counts
+    a SQLite database               as a file
+
+and leaves out what says nothing of the answer: files that the call itself has written, installed packages, bytecode,
+`/proc` and `/sys`, the store. A device, a pipe and a file that changes while the call runs cannot be compared later:
+such an answer is never reused.
+
+A context variable says which call opened a file; coroutines and `asyncio.to_thread` inherit it. Other threads
+do not: what they open counts for every call in progress. A call may also use what an earlier one has read and cached.
+Where the code may remember anything between calls (`evaluand.core.fingerprint.memory`), each of its answers therefore
+counts with all files that calls of the same code have opened in this process so far; otherwise with its own only.
+
+Not observable: files opened by native code (they are declared with `files`), questions such as `exists`, and other
+processes. Code that does any of this is unpinned unless its files are declared (`evaluand.core.fingerprint.outside`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, Protocol, TypeVar
+
+import orjson
+
+from evaluand.core.fingerprint import CodeFacts
+from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of
+from evaluand.core.fingerprint.homes import is_first_party, working_folder
+from evaluand.core.fingerprint.tokens import leaf
+
+
+class Slotted(Protocol):
+    """A unit of work, identified by its slot."""
+
+    @property
+    def slot(self) -> int: ...
+
+
+U = TypeVar("U", bound=Slotted)
+
+UNKNOWN = ("", CHANGED)  # inputs that could not be observed
+
+_OPEN = "open"
+_LISTING = frozenset(("os.listdir", "os.scandir"))
+_EVENTS = frozenset((_OPEN, *_LISTING, "sqlite3.connect", "os.mkdir", "os.rename"))
+_IGNORED_FOLDERS = ("/proc/", "/sys/")
+_IGNORED_DEVICES = frozenset((os.devnull, "/dev/stdout", "/dev/stderr"))
+_IMPORTING = ("<frozen importlib", "<frozen zipimport")
+_IGNORED_READERS = ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
+_IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_unsafe"))
+
+
+class _Call:
+    """One call in progress: what it has opened and what it has written."""
+
+    written: frozenset[str] = frozenset()
+    made: frozenset[str] = frozenset()  # folders
+    lost = False
+
+    def __init__(self, observer: Observer[Any]) -> None:
+        self.observer = observer
+        self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
+
+    def has_made(self, path: str) -> bool:
+        """Whether a path is, or lies in, something that the call itself has made."""
+        return path in self.written or any(path.startswith(folder + os.sep) or path == folder for folder in self.made)
+
+    def has_written(self, path: str) -> None:
+        """Takes note of a file that the call writes."""
+        self.written |= {path}
+
+    def has_made_folder(self, path: str) -> None:
+        """Takes note of a folder that the call makes."""
+        self.made |= {path}
+
+
+class _Machinery:
+    """Marks the context of evaluand's own threads, which read datasets and write journals."""
+
+
+_current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default=None)
+_MACHINERY = _Machinery()
+_in_progress: set[_Call] = set()
+_remembered: list[tuple[str, str, Stamp | str | None, CodeFacts]] = []  # name, path, stamp, and who has opened it
+_known_remembered: set[tuple[str, Stamp | str | None, CodeFacts]] = set()
+_hooks: list[Callable[..., None]] = []  # the hook, once it is installed: it cannot be removed again
+
+
+@contextmanager
+def machinery() -> Iterator[None]:
+    """A block in which nothing is an input of a call: evaluand's own reading and writing."""
+    token = _current.set(_MACHINERY)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def as_machinery(units: Iterator[U]) -> Iterator[U]:
+    """The same units; nothing that is read to make them is an input of a call.
+
+    The thread or task that takes them stays evaluand's own, but for the calls that it makes.
+    """
+    while True:
+        _current.set(_MACHINERY)
+        try:
+            unit = next(units)
+        except StopIteration:
+            return
+        yield unit
+
+
+class Observer(Generic[U]):
+    """Observes the calls of one code, and writes what they opened into their journal lines.
+
+    Args:
+        facts: what the fingerprint says of the code.
+        ignored: folders whose files are no inputs, such as that of the store.
+    """
+
+    def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
+        self.facts = facts
+        self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
+        self._earlier: dict[int, _Call] = {}  # a unit's slot → its last attempt, which failed
+        self._always = facts.remembers  # whether a call that opens nothing may have inputs
+        self._ended: dict[int, str] = {}  # a unit's slot → the node of its inputs
+        self._nodes: dict[str, Node] = {}
+        self._keys: dict[Node, str] = {}
+        self._written: set[str] = set()  # the nodes that lines have defined
+        self._names: dict[str, str | None] = {}
+        self._prepared: list[tuple[str, str]] = []
+        self._chain: str | None = None  # of code that remembers: the node of all that was opened so far
+        self._chained = 0
+        self._chaining = threading.Lock()
+        _install()
+
+    # -- calls
+
+    def call(self, call: Callable[[U], Any]) -> Callable[[U], Any]:
+        """The same call, observed."""
+
+        def observed(unit: U) -> Any:
+            record = self._earlier.pop(unit.slot) if unit.slot in self._earlier else _Call(self)
+            _in_progress.add(record)
+            _current.set(record)
+            try:
+                return call(unit)
+            except BaseException:
+                self._earlier[unit.slot] = record  # a further attempt goes on with it
+                raise
+            finally:
+                _current.set(_MACHINERY)
+                _in_progress.discard(record)
+                if record.opened or self._always:
+                    self._end(unit, record)
+
+        return observed
+
+    def call_async(self, call: Callable[[U], Any]) -> Callable[[U], Any]:
+        """The same coroutine function, observed."""
+
+        async def observed(unit: U) -> Any:
+            record = self._earlier.pop(unit.slot) if unit.slot in self._earlier else _Call(self)
+            _in_progress.add(record)
+            _current.set(record)
+            try:
+                return await call(unit)
+            except BaseException:
+                self._earlier[unit.slot] = record
+                raise
+            finally:
+                _current.set(_MACHINERY)
+                _in_progress.discard(record)
+                if record.opened or self._always:
+                    self._end(unit, record)
+
+        return observed
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """A block that loads what all calls need: what it opens counts for each of their answers."""
+        record = _Call(self)
+        token = _current.set(record)
+        _in_progress.add(record)
+        try:
+            yield
+        finally:
+            _in_progress.discard(record)
+            with machinery():
+                self._prepared += self._settled(record)
+                self._always |= bool(self._prepared)
+            _current.reset(token)
+
+    def _end(self, unit: U, record: _Call) -> None:
+        node = self._node_of(record)
+        if node is not None:
+            self._ended[unit.slot] = node
+
+    # -- lines
+
+    def line(self, line: Callable[[U, Any], tuple[bytes, int]]) -> Callable[[U, Any], tuple[bytes, int]]:
+        """The same lines, each with the inputs of its unit as a last element where there are any."""
+
+        def observed(unit: U, outcome: Any) -> tuple[bytes, int]:
+            written, failed = line(unit, outcome)
+            if self._earlier:
+                self._earlier.pop(unit.slot, None)
+            node = self._ended.pop(unit.slot, None) if self._ended else None
+            if node is None:
+                return written, failed
+            if written.count(b"\n") == 1:
+                return self.with_inputs(written, node), failed
+            lines = written.splitlines(keepends=True)
+            return b"".join(self.with_inputs(each, node) for each in lines), failed
+
+        return observed
+
+    def learn(self, node: str, nodes: Mapping[str, Node]) -> None:
+        """Takes in a node that others have defined, with all on the way to it, so that a line may name it."""
+        at: str | None = node
+        while at is not None and at not in self._nodes:
+            self._nodes[at] = nodes.get(at, (None, *UNKNOWN))
+            at = self._nodes[at][0]
+
+    def with_inputs(self, line: bytes, node: str) -> bytes:
+        """A journal line with the node of its inputs, defined where no line has defined it yet."""
+        defined: list[Node] = []
+        at: str | None = node
+        while at is not None and at not in self._written:
+            self._written.add(at)
+            defined.append(self._nodes[at])
+            at = self._nodes[at][0]
+        if not defined:
+            return b'%b,["%b"]]\n' % (line[:-2], node.encode())
+        return b"%b,%b]\n" % (line[:-2], orjson.dumps([node, defined[::-1]]))
+
+    # -- what was opened
+
+    def _node_of(self, record: _Call) -> str | None:
+        if record.lost:
+            return self._node(None, *UNKNOWN)
+        if not self.facts.remembers:
+            return self._chain_of(None, sorted({*self._settled(record), *self._prepared}))
+        with self._chaining:
+            entries = _remembered[self._chained :]
+            self._chained += len(entries)
+            shared = [entry[:3] for entry in entries if self.facts.may_share(entry[3])]
+            own = [(name, _settle(path, stamp)) for name, path, stamp in shared]
+            if self._chain is None:
+                own = [*self._prepared, *own]
+            self._chain = self._chain_of(self._chain, own)
+            return self._chain
+
+    def _settled(self, record: _Call) -> list[tuple[str, str]]:
+        """Names and states of what a call has opened."""
+        return [
+            (name, _settle(path, stamp))
+            for name, (path, stamp) in list(record.opened.items())
+            if not (stamp is None and path in record.written)  # absent, and then made by the call itself
+        ]
+
+    def _chain_of(self, node: str | None, files: Sequence[tuple[str, str]]) -> str | None:
+        for name, state in files:
+            node = self._node(node, name, state)
+        return node
+
+    def _node(self, parent: str | None, name: str, state: str) -> str:
+        node = parent, name, state
+        key = self._keys.get(node)
+        if key is None:
+            key = self._keys[node] = node_key(*node)
+            self._nodes[key] = node
+        return key
+
+    def name_of(self, raw: str, path: str) -> str | None:
+        """What a file is called in the store; None where it is no input."""
+        key = raw if raw == path else path + "\0"
+        if key not in self._names:
+            ignored = _is_ignored(path) or (path + os.sep).startswith(self._ignored)
+            self._names[key] = None if ignored else _portable(raw, path, self.facts.folder)
+        return self._names[key]
+
+
+Node = tuple[str | None, str, str]
+"""One file more than its parent: the parent's key, the file's name and its state."""
+
+
+def node_key(parent: str | None, name: str, state: str) -> str:
+    """The key of a node: 32 hexadecimal digits made from all files on the way to it."""
+    return leaf("input", "\0".join((parent or "", name, state)).encode("utf-8", "surrogatepass")).hex()
+
+
+# -- the hook
+
+
+def _install() -> None:
+    if not _hooks:
+        _hooks.append(_hook)
+        sys.addaudithook(_hook)
+        os.register_at_fork(after_in_child=_in_progress.clear)
+
+
+def _hook(event: str, args: Any) -> None:
+    if not _in_progress or event not in _EVENTS:
+        return
+    current = _current.get()
+    if current is _MACHINERY:
+        return
+    calls = (current,) if type(current) is _Call else tuple(_in_progress)
+    token = _current.set(_MACHINERY)
+    try:
+        _note(event, args, calls)
+    except Exception:  # an exception here would stop the user's own `open`
+        for call in calls:
+            call.lost = True
+            call.opened[""] = "", CHANGED
+    finally:
+        _current.reset(token)
+
+
+def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
+    if event == _OPEN:
+        raw, _, flags = args
+        if type(raw) is not int:
+            _opened(raw if type(raw) is str else os.fsdecode(raw), flags, calls)
+    elif event in _LISTING:
+        raw = "." if args[0] is None else args[0]
+        if type(raw) is not int:
+            _listed(os.fsdecode(raw), calls)
+    elif event == "sqlite3.connect":
+        _connected(os.fsdecode(args[0]), calls)
+    elif event == "os.mkdir":
+        for call in calls:
+            call.has_made_folder(os.path.abspath(os.fsdecode(args[0])))
+    elif event == "os.rename":
+        before, after = (os.path.abspath(os.fsdecode(name)) for name in args[:2])
+        for call in calls:
+            if call.has_made(before):
+                call.has_written(after)
+
+
+def _opened(raw: str, flags: int, calls: Collection[_Call]) -> None:
+    path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
+    makes = flags & os.O_TRUNC or (flags & os.O_CREAT and flags & os.O_EXCL)
+    if makes or flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY:
+        for call in calls:
+            call.has_written(path)
+        return
+    names = _inputs_of(calls, raw, path)
+    if not names or ((raw != path or raw.endswith((".py", ".zip"))) and _is_read_by_python()):
+        return
+    stamp = stamp_of(path)
+    if stamp is None or not stat.S_ISDIR(stamp[0]):
+        for call, name in names:
+            _record(call, name, path, stamp)
+
+
+def _listed(raw: str, calls: Collection[_Call]) -> None:
+    path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
+    names = _inputs_of(calls, raw, path, "/")
+    if names and not _is_read_by_python():
+        state = listing_state(path)
+        for call, name in names:
+            _record(call, name, path, state)
+
+
+def _connected(raw: str, calls: Collection[_Call]) -> None:
+    if sys._getframe(3).f_globals.get("__name__", "").partition(".")[0] == "evaluand":  # its journals and caches
+        return
+    if raw.startswith("file:"):
+        raw = raw.removeprefix("file:").partition("?")[0]
+    if raw in ("", ":memory:"):
+        return
+    for name in (raw, f"{raw}-wal"):
+        _opened(name, os.O_RDWR, calls)
+
+
+def _inputs_of(calls: Collection[_Call], raw: str, path: str, end: str = "") -> list[tuple[_Call, str]]:
+    """The calls of which a file is an input that they do not know yet, each with what the file is called there."""
+    found: list[tuple[_Call, str]] = []
+    names: dict[Observer[Any], str | None] = {}
+    for call in calls:
+        if call.observer not in names:
+            names[call.observer] = call.observer.name_of(raw, path)
+        name = names[call.observer]
+        if name is None or ((call.made or call.written) and call.has_made(path)):
+            continue
+        if name + end not in call.opened:
+            found.append((call, name + end))
+    return found
+
+
+def _record(call: _Call, name: str, path: str, stamp: Stamp | str | None) -> None:
+    call.opened[name] = path, stamp
+    facts = call.observer.facts
+    if facts.remembers:
+        key = (path, stamp, facts)
+        if key not in _known_remembered:
+            _known_remembered.add(key)
+            _remembered.append((name, path, stamp, facts))
+
+
+def _settle(path: str, stamp: Stamp | str | None) -> str:
+    """The state of a file that was opened, unless it has changed since."""
+    if type(stamp) is str:
+        return stamp
+    now = stamp_of(path)
+    return file_state(path, now) if now == stamp else CHANGED
+
+
+def _is_read_by_python() -> bool:
+    """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
+    frame = sys._getframe(4)  # below this function, `_opened` or `_listed`, `_note` and the hook
+    code = frame.f_code
+    return code.co_filename.endswith(_IGNORED_READERS) or (
+        code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
+    )
+
+
+def _is_ignored(path: str) -> bool:
+    """Whether a file says nothing of an answer: a package's own, bytecode, the system's state, a store's."""
+    if path.startswith(_IGNORED_FOLDERS) or path in _IGNORED_DEVICES or path.endswith(".pyc"):
+        return True
+    if path.endswith(".zip") and path in sys.path:
+        return True
+    parts = path.split(os.sep)
+    described = any(part.endswith((".dist-info", ".egg-info")) for part in parts)  # where entry points are looked up
+    return described or ".evaluand" in parts or not is_first_party(path)
+
+
+def _portable(raw: str, path: str, folder: str) -> str:
+    """A path as it is stored: relative to the current folder where it was opened so, else to that of the code."""
+    return f"./{os.path.normpath(raw)}" if raw != path else portable(path, folder)

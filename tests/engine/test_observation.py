@@ -1,0 +1,537 @@
+"""Answers are reused only while the files that their calls opened stay the same: exactly these are made again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.fingerprinted import load
+
+from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
+from evaluand.engine.engine import Aborted
+from evaluand.evaluation.scorer import scorer
+from evaluand.run.runner import Run
+
+pytestmark = pytest.mark.usefixtures("no_bytecode_files")
+
+ROWS = 6
+PER_EXAMPLE = """
+    from pathlib import Path
+
+    HERE = Path(__file__).parent
+
+    def answer(x):
+        return (HERE / "docs" / f"{x}.txt").read_text()
+    """
+
+
+@dataclass
+class Project:
+    """A folder with a task, a prompt and a document for each example, and a store."""
+
+    folder: Path
+    policy: Policy = field(default_factory=lambda: Policy(concurrency=1))
+
+    def __post_init__(self) -> None:
+        (self.folder / "docs").mkdir(parents=True)
+        for i in range(ROWS):
+            self.write(f"docs/{i}.txt", f"document {i}")
+        self.write("prompt.txt", "prompt")
+        self.store = DirectoryStore(self.folder / "store")
+        self.data = Dataset.from_rows([{"input": i} for i in range(ROWS)])
+
+    def write(self, name: str, text: str) -> None:
+        """Writes a file as if long ago, so that its state is settled; another text is another time."""
+        path = self.folder / name
+        path.write_text(text)
+        seconds = 1_000_000 + hash(text) % 1_000_000
+        os.utime(path, (seconds, seconds))
+
+    def run(self, source: str, **options: Any) -> Run:
+        """Runs the task `answer` of a module that is loaded afresh, as a new process would."""
+        return Runner(self.store, self.policy).run(load(self.folder, source).answer, self.data, **options)
+
+    def called(self, source: str, **options: Any) -> int:
+        """How many calls a run has to make."""
+        receipt = self.run(source, **options).receipt
+        assert receipt is not None
+        assert receipt.called + receipt.reused + receipt.kept == ROWS
+        return receipt.called
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.chdir(tmp_path)
+    return Project(tmp_path / "project")
+
+
+READING_THE_PROMPT = {
+    "a constant name": "def answer(x):\n    return PROMPT.read_text()\n",
+    "a computed name": "def answer(x):\n    return (HERE / ''.join(['pro', 'mpt', '.t', 'xt'])).read_text()\n",
+    "a name from another file": (
+        "(HERE / 'name.txt').write_text('prompt.txt')\n"
+        "def answer(x):\n    return (HERE / (HERE / 'name.txt').read_text()).read_text()\n"
+    ),
+    "os.open": "def answer(x):\n    return read(os.fdopen(os.open(PROMPT, os.O_RDONLY)))\n",
+    "bytes": "def answer(x):\n    return read(open(os.fsencode(PROMPT)))\n",
+    "methodcaller": "read = methodcaller('read_text')\ndef answer(x):\n    return read(PROMPT)\n",
+    "partial": "read = partial(open, PROMPT)\ndef answer(x):\n    with read() as file:\n        return file.read()\n",
+    "getattr": "def answer(x):\n    return getattr(PROMPT, 'read_text')()\n",
+    "a thread": (
+        "def answer(x):\n    found = []\n    def help():\n        found.append(PROMPT.read_text())\n"
+        "    thread = threading.Thread(target=help)\n    thread.start()\n    thread.join()\n    return found\n"
+    ),
+    "a thread pool": (
+        "def answer(x):\n    with ThreadPoolExecutor(2) as pool:\n"
+        "        return list(pool.map(Path.read_text, [PROMPT, PROMPT]))\n"
+    ),
+    "an async call": "async def answer(x):\n    await asyncio.sleep(0)\n    return PROMPT.read_text()\n",
+    "asyncio.to_thread": "async def answer(x):\n    return await asyncio.to_thread(PROMPT.read_text)\n",
+    "gathered": (
+        "async def read():\n    await asyncio.sleep(0)\n    return PROMPT.read_text()\n"
+        "async def answer(x):\n    return await asyncio.gather(read(), read())\n"
+    ),
+    "an executor": (
+        "async def answer(x):\n    return await asyncio.get_running_loop().run_in_executor(None, PROMPT.read_text)\n"
+    ),
+    "a cache": "@lru_cache\ndef prompt():\n    return PROMPT.read_text()\ndef answer(x):\n    return prompt()\n",
+    "a global": (
+        "TEXT = None\ndef answer(x):\n    global TEXT\n    TEXT = TEXT or PROMPT.read_text()\n    return TEXT\n"
+    ),
+    "a dictionary": (
+        "TEXTS = {}\ndef answer(x):\n    if 'p' not in TEXTS:\n        TEXTS['p'] = PROMPT.read_text()\n"
+        "    return TEXTS['p']\n"
+    ),
+    "an attribute": (
+        "class C:\n    text = None\n    def __call__(self, x):\n        self.text = self.text or PROMPT.read_text()\n"
+        "        return self.text\nanswer = C()\n"
+    ),
+    "a cached property": (
+        "class C:\n    @cached_property\n    def text(self):\n        return PROMPT.read_text()\n"
+        "    def __call__(self, x):\n        return self.text\nanswer = C()\n"
+    ),
+    "import": "TEXT = PROMPT.read_text()\ndef answer(x):\n    return TEXT\n",
+    "construction": (
+        "class C:\n    def __init__(self):\n        self.text = PROMPT.read_text()\n"
+        "    def __call__(self, x):\n        return self.text\nanswer = C()\n"
+    ),
+    "prepare": (
+        "from evaluand.run.task import Task\nclass C(Task):\n    def prepare(self, dataset):\n"
+        "        self.text = PROMPT.read_text()\n    def do_run(self, input, task_span):\n        return self.text\n"
+        "answer = C()\n"
+    ),
+    "a template": (
+        "import jinja2\ntemplates = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE))\n"
+        "def answer(x):\n    return templates.get_template('prompt.txt').render()\n"
+    ),
+    "a copy": (
+        "def answer(x):\n    with tempfile.TemporaryDirectory() as folder:\n"
+        "        return Path(shutil.copy(PROMPT, folder)).read_text()\n"
+    ),
+    "numpy": "import numpy as np\ndef answer(x):\n    return len(np.fromfile(PROMPT, dtype='u1').tolist())\n",
+    "pandas": "import pandas as pd\ndef answer(x):\n    return list(pd.read_csv(PROMPT).columns)\n",
+}
+HEAD = """\
+import asyncio, os, shutil, tempfile, threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, lru_cache, partial
+from operator import methodcaller
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PROMPT = HERE / "prompt.txt"
+
+def read(file):
+    with file:
+        return file.read()
+
+"""
+
+
+@pytest.mark.parametrize("how", READING_THE_PROMPT)
+def test_a_changed_prompt_makes_all_calls_again_however_it_is_read(project: Project, how: str) -> None:
+    source = HEAD + READING_THE_PROMPT[how]
+    assert project.called(source) == ROWS
+    assert project.called(source) == 0
+    project.write("other.txt", "not read by anybody")
+    assert project.called(source) == 0
+    project.write("prompt.txt", "another prompt")
+    assert project.called(source) == ROWS
+    assert project.called(source) == 0
+
+
+@pytest.mark.parametrize("policy", [Policy(concurrency=1), Policy(), Policy(concurrency=2, processes=True)])
+def test_of_many_files_only_the_rows_that_opened_the_changed_one_are_called_again(
+    project: Project, policy: Policy
+) -> None:
+    project.policy = policy
+    first = project.run(PER_EXAMPLE)
+    assert project.called(PER_EXAMPLE) == 0
+    project.write("docs/3.txt", "corrected")
+    again = project.run(PER_EXAMPLE)
+    assert again.receipt is not None
+    assert (again.receipt.called, again.receipt.reused) == (1, ROWS - 1)
+    assert again.receipt.why == "changed since opened: docs/3.txt"
+    assert [r.responses for r in again] == [[f"document {i}"] if i != 3 else ["corrected"] for i in range(ROWS)]
+    assert again.id != first.id
+    assert project.called(PER_EXAMPLE) == 0
+
+
+def test_a_file_that_is_changed_back_costs_no_call(project: Project) -> None:
+    first = project.run(PER_EXAMPLE)
+    project.write("docs/3.txt", "corrected")
+    project.run(PER_EXAMPLE)
+    project.write("docs/3.txt", "document 3")
+    again = project.run(PER_EXAMPLE)
+    assert again.receipt is not None
+    assert again.receipt.called == 0
+    assert again.digest == first.digest
+
+
+def test_threads_of_calls_in_progress_at_once_count_for_each_of_them(project: Project) -> None:
+    source = HEAD + (
+        "def answer(x):\n    with ThreadPoolExecutor(1) as pool:\n"
+        "        return pool.submit((HERE / 'docs' / f'{x}.txt').read_text).result()\n"
+    )
+    project.policy = Policy(concurrency=ROWS)
+    assert project.called(source) == ROWS
+    project.write("docs/3.txt", "corrected")
+    assert 1 <= project.called(source) <= ROWS
+
+
+def test_what_an_earlier_call_has_read_counts_for_later_calls_of_code_that_remembers(project: Project) -> None:
+    source = HEAD + "@lru_cache\ndef read(x):\n    return (HERE / 'docs' / f'{x}.txt').read_text()\n"
+    source += "def answer(x):\n    return [read(i) for i in range(x // 2 + 1)]\n"
+    assert project.called(source) == ROWS
+    project.write("docs/2.txt", "corrected")
+    assert project.called(source) == 2  # of the inputs 4 and 5, although only the first of them has opened it
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_prompt_cached_in_an_earlier_run_of_the_process_counts(project: Project, processes: bool) -> None:
+    source = HEAD + READING_THE_PROMPT["a cache"]
+    answer = load(project.folder, source).answer
+    project.policy = Policy(concurrency=2, processes=processes)
+
+    def called(rows: int) -> int:
+        data = Dataset.from_rows([{"input": i} for i in range(rows)])
+        receipt = Runner(project.store, project.policy).run(answer, data).receipt
+        assert receipt is not None
+        return receipt.called
+
+    assert (called(3), called(ROWS)) == (3, ROWS - 3)
+    project.write("prompt.txt", "another prompt")
+    assert project.called(source) == ROWS
+
+
+def test_ids_and_digests_do_not_depend_on_what_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    one, two = Project(tmp_path / "one"), Project(tmp_path / "elsewhere" / "two")
+    two.write("docs/3.txt", "another text in another place")
+    source = PER_EXAMPLE.replace(".read_text()", ".read_text()[:0]")
+    first, second = one.run(source), two.run(source)
+    assert (first.id, first.digest) == (second.id, second.digest)
+
+
+def test_a_project_that_has_moved_with_its_store_is_not_run_again(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    project = Project(tmp_path / "before")
+    assert project.called(PER_EXAMPLE) == ROWS
+    (tmp_path / "before").rename(tmp_path / "after")
+    project.folder, project.store = tmp_path / "after", DirectoryStore(tmp_path / "after" / "store")
+    assert project.called(PER_EXAMPLE) == 0
+
+
+def test_a_relative_name_means_the_file_in_the_current_folder(project: Project, monkeypatch: Any) -> None:
+    (project.folder / "elsewhere").mkdir()
+    project.write("elsewhere/prompt.txt", "another prompt")
+    source = "def answer(x):\n    with open('prompt.txt') as file:\n        return file.read()\n"
+    monkeypatch.chdir(project.folder)
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+    monkeypatch.chdir(project.folder / "elsewhere")
+    assert project.called(source) == ROWS
+
+
+# -- resuming
+
+
+def test_a_resumed_run_calls_again_what_has_changed_since(project: Project) -> None:
+    project.policy = Policy(concurrency=1, abort_on_error=True)
+    source = HEAD + "def answer(x):\n    if x == 4: (HERE / 'docs' / 'gate.txt').read_text()\n"
+    source += "    return (HERE / 'docs' / f'{x}.txt').read_text()\n"
+    with pytest.raises(Aborted):
+        project.run(source)
+    project.write("docs/gate.txt", "")
+    project.write("docs/1.txt", "corrected")
+    done = project.run(source)
+    assert done.receipt is not None
+    assert (done.receipt.called, done.receipt.kept) == (3, 3)  # the two that were left, and the one that has changed
+    assert [r.responses for r in done][1] == ["corrected"]
+    assert project.called(source) == 0
+
+
+def test_a_plan_counts_what_has_changed(project: Project) -> None:
+    project.run(PER_EXAMPLE)
+    project.write("docs/3.txt", "corrected")
+    plan = Runner(project.store).plan(load(project.folder, PER_EXAMPLE).answer, project.data)
+    assert (plan.called, plan.reused, plan.kept) == (1, ROWS - 1, 0)
+
+
+def test_answers_stored_without_observation_are_not_reused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = project.run(PER_EXAMPLE)
+    manifest = project.store.manifest
+
+    def without(kind: str, id: str) -> dict[str, Any]:
+        known = manifest(kind, id)
+        return {key: value for key, value in known.items() if not (id == run.id and key == "observed")}
+
+    monkeypatch.setattr(project.store, "manifest", without)
+    assert project.called(PER_EXAMPLE) == ROWS
+
+
+# -- scorers
+
+
+SCORER = HEAD + "def same(output, expected):\n    return (HERE / 'docs' / f'{expected}.txt').read_text() == output\n"
+
+
+def test_scores_are_given_again_where_the_files_of_the_scorer_have_changed(project: Project) -> None:
+    project.data = Dataset.from_rows([{"input": i, "expected": i} for i in range(ROWS)])
+    run = project.run("def answer(x):\n    return f'document {x}'\n")
+
+    def graded() -> tuple[int, list[float]]:
+        evaluation = Evaluator().evaluate(run, {"same": load(project.folder, SCORER, "grading").same})
+        assert evaluation.receipt is not None
+        return evaluation.receipt.called, evaluation.table("same")["value"].to_pylist()
+
+    assert graded() == (ROWS, [1.0] * ROWS)
+    assert graded() == (0, [1.0] * ROWS)
+    project.write("docs/2.txt", "changed")
+    assert graded() == (1, [1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
+
+
+def test_scores_of_a_batch_share_what_the_batch_has_opened(project: Project) -> None:
+    run = project.run("def answer(x):\n    return x\n")
+    source = HEAD + "def short(output):\n    return [len(PROMPT.read_text()) > o for o in output]\n"
+
+    def graded() -> int:
+        short = scorer(batch=True)(load(project.folder, source, "grading").short)
+        receipt = Evaluator().evaluate(run, {"short": short}).receipt
+        assert receipt is not None
+        return receipt.called
+
+    assert (graded(), graded()) == (ROWS, 0)
+    project.write("prompt.txt", "another prompt")
+    assert graded() == ROWS
+
+
+# -- what is no input
+
+
+NO_INPUT = {
+    "a log": "def answer(x):\n    with open(HERE / 'log.txt', 'a') as log:\n        log.write(f'{x}')\n    return x\n",
+    "a file of its own": (
+        "def answer(x):\n    path = HERE / 'made.txt'\n    path.write_text(f'{x}')\n    return path.read_text()\n"
+    ),
+    "a file renamed into place": (
+        "def answer(x):\n    (HERE / 'made.tmp').write_text(f'{x}')\n"
+        "    os.replace(HERE / 'made.tmp', HERE / 'made.txt')\n    return (HERE / 'made.txt').read_text()\n"
+    ),
+    "temporary files": (
+        "def answer(x):\n    with tempfile.TemporaryDirectory() as folder:\n"
+        "        (Path(folder) / 'a').write_text('a')\n"
+        "        return len(os.listdir(folder)), (Path(folder) / 'a').read_text()\n"
+    ),
+    "an import": "def answer(x):\n    import colorsys, wave\n    return colorsys.rgb_to_hsv(0, 0, 0)\n",
+    "entry points": (
+        "from importlib.metadata import entry_points\n"
+        "def answer(x):\n    return len(entry_points(group='evaluand.metrics')) * 0\n"
+    ),
+    "installed packages": "import sklearn\ndef answer(x):\n    return len(read(open(sklearn.__file__))) * 0\n",
+    "/proc": "def answer(x):\n    return len(read(open('/proc/self/status'))) * 0\n",
+    "/dev/null": "def answer(x):\n    return read(open('/dev/null'))\n",
+    "nothing": "def answer(x):\n    return x\n",
+}
+
+
+@pytest.mark.parametrize("how", NO_INPUT)
+def test_what_says_nothing_of_an_answer_is_no_input(project: Project, how: str) -> None:
+    run = project.run(HEAD + NO_INPUT[how])
+    assert set(run.counts) == {"completed"}
+    assert "inputs" not in run.manifest["tables"]
+    assert project.called(HEAD + NO_INPUT[how]) == 0
+
+
+# -- hostile files
+
+
+NEVER_REUSED = {
+    "a device of random numbers": (
+        "def answer(x):\n    with open('/dev/urandom', 'rb') as file:\n        return file.read(2).hex()\n"
+    ),
+    "a pipe": (
+        "def answer(x):\n    pipe = HERE / f'pipe{x}'\n    os.mkfifo(pipe)\n    handle = os.open(pipe, os.O_RDWR)\n"
+        "    os.write(handle, b'a')\n    text = os.read(handle, 1).decode()\n    os.close(handle)\n"
+        "    os.remove(pipe)\n    return text\n"
+    ),
+    "a file that it reads and then changes": (
+        "def answer(x):\n    text = PROMPT.read_text()\n    PROMPT.write_text(text + 'a')\n    return text\n"
+    ),
+    "a file that it reads and then removes": (
+        "def answer(x):\n    path = HERE / 'docs' / f'{x}.txt'\n    text = path.read_text()\n    path.unlink()\n"
+        "    (HERE / 'docs' / f'{x}.txt').write_text(text)\n    return text\n"
+    ),
+    "a database that it writes to": (
+        "import sqlite3\ndef answer(x):\n    with sqlite3.connect(HERE / 'a.db') as db:\n"
+        "        db.execute('create table if not exists t (n)')\n        db.execute('insert into t values (1)')\n"
+        "        return db.execute('select count(*) from t').fetchone()[0]\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", NEVER_REUSED)
+def test_what_cannot_be_compared_later_is_never_reused(project: Project, how: str) -> None:
+    source = HEAD + NEVER_REUSED[how]
+    assert (project.called(source), project.called(source)) == (ROWS, ROWS)
+
+
+def test_a_database_that_is_only_read_is_a_file(project: Project) -> None:
+    import sqlite3
+
+    def store(value: int) -> None:
+        with sqlite3.connect(project.folder / "a.db") as database:
+            database.executescript(f"drop table if exists t; create table t (n); insert into t values ({value})")
+        database.close()
+
+    store(1)
+    source = HEAD + "import sqlite3\ndef answer(x):\n    db = sqlite3.connect(HERE / 'a.db')\n"
+    source += "    return db.execute('select n from t').fetchone()[0]\n"
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+    store(2)
+    assert project.called(source) == ROWS
+
+
+def test_a_file_that_does_not_exist_yet_counts_once_it_does(project: Project) -> None:
+    source = HEAD + "def answer(x):\n    try:\n        return read(open(HERE / 'override.txt'))\n"
+    source += "    except FileNotFoundError:\n        return 'no override'\n"
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+    project.write("override.txt", "now there is one")
+    assert project.called(source) == ROWS
+
+
+def test_a_deleted_file_makes_the_call_fail_again(project: Project) -> None:
+    assert project.called(PER_EXAMPLE) == ROWS
+    (project.folder / "docs" / "3.txt").unlink()
+    again = project.run(PER_EXAMPLE)
+    assert again.receipt is not None
+    assert (again.receipt.called, again.receipt.failed) == (1, 1)
+
+
+def test_a_link_counts_by_what_it_leads_to(project: Project) -> None:
+    link = project.folder / "link.txt"
+    link.symlink_to(project.folder / "prompt.txt")
+    source = HEAD + "def answer(x):\n    return (HERE / 'link.txt').read_text()\n"
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+    link.unlink()
+    link.symlink_to(project.folder / "docs" / "1.txt")
+    assert project.called(source) == ROWS
+
+
+@pytest.mark.parametrize(
+    "listing",
+    ["os.listdir(HERE / 'docs')", "[p.name for p in (HERE / 'docs').glob('*.txt')]", "next(os.walk(HERE / 'docs'))[2]"],
+)
+def test_a_listed_folder_counts_by_the_names_in_it(project: Project, listing: str) -> None:
+    source = HEAD + f"def answer(x):\n    return sorted({listing})\n"
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+    project.write("docs/1.txt", "other content, same name")
+    assert project.called(source) == 0
+    project.write("docs/more.txt", "one more")
+    assert project.called(source) == ROWS
+
+
+def test_a_file_that_cannot_be_read_counts_as_such(project: Project) -> None:
+    source = HEAD + "def answer(x):\n    try:\n        return read(open(HERE / 'docs'))\n"
+    source += "    except IsADirectoryError:\n        return 'a folder'\n"
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+
+
+def test_a_large_file_is_read_once_for_its_state(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evaluand.core.fingerprint import files
+
+    project.write("weights.bin", "0" * 3_000_000)
+    read: list[str] = []
+    digest = files._content_digest
+    monkeypatch.setattr(files, "_content_digest", lambda path: (read.append(path), digest(path))[1])
+    source = HEAD + "def answer(x):\n    with open(HERE / 'weights.bin') as file:\n        return file.read(x)\n"
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+    assert [Path(path).name for path in read] == ["weights.bin"]
+
+
+def test_all_rows_that_share_a_prompt_are_one_row_of_the_inputs(project: Project) -> None:
+    project.data = Dataset.from_rows([{"input": i} for i in range(5_000)])
+    run = project.run(HEAD + READING_THE_PROMPT["a constant name"])
+    assert next(project.store.read("runs", run.id, "inputs")).to_pylist() == [
+        {"parent": None, "file": "prompt.txt", "state": run_state(run), "rows": [{"first": 0, "count": 5_000}]}
+    ]
+
+
+def run_state(run: Run) -> str:
+    """The digest of the one file that a run has opened."""
+    (state,) = (row["state"] for row in next(run.store.read("runs", run.id, "inputs")).to_pylist())
+    assert len(state) == 32
+    return str(state)
+
+
+def test_nothing_is_observed_outside_of_calls(project: Project) -> None:
+    source = HEAD + "def answer(x):\n    return x\n"
+    project.run(source)
+    (project.folder / "docs" / "1.txt").read_text()
+    assert project.called(source) == 0
+
+
+# -- any set of files
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    reads=st.lists(st.sets(st.integers(0, ROWS - 1)), min_size=ROWS, max_size=ROWS),
+    changed=st.sets(st.integers(0, ROWS - 1)),
+)
+def test_exactly_the_rows_that_opened_a_changed_file_are_called_again(
+    tmp_path_factory: pytest.TempPathFactory, reads: list[set[int]], changed: set[int]
+) -> None:
+    project = Project(tmp_path_factory.mktemp("any") / "project")
+    source = HEAD + f"READS = {[sorted(each) for each in reads]!r}\ndef answer(x):\n"
+    source += "    return [(HERE / 'docs' / f'{i}.txt').read_text() for i in READS[x]]\n"
+    assert project.called(source) == ROWS
+    for i in changed:
+        project.write(f"docs/{i}.txt", f"changed {i}")
+    assert project.called(source) == sum(bool(each & changed) for each in reads)
+    assert project.called(source) == 0
+
+
+def test_a_second_process_finds_what_the_first_has_observed(project: Project) -> None:
+    (project.folder / "main.py").write_text(
+        "from app import answer\nfrom evaluand import Dataset, DirectoryStore, Runner\n"
+        "data = Dataset.from_rows([{'input': i} for i in range(6)])\n"
+        "print(Runner(DirectoryStore('store')).run(answer, data).receipt.called)\n"
+    )
+    load(project.folder, PER_EXAMPLE)
+
+    def called() -> int:
+        done = subprocess.run(
+            [sys.executable, "main.py"], cwd=project.folder, capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    assert (called(), called()) == (6, 0)
+    project.write("docs/3.txt", "corrected")
+    assert called() == 1
