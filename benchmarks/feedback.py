@@ -26,7 +26,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
-from time import process_time
+from time import get_clock_info, process_time
 from typing import Any
 
 import judges
@@ -37,6 +37,7 @@ OURS, PEER, PEER_PACKAGES = "ours", "trulens", ["trulens-core==2.16.0", "trulens
 ROUNDS, QUICK_ROUNDS = 3, 1
 SHORT, TIMES, QUICK_TIMES = 0.002, 300, 10  # seconds of one time that is taken, and how many are
 LONG = 5.0  # seconds after which no more are
+RESOLUTION = get_clock_info("process_time").resolution / 1000  # less than this cannot be measured; never zero
 
 Work = tuple[str, Callable[[], Any]]
 
@@ -137,7 +138,7 @@ def records(who: str) -> Iterator[Work]:
     folder = tempfile.TemporaryDirectory(prefix="evaluand-bench-")  # goes with the process
     if who == OURS:
         from evaluand.apps.app import App
-        from evaluand.apps.instrument import instrument
+        from evaluand.apps.instrumentation.marking import instrument
         from evaluand.evaluation.feedback import Feedback
         from evaluand.store.directory import DirectoryStore
 
@@ -227,7 +228,7 @@ def apps(who: str) -> Iterator[Work]:
     if who != OURS:
         return
     from evaluand.apps.app import App
-    from evaluand.apps.instrument import CompletedCall, closed, opened
+    from evaluand.apps.instrumentation.steps import CompletedCall, start_recording, stop_recording
 
     class Nobody:
         """Takes records and keeps nothing."""
@@ -242,9 +243,9 @@ def apps(who: str) -> Iterator[Work]:
     nobody = Nobody(App(rag, name="bench"))
 
     def traced() -> None:
-        opened(nobody)
+        start_recording(nobody)
         rag.query(QUESTION)
-        closed(nobody)
+        stop_recording(nobody)
 
     yield "three calls, bare", lambda: bare.query(QUESTION)
     yield "three calls, nobody records", lambda: rag.query(QUESTION)
@@ -360,7 +361,7 @@ def leaderboard(who: str) -> Iterator[Work]:
     if who != OURS:
         return
     from evaluand import DirectoryStore
-    from evaluand.apps.leaderboard import leaderboard
+    from evaluand.apps.leaderboards import leaderboard
 
     with tempfile.TemporaryDirectory(prefix="evaluand-bench-") as folder:
         store = DirectoryStore(folder)
@@ -452,16 +453,19 @@ def _times(who: str, sections: list[str], quick: bool) -> dict[str, Any]:
 def _smallest(work: Callable[[], Any], quick: bool) -> float:
     """Seconds of CPU time of one piece of work: the smallest of many means."""
     start, loops = process_time(), 0
-    while process_time() - start < SHORT:
+    while loops == 0 or process_time() - start < SHORT:  # on a busy machine the time may be over before the first
         work()
         loops += 1
     times: list[float] = []
-    while len(times) < (QUICK_TIMES if quick else TIMES) and sum(times) * loops < LONG:
+    spent = 0.0
+    while not times or (len(times) < (QUICK_TIMES if quick else TIMES) and spent < LONG):
         start = process_time()
         for _ in range(loops):
             work()
-        times.append((process_time() - start) / loops)
-    return min(times)
+        taken = process_time() - start
+        times.append(taken / loops)
+        spent += taken
+    return max(min(times), RESOLUTION)
 
 
 def _print(results: dict[str, list[dict[str, Any]]]) -> None:

@@ -1,11 +1,11 @@
-"""What trade-offs cost, beside fairical: the same scores, in turn.
+"""The cost of trade-offs, compared with fairical on the same scores.
 
-    python benchmarks/tradeoff.py                everything; fairical is installed into a throw-away environment
-    python benchmarks/tradeoff.py --quick        few rows, ours alone, some seconds
-    python benchmarks/tradeoff.py --peers DIR    keep fairical's environment in DIR and use it again
+    python benchmarks/tradeoff.py                everything; fairical is installed into a temporary environment
+    python benchmarks/tradeoff.py --quick        few rows, without fairical, some seconds
+    python benchmarks/tradeoff.py --peers DIR    install fairical's environment into DIR and reuse it
 
-Each is measured in a process of its own, in turn. The table has the median CPU time of all repetitions, and their
-smallest. Making the data is in no figure; reading them is not either: both are given Python lists.
+Each runs in a separate process, in turn. The table has the median and the smallest CPU time of all repetitions. The
+times include neither making nor reading the data: both get Python lists.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def points(n: int) -> dict[str, Any]:
     """A solution file of points of which none dominates another: on a sphere about the worst."""
     at = np.abs(np.random.default_rng(0).normal(size=(n, 3)))
     at *= 0.9 / np.linalg.norm(at, axis=1, keepdims=True)
-    told = {"identifiers": [0] * n, "identifier-names": ["m"], "thresholds": [0.5] * n}
-    return {"points": dict(zip(["acc", "dpr+a", "dpr+b"], at.T.tolist(), strict=True)), "metadata": told}
+    metadata = {"identifiers": [0] * n, "identifier-names": ["m"], "thresholds": [0.5] * n}
+    return {"points": dict(zip(["acc", "dpr+a", "dpr+b"], at.T.tolist(), strict=True)), "metadata": metadata}
 
 
 def grid(n: int) -> list[float]:

@@ -197,18 +197,18 @@ def _lines(simulations: int) -> Iterator[str]:
     yield f"\nof curves, {some} simulations\n"
     for n in SIZES:
         for share in SHARES:
-            told = ", ".join(f"{name} {each:.1%}" for name, each in of_bands(n, share, some).items())
-            yield f"n = {n}, second group {share:.0%}: {told}"
+            line = ", ".join(f"{name} {each:.1%}" for name, each in of_bands(n, share, some).items())
+            yield f"n = {n}, second group {share:.0%}: {line}"
     yield f"\nof rows with weights in clusters of five, {some} simulations\n"
     for n in (400, 2000):
-        told = ", ".join(f"{name} {each:.1%}" for name, each in of_clusters(n, some).items())
-        yield f"n = {n}: {told}"
+        line = ", ".join(f"{name} {each:.1%}" for name, each in of_clusters(n, some).items())
+        yield f"n = {n}: {line}"
     yield f"\nof hypervolumes, {some} simulations: the most there is to have, what the front is worth, the width\n"
     yield "| n | second group | objectives | models | every threshold | 26 thresholds |\n|---|---|---|---|---|---|"
     for n, share, name, models in product(SIZES, SHARES, FRONTS, (1, 2)):
         each = (of_hypervolumes(n, share, models, FRONTS[name], given, some) for given in (False, True))
-        told = " | ".join(f"{one['most']:.1%}, {one['chosen']:.1%}, {one['width']:.3f}" for one in each)
-        yield f"| {n} | {share:.0%} | {name} | {models} | {told} |"
+        line = " | ".join(f"{one['most']:.1%}, {one['chosen']:.1%}, {one['width']:.3f}" for one in each)
+        yield f"| {n} | {share:.0%} | {name} | {models} | {line} |"
 
 
 def main() -> None:

@@ -59,7 +59,7 @@ def main() -> None:
         for by in ("words", "meaning"):
             app = App(Guide(model, by), name="guide", version=by, feedbacks=feedbacks(questions), store=store)
             with app as recording, ThreadPoolExecutor(2) as threads:
-                ask = recording.carried(app.app.ask)
+                ask = recording.carry_context(app.app.ask)
                 asked = threads.map(ask, [row["question"] for row in questions])
                 for _ in track(asked, f"search by {by}", len(questions), console=Console(stderr=True)):
                     pass

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregator as Aggregator
     from evaluand.aggregation.aggregator import Measure as Measure
     from evaluand.apps.app import App as App
-    from evaluand.apps.app import virtual as virtual
-    from evaluand.apps.instrument import carried as carried
-    from evaluand.apps.instrument import instrument as instrument
+    from evaluand.apps.instrumentation.marking import carry_context as carry_context
+    from evaluand.apps.instrumentation.marking import instrument as instrument
+    from evaluand.apps.logs import record_logs as record_logs
     from evaluand.comparison.comparing import Comparison as Comparison
     from evaluand.comparison.comparing import compare as compare
     from evaluand.core.errors import DataError as DataError
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from evaluand.engine.rate_limit import RateLimit as RateLimit
     from evaluand.evaluation.evaluator import Evaluation as Evaluation
     from evaluand.evaluation.evaluator import Evaluator as Evaluator
-    from evaluand.evaluation.feedback import Feedback as Feedback
+    from evaluand.evaluation.feedback.feedback import Feedback as Feedback
     from evaluand.evaluation.provider import Judgement as Judgement
     from evaluand.evaluation.provider import Provider as Provider
     from evaluand.evaluation.provider import RemoteProvider as RemoteProvider
@@ -151,7 +151,8 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "aggregation.aggregator": ("Aggregation", "Aggregator", "Measure"),
-        "apps.app": ("App", "virtual"),
+        "apps.app": ("App",),
+        "apps.logs": ("record_logs",),
         "experiment.arrays": ("ArrayEvaluation", "evaluate"),
         "comparison.comparing": ("Comparison", "compare"),
         "data.dataset": ("Dataset", "Example"),
@@ -171,8 +172,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "evaluation.evaluator": ("Evaluation", "Evaluator"),
         "experiment.experiment": ("Experiment",),
-        "evaluation.feedback": ("Feedback",),
-        "apps.instrument": ("carried", "instrument"),
+        "evaluation.feedback.feedback": ("Feedback",),
+        "apps.instrumentation.marking": ("carry_context", "instrument"),
         "metrics.accuracy": ("Accuracy",),
         "metrics.adjusted_rand": ("AdjustedRand",),
         "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),

@@ -22,9 +22,11 @@ import pytest
 from pydantic import BaseModel
 
 from evaluand import Dataset, Evaluator, Runner, span
-from evaluand.apps.app import App, RecordingSession, virtual
-from evaluand.apps.instrument import carried, instrument
-from evaluand.apps.recording import NotRecorded
+from evaluand.apps.app import App
+from evaluand.apps.instrumentation.marking import carry_context, instrument
+from evaluand.apps.logs import record_logs
+from evaluand.apps.recording.writer import NotRecorded
+from evaluand.apps.session import RecordingSession
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, warn
 from evaluand.core.selector import Selector
 from evaluand.evaluation.evaluator import ScorerFailed
@@ -974,7 +976,7 @@ def test_a_name_and_a_kind_can_be_given() -> None:
 
 @pytest.mark.parametrize("wrong", [3, "search", Rag])
 def test_what_is_no_function_cannot_be_marked(wrong: Any) -> None:
-    with pytest.raises(SpecError, match="@instrument stands on functions and methods"):
+    with pytest.raises(SpecError, match="@instrument is for functions and methods"):
         instrument(wrong)
 
 
@@ -986,7 +988,7 @@ def test_a_plain_thread_belongs_to_no_recording_unless_it_is_carried() -> None:
     with App(rag) as recording, ThreadPoolExecutor(4) as pool:
         with pytest.warns(EvaluandWarning, match="in no record"):
             pool.submit(rag.query, "lost").result()
-        list(pool.map(recording.carried(rag.query), map(str, range(50))))
+        list(pool.map(recording.carry_context(rag.query), map(str, range(50))))
     assert sorted(int(record["main_input"]) for record in recording.records) == list(range(50))
     assert all(methods(record) == ["search", "ask", "query"] for record in recording.records)
 
@@ -1001,7 +1003,7 @@ def test_a_call_that_a_thread_loses_is_told_once_for_each_app_and_method() -> No
             f"{app}: {call}" for app in ("one", "two") for call in ("query", "model.ask", "retriever.search")
         )
         assert "in the thread worker_0" in said[0]
-        assert "give the thread recording.carried(function)" in said[0]
+        assert "give the thread recording.carry_context(function)" in said[0]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             pool.submit(rag.query, "lost again").result()
@@ -1041,7 +1043,7 @@ def test_nothing_is_told_where_nothing_is_lost() -> None:
         outside.add_done_callback(lambda _: rag.query("of this thread"), context=contextvars.Context())
         with app:
             await outside
-            await asyncio.to_thread(rag.query, "carried by itself")
+            await asyncio.to_thread(rag.query, "carry_context by itself")
 
     app = App(rag, feedbacks=[Feedback(judge).on_output()])
     with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
@@ -1049,11 +1051,11 @@ def test_nothing_is_told_where_nothing_is_lost() -> None:
         pool.submit(rag.query, "before").result()
         with app as recording:
             rag.query("here")
-            pool.submit(recording.carried(rag.query), "carried").result()
+            pool.submit(recording.carry_context(rag.query), "carry_context").result()
         pool.submit(rag.query, "after").result()
         asyncio.run(beside(app))
         assert recording.evaluation.table("judge").column("value").to_pylist() == [1.0] * 3
-    assert sorted(record["main_input"] for record in recording.records) == ["carried", "here"]
+    assert sorted(record["main_input"] for record in recording.records) == ["carry_context", "here"]
 
 
 def test_threads_within_a_call_belong_to_it_where_they_are_carried() -> None:
@@ -1063,7 +1065,7 @@ def test_threads_within_a_call_belong_to_it_where_they_are_carried() -> None:
 
         def query(self, words: list[str]) -> int:
             with ThreadPoolExecutor(4) as pool:
-                return len(list(pool.map(carried(self.retriever.search), words)))
+                return len(list(pool.map(carry_context(self.retriever.search), words)))
 
     record = recorded(Fan(), lambda fan: fan.query(["a", "b", "c"]))
     calls = record["app"]["retriever"]["search"]
@@ -1389,11 +1391,11 @@ def test_tags_and_meta_stand_in_the_records() -> None:
 def test_one_record_is_got_and_more_are_told() -> None:
     rag = Rag()
     with App(rag) as recording:
-        with pytest.raises(DataError, match="no records"):
+        with pytest.raises(DataError, match="exactly one record, not 0"):
             recording.get()
         rag.query("a")
         rag.query("b")
-    with pytest.raises(DataError, match="2 records"):
+    with pytest.raises(DataError, match="exactly one record, not 2"):
         recording.get()
     assert [record["main_input"] for record in recording.records[-1:]] == ["b"]
     with pytest.raises(IndexError):
@@ -1404,7 +1406,7 @@ def test_one_record_is_got_and_more_are_told() -> None:
 
 
 def logged() -> RecordingSession:
-    return virtual(
+    return record_logs(
         [
             {
                 "input": "Who?",
@@ -1458,11 +1460,13 @@ def test_logged_interactions_are_records() -> None:
 )
 def test_a_log_of_another_form_is_told(interaction: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        virtual([interaction])
+        record_logs([interaction])
 
 
 def test_a_duration_counts_where_nobody_knows_when_it_began() -> None:
-    recording = virtual([{"input": "x", "output": "y", "duration": np.float32(2.5), "calls": {"find": {"rets": 1}}}])
+    recording = record_logs(
+        [{"input": "x", "output": "y", "duration": np.float32(2.5), "calls": {"find": {"rets": 1}}}]
+    )
     perf = {"start_time": None, "end_time": None, "latency": 2.5}
     record = recording.get()
     assert (record["perf"], record["ts"], record["calls"][-1]["perf"]) == (perf, None, perf)
@@ -1473,7 +1477,7 @@ def test_a_duration_counts_where_nobody_knows_when_it_began() -> None:
 
 
 def test_a_time_that_was_not_logged_is_none() -> None:
-    recording = virtual(
+    recording = record_logs(
         [
             {"input": "x", "output": "y", "calls": {"find": {"rets": 1}}},
             {"input": "z", "started": "2026-01-02T03:04:05+00:00"},
@@ -1492,10 +1496,10 @@ def test_a_trace_whose_times_cannot_be_is_told() -> None:
     backwards = Trace.from_rows(
         [[1, 0, "find", "span", 5, -3, 1, None, None, None, None]], start_ns=10**18, end_ns=10**18
     )
-    with pytest.raises(DataError, match="interaction 0: the span 'find' cannot have begun and ended when it says"):
-        virtual([backwards])
+    with pytest.raises(DataError, match="interaction 0: the span 'find' must begin before it ends"):
+        record_logs([backwards])
     with pytest.raises(DataError, match="the span 'task'"):
-        virtual([Trace.from_rows([], start_ns=10**18, end_ns=10**18 - 1, status="ok")])
+        record_logs([Trace.from_rows([], start_ns=10**18, end_ns=10**18 - 1, status="ok")])
 
 
 def test_spans_of_open_telemetry_are_records() -> None:
@@ -1525,7 +1529,7 @@ def test_spans_of_open_telemetry_are_records() -> None:
         | {"attributes": [*found, *told("02", "01", "", "RETRIEVER", input_value="Who?")["attributes"]]},
     ]
     document = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
-    record = virtual(traces_of([document])).get()
+    record = record_logs(traces_of([document])).get()
     assert (record["main_input"], record["main_output"], record["perf"]["latency"]) == ("Who?", "Austen", 1.0)
     assert Selector("app.retriever.search[*].rets[:]").find(record) == ["by Austen", "on Emma"]
     assert Selector("app.retriever.search[*].attributes.documents[:].score").find(record) == ["0.5"]
@@ -1562,7 +1566,7 @@ def test_the_structure_of_an_app_has_the_names_and_arguments_of_its_calls() -> N
     rag = Rag()
     wrong = Feedback(len).on("__record__.app.shelves[0].search.rets[:]")
     right = Feedback(len, name="right").on("__record__.app.shelves[-1].find.rets[:]")
-    with pytest.warns(EvaluandWarning, match=r"search.rets\[:\]: leads to no call that the app instruments") as warned:
+    with pytest.warns(EvaluandWarning, match=r"search.rets\[:\]: selects no call that the app instruments") as warned:
         app = App(rag, feedbacks=[wrong, right])
     assert len(warned) == 1
     assert app.instrumented == {"": ["ask"], "shelves[0]": ["find", "at", "size"]}
@@ -1649,7 +1653,7 @@ def test_feedbacks_are_held_against_the_app_when_it_is_made() -> None:
     found = Feedback(len).on("__record__.app.query[0].rets")
     anywhere = Feedback(len, name="anywhere").on("__record__.app..rets")
     assert list(App(Answers(), methods=["query"], feedbacks=[found, anywhere]).feedbacks) == ["len", "anywhere"]
-    with pytest.warns(EvaluandWarning, match="leads to no call that the app instruments; there are query"):
+    with pytest.warns(EvaluandWarning, match="selects no call that the app instruments; it instruments query"):
         App(Answers(), methods=["query"], feedbacks=[Feedback(len).on("__record__.app.qery[0].rets")])
     with pytest.raises(SpecError, match="__app__ has no 'nam'"):
         App(Answers(), methods=["query"], feedbacks=[Feedback(len).on("__app__.nam")])

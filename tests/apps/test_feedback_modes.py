@@ -21,10 +21,12 @@ from support.feedback_functions import feedbacks, length, noted, sleepy, use
 from support.places import SUPPORT_FOLDER
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
-from evaluand.apps.leaderboard import leaderboard
-from evaluand.apps.recording import KIND, MODES, RecordingWriter, found, live, standing, work
+from evaluand.apps.leaderboards import leaderboard
+from evaluand.apps.recording import writer
 from evaluand.apps.recording.judge import QUEUE
-from evaluand.apps.recording.workers import _Crew
+from evaluand.apps.recording.stored import KIND, MODES, find_recording_id, read_progress
+from evaluand.apps.recording.workers import _WorkerPool, work
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, TransientError
 from evaluand.core.fingerprint import Identity
@@ -114,7 +116,7 @@ def test_with_app_a_feedback_that_hangs_holds_the_call_no_longer_than_its_timeou
     given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
     recording = RecordingWriter.begin(store, APP, given, mode="with_app", policy=Policy(timeout=0.5))
     use(recording, "q")
-    assert recording.standing().feedbacks == {"hangs": {"failed": 1}, "length": {"scored": 1}}
+    assert recording.progress().feedbacks == {"hangs": {"failed": 1}, "length": {"scored": 1}}
     free.set()
     with pytest.warns(UserWarning, match="failed on the one row: TaskTimeout: took longer than 0.5 s"):
         recording.close()
@@ -139,7 +141,7 @@ def test_threads_that_are_left_behind_end_when_their_call_has(store: Store) -> N
     for number in range(4):
         use(recording, f"q{number}")
     assert alive() > before + 1
-    assert recording.standing().feedbacks == {"hangs": {"failed": 4}}
+    assert recording.progress().feedbacks == {"hangs": {"failed": 4}}
     free.set()
     with pytest.warns(UserWarning, match="failed on all 4 rows"):
         recording.close()
@@ -149,7 +151,7 @@ def test_threads_that_are_left_behind_end_when_their_call_has(store: Store) -> N
 def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "POLICY", Policy(timeout=0.2))
+    monkeypatch.setattr(writer, "POLICY", Policy(timeout=0.2))
     threads = []
 
     def slow(text: str) -> float:
@@ -159,7 +161,7 @@ def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
 
     recording = RecordingWriter.begin(store, APP, [Feedback(slow, version="1").on_output()], mode="with_app")
     use(recording, "q")
-    assert recording.standing().feedbacks == {"slow": {"failed": 1}}
+    assert recording.progress().feedbacks == {"slow": {"failed": 1}}
     assert threads == [threading.current_thread()]
     with pytest.warns(UserWarning, match="took longer than 0.2 s"):
         recording.close()
@@ -196,7 +198,7 @@ def test_what_a_judge_said_before_it_was_another_is_not_taken_for_the_others_wor
     assert recording.snapshot().evaluation is not None  # by now, the first record is judged
     feedback.implementation.__self__.bias = 7.0
     use(recording, "b")
-    with pytest.warns(EvaluandWarning, match="'biased' is not what it was when the recording was opened"):
+    with pytest.warns(EvaluandWarning, match="'biased' has changed since the recording was opened"):
         recording.close()
     made, run = recording.evaluation, recording.run
     assert made is not None
@@ -204,7 +206,7 @@ def test_what_a_judge_said_before_it_was_another_is_not_taken_for_the_others_wor
     assert made.table("biased")["value"].to_pylist() == [1.0, 7.0]
     assert made.manifest["spec"]["scorers"] == recording.manifest["spec"]["feedbacks"]
     assert not made.manifest["pinned"]
-    assert made.manifest["provenance"]["unpinned"] == ["biased: it is not what it was when its recording was opened"]
+    assert made.manifest["provenance"]["unpinned"] == ["biased: it has changed since its recording was opened"]
     for bias in (1.0, 7.0):
         again = Evaluator(store).evaluate(run, {"biased": biased(bias)})
         assert again.table("biased")["value"].to_pylist() == [bias, bias]
@@ -438,8 +440,8 @@ def test_more_records_than_the_queue_holds_are_all_judged(store: Store) -> None:
     with RecordingWriter.begin(store, APP, [Feedback(waits).on_output()], policy=policy) as recording:
         for number in range(QUEUE + 300):
             use(recording, f"q{number}")
-        assert recording._beside is not None
-        assert len(recording._beside._queue) <= QUEUE
+        assert recording._background is not None
+        assert len(recording._background._queue) <= QUEUE
         free.set()
     assert recording.evaluation is not None
     assert recording.evaluation.counts == {"waits": {"scored": QUEUE + 300}}
@@ -482,7 +484,7 @@ def test_what_cannot_be_imported_is_refused_for_deferred_alone(store: Store, fee
 
 def test_a_deferred_recording_stays_open_until_it_is_judged(folder: DirectoryStore) -> None:
     recording = deferred(folder, 5)
-    made = standing(folder, recording.id)
+    made = read_progress(folder, recording.id)
     assert (made.records, made.recording, made.waiting, made.working) == (5, False, 20, 0)
     assert not recording.is_sealed
     done = work(folder, recording.id)
@@ -526,7 +528,7 @@ def test_workers_go_on_while_the_app_records(folder: DirectoryStore) -> None:
     worker.start()
     for number in range(30):
         use(recording, f"q{number}")
-    eventually(lambda: standing(folder, recording.id).waiting == 0)
+    eventually(lambda: read_progress(folder, recording.id).waiting == 0)
     assert not recording.is_sealed
     for number in range(30, 40):
         use(recording, f"q{number}")
@@ -541,7 +543,7 @@ def test_without_follow_a_worker_does_what_there_is_and_leaves_it_open(folder: D
     recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="deferred")
     use(recording, "q")
     assert not work(folder, recording.id).is_sealed
-    assert standing(folder, recording.id).waiting == 0
+    assert read_progress(folder, recording.id).waiting == 0
     recording.close()
 
 
@@ -607,7 +609,7 @@ def stopped(text: str) -> float:
 
 def test_workers_that_end_without_having_done_anything_are_not_started_for_ever(folder: DirectoryStore) -> None:
     recording = deferred(folder, 1, Feedback(stopped).on_output(), attempts=6)
-    crew = _Crew(folder, recording.id, recording.feedbacks, Policy(concurrency=1), 6, False, 1, Tally())
+    crew = _WorkerPool(folder, recording.id, recording.feedbacks, Policy(concurrency=1), 6, False, 1, Tally())
     crew.patience = 3
     with pytest.raises(EngineError, match=r"again and again.*exit status 5"):
         crew.perform()
@@ -630,11 +632,11 @@ def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: 
     manifest = orjson.loads(path.read_bytes())
     manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": "support.feedback_functions:noted"}
     path.write_bytes(orjson.dumps(manifest))
-    with pytest.raises(SpecError, match="'answer' is not what it was"):
+    with pytest.raises(SpecError, match="'answer' has changed"):
         work(folder, recording.id)
-    with pytest.raises(SpecError, match="'answer' is not what it was"):
+    with pytest.raises(SpecError, match="'answer' has changed"):
         work(folder, recording.id, feedbacks=recording.feedbacks | {"answer": Feedback(noted).on_output()})
-    with pytest.raises(SpecError, match="not among those given"):
+    with pytest.raises(SpecError, match="which is missing in feedbacks="):
         work(folder, recording.id, feedbacks={})
     assert work(folder, recording.id, feedbacks=recording.feedbacks).is_sealed
 
@@ -659,13 +661,13 @@ def test_a_deferred_recording_is_closed_without_a_judge_that_has_changed_and_jud
     for command in ("work", "resume"):
         refused = CliRunner().invoke(main, ["feedback", "work", "rag/2"] if command == "work" else ["resume", "rag/2"])
         assert refused.exit_code != 0
-        assert "its code has changed; evaluand resume" in refused.stderr
-        assert "--give-up closes it without what is not judged yet" in refused.stderr
+        assert "has changed since the recording was opened; evaluand resume" in refused.stderr
+        assert "--give-up closes it without the missing scores" in refused.stderr
     closing = CliRunner().invoke(main, ["resume", "rag/2", "--give-up"])
     assert closing.exit_code == 0, closing.output
     assert "length: 1 failed, 1 scored" in closing.stdout
     assert recording.evaluation is not None
-    assert "its code has changed" in recording.evaluation.table("length")["reason"].to_pylist()[1]
+    assert "has changed since" in recording.evaluation.table("length")["reason"].to_pylist()[1]
     assert recording.run is not None
     anew = Evaluator(store).evaluate(recording.run, {"length": Feedback(changing.length).on_output()})
     assert anew.table("length")["value"].to_pylist() == [3.0, 3.0]
@@ -681,7 +683,7 @@ def test_a_feedback_that_is_not_found_from_here_is_told_as_those_who_ask_can_hel
     monkeypatch.chdir(tmp_path)
     for named, told in (
         ("elsewhere_judges:length", f"no module elsewhere_judges is found from {tmp_path}; start in the folder"),
-        ("click:echo", "click:echo may not be imported: it is no code of yours; allow it by name: --allow click"),
+        ("click:echo", "click:echo may not be imported: it is not first-party code; allow it by name: --allow click"),
     ):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
         path.write_bytes(orjson.dumps(manifest))
@@ -753,7 +755,7 @@ def test_the_commands_work_and_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     told = called("feedback", "work", recording.id[:8], "--workers", "2")
     assert "7 records, closed" in told
     assert recording.is_sealed
-    assert found(store, "rag/2") == recording.id
+    assert find_recording_id(store, "rag/2") == recording.id
     assert "7 scored" in called("show", recording.id[:12])
     assert "0 with faults" in called("verify")
     assert "7 completed" in called("list", "recordings")

@@ -26,7 +26,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from evaluand.apps.app import App
 from evaluand.apps.frameworks.langchain import LangChainApp
-from evaluand.apps.instrument import instrument
+from evaluand.apps.instrumentation.marking import instrument
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback import Feedback
@@ -353,7 +353,7 @@ def test_the_record_of_an_outer_chain_holds_the_runs_of_an_inner_one() -> None:
 def test_threads_that_are_carried_are_recorded() -> None:
     chain = rag()
     with LangChainApp(chain) as recording, ThreadPoolExecutor(4) as pool:
-        list(pool.map(recording.carried(chain.invoke), ["a", "b", "c"]))
+        list(pool.map(recording.carry_context(chain.invoke), ["a", "b", "c"]))
     assert sorted(record["main_input"] for record in recording.records) == ["a", "b", "c"]
 
 

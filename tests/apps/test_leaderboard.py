@@ -1,4 +1,4 @@
-"""Leaderboards: versions of apps side by side, with honest counts, and which of them can be told apart."""
+"""Leaderboards: versions of apps side by side, with honest counts, and which of them differ."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from evaluand import (
     Runner,
     asks,
 )
-from evaluand.apps.app import virtual
-from evaluand.apps.leaderboard import LEADERBOARD, Leaderboard, gathered, label_of, leaderboard
-from evaluand.apps.recording import RecordingWriter
+from evaluand.apps.leaderboards import LEADERBOARD, Leaderboard, collect_sources, leaderboard, version_label
+from evaluand.apps.logs import record_logs
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.evaluation.feedback import Feedback
@@ -147,7 +147,7 @@ def test_versions_that_would_be_called_alike_are_told_apart() -> None:
     assert [version["label"] for version in board.versions] == ["'rag 2'", "'rag' 2", "rag"]
     assert [pair["difference"] for pair in board.pairs] == [-1.0, -2.0, -1.0]
     assert len({pair[side] for pair in board.pairs for side in "ab"}) == 3
-    assert label_of({"app": "rag", "version": ""}) == "rag ''"
+    assert version_label({"app": "rag", "version": ""}) == "rag ''"
 
 
 def test_a_mean_stands_beside_its_interval_and_its_counts() -> None:
@@ -183,7 +183,7 @@ def test_values_outside_the_range_have_no_mean_and_that_is_told() -> None:
     said = asked([0.5, 1.5, 0.25])
     found = row(leaderboard([recorded(MemoryStore(), "1", said, feedback(number, range=(0, 1)))]), "1")
     assert (found["mean"], found["n_scored"]) == (None, 3)
-    assert found["reason"] == "1 of 3 values lie outside the range 0 to 1 that is declared"
+    assert found["reason"] == "1 of 3 values are outside the declared range 0 to 1"
 
 
 def test_what_has_no_score_is_told_and_is_no_number() -> None:
@@ -224,7 +224,7 @@ def test_a_latency_that_nobody_logged_is_unknown_and_no_number() -> None:
         ],
     }
     for version, interactions in logs.items():
-        made = virtual(interactions, version=version, store=store)
+        made = record_logs(interactions, version=version, store=store)
         if version == "1":
             made.close()
     board = leaderboard(store)
@@ -428,7 +428,7 @@ def test_without_providers_nothing_is_told_of_what_judging_took(folder: Path) ->
     assert "Spent by" not in leaderboard_section(board.to_dict())
 
 
-# Which versions can be told apart
+# Which versions differ
 
 
 def test_versions_that_were_asked_the_same_are_compared_input_by_input() -> None:
@@ -523,11 +523,11 @@ def test_of_very_many_versions_nothing_is_told_apart_and_that_is_told() -> None:
     board = leaderboard(made)
     assert board.pairs == []
     assert row(board, "3")["letters"] is None
-    assert board.notes == ["number: of more than 40 versions it is not told which differ"]
+    assert board.notes == ["number: more than 40 versions, so pairs are not compared"]
     assert [version["version"] for version in board.versions] == [str(v) for v in range(41)]
 
 
-# What is gathered
+# What is collected
 
 
 def test_all_recordings_of_a_version_are_taken_together() -> None:
@@ -606,21 +606,21 @@ def test_what_belongs_to_names_of_apps_recordings_and_evaluations_is_found() -> 
     store = MemoryStore()
     one, two = (recorded(store, v, asked([1.0]), feedback(number)) for v in "12")
     recorded(store, "1", asked([1.0]), feedback(number), name="other")
-    assert {e.id for e in gathered(store, ["app"]) if isinstance(e, Evaluation)} == {
+    assert {e.id for e in collect_sources(store, ["app"]) if isinstance(e, Evaluation)} == {
         made.evaluation.id for made in (one, two) if made.evaluation
     }
-    assert row(leaderboard(gathered(store, ["app/2"])), "2")["n"] == 1
-    assert len(leaderboard(gathered(store, ["app/2"])).versions) == 1
-    assert len(leaderboard(gathered(store, [one.id[:8], "other/1"])).versions) == 2
+    assert row(leaderboard(collect_sources(store, ["app/2"])), "2")["n"] == 1
+    assert len(leaderboard(collect_sources(store, ["app/2"])).versions) == 1
+    assert len(leaderboard(collect_sources(store, [one.id[:8], "other/1"])).versions) == 2
     assert two.evaluation is not None
-    assert len(gathered(store, [two.evaluation.id])) == 1
+    assert len(collect_sources(store, [two.evaluation.id])) == 1
     assert len(leaderboard(store).versions) == 3
 
 
 def test_what_is_no_evaluation_is_refused_in_a_sentence() -> None:
-    with pytest.raises(SpecError, match="a leaderboard is that of evaluations and recordings, not a str"):
+    with pytest.raises(SpecError, match="a leaderboard is made of evaluations and recordings, not a str"):
         leaderboard(["rag"])  # type: ignore[list-item]
-    with pytest.raises(SpecError, match="there is nothing recorded to tell of"):
+    with pytest.raises(SpecError, match="nothing is recorded"):
         leaderboard(MemoryStore())
     with pytest.raises(SpecError, match="confidence=2 must lie between 0 and 1"):
         leaderboard([], confidence=2)
@@ -681,7 +681,7 @@ def test_the_command_shows_the_best_version_first(folder: Path, capsys: pytest.C
     assert re.search(r"^app 2 .* 31 of 31 +a$", blocks[0], re.M)
     assert re.search(r"^app 2 .* 30 of 31 +1 +a$", blocks[1], re.M)
     assert re.search(r"^app 10 +31 .* 31,000$", blocks[2], re.M)
-    assert "versions that share a letter cannot be told apart at 95 % (Holm)" in out
+    assert "versions that share a letter do not differ significantly at 95 % (Holm)" in out
 
 
 def test_the_command_prints_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

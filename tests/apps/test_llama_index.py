@@ -21,7 +21,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from evaluand.apps.app import App
 from evaluand.apps.frameworks.llama_index import _HANDLER, LlamaIndexApp
-from evaluand.apps.instrument import instrument
+from evaluand.apps.instrumentation.marking import instrument
 from evaluand.core.errors import SpecError
 from evaluand.trace.record import Record
 
@@ -193,7 +193,7 @@ def test_a_streamed_chat_is_recorded_when_it_has_been_written_down() -> None:
         assert "".join(response.response_gen) == "an answer"
     record = recording.get()
     assert (record["main_input"], record["main_output"]) == ("ee", "an answer")
-    assert _HANDLER._steps == _HANDLER._held == {}
+    assert _HANDLER._steps == _HANDLER._unfinished == {}
 
 
 def test_an_error_is_recorded_where_it_arose() -> None:
@@ -320,7 +320,7 @@ def test_two_engines_record_each_their_own() -> None:
 def test_threads_that_are_carried_are_recorded() -> None:
     asked = engine()
     with LlamaIndexApp(asked) as recording, ThreadPoolExecutor(3) as pool:
-        list(pool.map(recording.carried(asked.query), ["aa", "ee", "ii"]))
+        list(pool.map(recording.carry_context(asked.query), ["aa", "ee", "ii"]))
     assert sorted(record["main_input"] for record in recording.records) == ["aa", "ee", "ii"]
 
 

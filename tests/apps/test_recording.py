@@ -18,17 +18,10 @@ from support.places import SUPPORT_FOLDER
 
 from evaluand import Aggregator, DirectoryStore, Evaluator, Measure, MemoryStore, compare
 from evaluand.apps.app import App
-from evaluand.apps.instrument import instrument
-from evaluand.apps.recording import (
-    KIND,
-    NotRecorded,
-    Recording,
-    RecordingWriter,
-    about,
-    closed,
-    standing,
-)
-from evaluand.apps.recording.stored import Lanes
+from evaluand.apps.instrumentation.marking import instrument
+from evaluand.apps.recording.stored import KIND, Lanes, Recording, read_progress
+from evaluand.apps.recording.workers import close_recording
+from evaluand.apps.recording.writer import NotRecorded, RecordingWriter, annotate
 from evaluand.cli import main
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.feedback import Feedback
@@ -59,7 +52,7 @@ def inputs(recording: RecordingWriter) -> list[object]:
 
 
 def n_written(store: Store, id: str) -> int:
-    return standing(store, id).records
+    return read_progress(store, id).records
 
 
 # What is kept
@@ -135,8 +128,8 @@ def test_what_cannot_be_stored_is_told_and_does_not_fail_the_record(store: Store
 def test_names_tags_and_metadata_belong_to_the_calls_that_end_meanwhile(store: Store) -> None:
     with RecordingWriter.begin(store, APP, feedbacks()) as recording:
         use(recording, "q0")
-        with about(metadata={"topic": "novels"}, tags="first"):
-            with about(name="emma", metadata={"level": 2}):
+        with annotate(metadata={"topic": "novels"}, tags="first"):
+            with annotate(name="emma", metadata={"level": 2}):
                 use(recording, "q1")
                 use(recording, "q2")
             use(recording, "q4")
@@ -155,12 +148,12 @@ def test_names_tags_and_metadata_belong_to_the_calls_that_end_meanwhile(store: S
 
 @pytest.mark.parametrize("key", ["input", "id", "tags", "_index_", "", 3])
 def test_metadata_that_cannot_be_a_column_is_refused(key: object) -> None:
-    with pytest.raises(SpecError, match="metadata cannot be called"), about(metadata={key: 1}):  # type: ignore[dict-item]
+    with pytest.raises(SpecError, match="cannot be a key of metadata"), annotate(metadata={key: 1}):  # type: ignore[dict-item]
         pass
 
 
 def test_metadata_that_is_no_data_is_refused() -> None:
-    with pytest.raises(SpecError, match="metadata"), about(metadata={"lock": threading.Lock()}):
+    with pytest.raises(SpecError, match="metadata"), annotate(metadata={"lock": threading.Lock()}):
         pass
 
 
@@ -169,7 +162,7 @@ def test_values_by_groups_comparison_and_export_take_a_recording_as_any_run(stor
     for version in ("1", "2"):
         with RecordingWriter.begin(store, {"name": "rag", "version": version}, feedbacks()) as recording:
             for number in range(6):
-                with about(metadata={"parity": "odd" if number % 2 else "even"}):
+                with annotate(metadata={"parity": "odd" if number % 2 else "even"}):
                     use(recording, f"q{number}")
         assert recording.evaluation is not None
         evaluations.append(recording.evaluation)
@@ -299,9 +292,9 @@ def test_a_recording_is_not_closed_while_another_process_records(folder: Directo
     recording = RecordingWriter.begin(folder, APP)
     use(recording, "q")
     with pytest.raises(SpecError, match="still being recorded"):
-        closed(DirectoryStore(folder.root), recording.id)
+        close_recording(DirectoryStore(folder.root), recording.id)
     recording.close()
-    assert closed(folder, recording.id).run is not None
+    assert close_recording(folder, recording.id).run is not None
 
 
 # What survives
@@ -311,7 +304,7 @@ APP_THAT_DIES = """
 import sys
 sys.path.insert(0, sys.argv[2])
 from support.feedback_functions import feedbacks, use
-from evaluand.apps.recording import RecordingWriter
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.store.directory import DirectoryStore
 
 app = {"name": "rag", "version": "2"}
@@ -348,7 +341,7 @@ def test_every_record_that_ended_survives_a_kill(
     assert told <= n <= told + 1
 
     assert main(["resume", "rag/2", "--store", str(folder.root)], standalone_mode=False) is None
-    recording = closed(folder, id)
+    recording = close_recording(folder, id)
     assert recording.run is not None
     assert [example.input for example in recording.run.dataset] == [f"q{number}" for number in range(n)]
     assert verify(folder, KIND, id) == []
@@ -369,7 +362,7 @@ def test_what_is_complete_at_the_end_of_the_interpreter_is_closed(folder: Direct
     assert app.returncode == 0
     [id] = folder.ids(KIND)
     if mode == "deferred":
-        made = standing(folder, id)
+        made = read_progress(folder, id)
         assert (made.records, made.recording, made.waiting) == (200, False, 800)
         return
     recording = Recording(folder, id)
@@ -394,7 +387,7 @@ def test_results_of_a_feedback_that_cannot_be_imported_are_kept(folder: Director
     with_more.records.append(with_more.records.line(2).replace(b"[2,", b"[3,", 1))
     with_more.close()
 
-    made = closed(folder, recording.id).evaluation
+    made = close_recording(folder, recording.id).evaluation
     assert made is not None
     table = made.table("once")
     assert table["value"].to_pylist() == [1.0, 2.0, 3.0, None]
@@ -483,7 +476,7 @@ def test_a_block_within_another_has_a_recording_of_its_own(store: Store) -> None
 def test_records_of_an_app_are_the_same_open_and_sealed(store: Store) -> None:
     rag = Rag()
     app = App(rag, feedbacks=OF_APP, mode="with_app", store=store)
-    with app as recording, about(name="mine", metadata={"topic": "a"}):
+    with app as recording, annotate(name="mine", metadata={"topic": "a"}):
         rag.query("q0")
         with pytest.raises(KeyError):
             rag.query("q9")

@@ -209,7 +209,7 @@ def test_a_split_that_parts_clusters_is_reported_before_and_while_it_runs(folder
     (folder.path / "visits.csv").write_text("\n".join(["a,y,patient", *rows]))
     (folder.path / "models.py").write_text("from sklearn.dummy import DummyClassifier as Model")
     file = folder.experiment("{kind: estimator, model: 'models.py:Model', split: {folds: 8}}", text=PATIENTS)
-    told = "rows of one 'patient' lie in training and in test rows, for 4 of 4"
+    told = "rows of one 'patient' are in training and in test rows, for 4 of 4"
     assert [note for note in folder.json("validate", file)["notes"] if told in note]
     result = folder.call("run", file)
     assert (result.exit_code, result.stderr.count(f"note: {told}")) == (0, 1)

@@ -9,7 +9,8 @@ import pytest
 from support.feedback_functions import use
 
 from evaluand import App, DirectoryStore
-from evaluand.apps.recording import MODES, RecordingWriter
+from evaluand.apps.recording.stored import MODES
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.core.errors import SpecError
 from evaluand.core.redaction import is_secret, secret_in, without_passwords
 from evaluand.evaluation.feedback import Feedback

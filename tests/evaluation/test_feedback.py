@@ -18,13 +18,14 @@ from click.testing import CliRunner
 from evaluand import Dataset, Evaluation, Evaluator, Policy, Run, Runner
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.apps.app import App
-from evaluand.apps.leaderboard import leaderboard
+from evaluand.apps.leaderboards import leaderboard
 from evaluand.cli import main
 from evaluand.comparison import compare
 from evaluand.core.errors import DataError, EvaluandWarning, Skipped, SpecError, TaskError, TransientError
 from evaluand.core.selector import Selector
-from evaluand.evaluation.feedback import Feedback, may_see_times, mean
+from evaluand.evaluation.feedback import Feedback, mean
 from evaluand.evaluation.feedback.references import AGGREGATES, reference_of
+from evaluand.evaluation.feedback.selector_checks import may_see_times
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.provider import Judgement, Provider
 from evaluand.evaluation.scorer import Score
@@ -176,18 +177,18 @@ def test_arguments_bound_again_are_bound_anew() -> None:
         (lambda: Feedback(open_ended).on_input().on_output(), "further ones are bound by name"),
         (lambda: Feedback(three).on_default(), "three has more than two arguments"),
         (lambda: Feedback(open_ended).on_default(), "open_ended has more than two arguments"),
-        (lambda: Feedback(lambda a=1, b=2: 1.0, name="f").on_default(), "needs none of a, b; say which are given what"),
+        (lambda: Feedback(lambda a=1, b=2: 1.0, name="f").on_default(), "requires none of a, b; bind arguments"),
         (lambda: Feedback(length).on("__record__["), "is not a path"),
-        (lambda: Feedback(length).on(3), "the integer 3 is no selector"),  # type: ignore[arg-type]
+        (lambda: Feedback(length).on(3), "the integer 3 is not a selector"),  # type: ignore[arg-type]
         (lambda: Feedback(length, if_exists="a["), "feedback 'length': if_exists: 'a[' is not a path"),
-        (lambda: Feedback(length).aggregate(), "give aggregate(…) a function, or combinations"),
+        (lambda: Feedback(length).aggregate(), "aggregate(…) needs a function or combinations"),
         (lambda: Feedback(length, aggregate="max"), "aggregate is the text 'max'"),  # type: ignore[arg-type]
         (lambda: Feedback(length, combinations="zap"), "(did you mean 'zip'?)"),
         (lambda: Feedback(length, if_missing="skip"), "give one of error, warn, ignore"),
         (lambda: Feedback(length, on_error="ignore"), "give one of fail, leave_out"),
         (lambda: Feedback("length"), "a feedback needs a function, not the text 'length'"),  # type: ignore[arg-type]
         (lambda: Feedback(None), "a feedback needs a function, not null"),  # type: ignore[arg-type]
-        (lambda: Feedback(dict), "dict does not tell its arguments"),
+        (lambda: Feedback(dict), "dict has no readable signature"),
         (lambda: Feedback(length, name=5), "name is the integer 5; give a text"),
         (lambda: Feedback(length, version=5), "feedback 'length': version is the integer 5; give a text, such as '1'"),
         (lambda: Feedback(length, higher_is_better="no"), "higher_is_better is the text 'no'; give True, False or"),
@@ -312,8 +313,8 @@ def test_selectors_of_what_is_in_no_record_are_refused(text: str, told: str, if_
         ("__record__.app.query.retz[:]", "a call of query has no 'retz' (did you mean 'rets'?)"),
         ("__record__.app.query[-1]['rets','arg']", "a call of query has no 'arg' (did you mean 'args'?)"),
         ("__record__.app.query[:].args.qestion", "args of a call of query has no 'qestion' (did you mean 'question'?)"),
-        ("__record__.app.steps[-1].ask.runs", "leads to no call that the app instruments"),
-        ("__record__.main_error.message", "it is null wherever a feedback is asked"),
+        ("__record__.app.steps[-1].ask.runs", "selects no call that the app instruments"),
+        ("__record__.main_error.message", "it is always null for a feedback"),
     ],
 )
 def test_what_calls_do_not_have_is_doubted(text: str, told: str) -> None:
@@ -334,7 +335,7 @@ def test_selectors_that_lead_nowhere_in_an_app_are_told() -> None:
         Feedback(length).on("__app__.app.kk").check_app(STRUCTURE)
     for text in ("__record__.app.quer.rets", "__record__.app.steps[1].ask.run", "__record__.app.steps[0].ask.runs"):
         with pytest.warns(
-            EvaluandWarning, match=r"leads to no call that the app instruments.*there are query, steps\[0\].ask.run"
+            EvaluandWarning, match=r"selects no call that the app instruments.*it instruments query, steps\[0\].ask.run"
         ):
             Feedback(length).on(text).check_app(STRUCTURE)
     Feedback(length, if_missing="ignore").on("__app__.app.kk").check_app(STRUCTURE)
@@ -502,10 +503,10 @@ def test_the_reason_of_the_one_call_explains_the_score() -> None:
     [
         (None, "returned null"),
         ("0.5", "returned the text '0.5'"),
-        ((0.5, "why"), "a tuple is a value and a dictionary of metadata"),
-        ((0.5, {}, {}), "a tuple is a value and a dictionary of metadata"),
+        ((0.5, "why"), "a tuple must be a value and a dictionary of metadata"),
+        ((0.5, {}, {}), "a tuple must be a value and a dictionary of metadata"),
         ([], "returned an empty list or object"),
-        (np.array([0.5, 1.0]), "returned a ndarray; it is to return a number, a list of numbers"),
+        (np.array([0.5, 1.0]), "returned a ndarray; it must return a number, a list of numbers"),
         ({}, "returned an empty list or object"),
         ({"x": "1"}, "returned the text '1' under 'x'"),
         ([0.5, None], "returned null at place 1"),
@@ -520,7 +521,7 @@ def test_what_is_no_number_fails_the_call(said: Any, told: str) -> None:
 
 
 def test_an_aggregate_that_fails_or_gives_no_number_keeps_the_calls() -> None:
-    for aggregate, told in ((lambda values: values[9], "the aggregate failed: IndexError"), (str, "gave the text")):
+    for aggregate, told in ((lambda values: values[9], "the aggregate failed: IndexError"), (str, "returned the text")):
         score = Feedback(length).on(RETS).aggregate(aggregate).score(SOURCE)
         assert score.status == "failed"
         assert told in score.reason
@@ -803,10 +804,10 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
         ({"function": "numpy:save"}, r"may not be imported; allow it by name: modules=\['numpy'\]"),
         ({"function": "evaluand.core.files.atomic:os.remove"}, "may not be imported"),
         (
-            {"function": "evaluand.evaluation.feedback:inspect.getsource"},
-            "no function or class of evaluand.evaluation.feedback",
+            {"function": "evaluand.evaluation.feedback.feedback:inspect.getsource"},
+            "no function or class of evaluand.evaluation.feedback.feedback",
         ),
-        ({"function": "evaluand.evaluation.feedback:Feedback"}, "is a class, no function"),
+        ({"function": "evaluand.evaluation.feedback.feedback:Feedback"}, "is a class, no function"),
         ({"function": "not_imported_yet:x"}, "may not be imported"),
         ({"function": "__main__:x"}, "may not be imported"),
         ({"function": "numpy:nan"}, "may not be imported"),
@@ -869,18 +870,18 @@ def test_nothing_is_made_of_a_definition_of_which_anything_is_wrong(
 @pytest.mark.parametrize(
     ("key", "wrong", "told"),
     [
-        ("selectors", 5, "selectors are the integer 5; give texts by argument"),
-        ("selectors", {"text": 5}, "the integer 5 is no selector"),
+        ("selectors", 5, "selectors of a feedback are the integer 5; give a text for each argument"),
+        ("selectors", {"text": 5}, "the integer 5 is not a selector"),
         ("selectors", {5: "__record__"}, "length has no argument '5'"),
-        ("if_exists", 5, "the integer 5 is no selector"),
+        ("if_exists", 5, "the integer 5 is not a selector"),
         ("name", 5, "name is the integer 5; give a text"),
         ("version", 5, "version is the integer 5; give a text"),
         ("higher_is_better", "no", "higher_is_better is the text 'no'; give True, False or None"),
         ("combinations", [], "combinations is a list"),
         ("implementation", 5, "names no code"),
         ("aggregate", None, "names no code"),
-        ("kind", "judge", "are of the kind 'judge', not 'feedback'"),
-        ("more", 1, "these data are no feedback"),
+        ("kind", "judge", "is of the kind 'judge', not 'feedback'"),
+        ("more", 1, "this is not a stored feedback"),
     ],
 )
 def test_a_definition_with_a_part_of_another_type_is_refused_in_a_sentence(key: Any, wrong: Any, told: str) -> None:
@@ -903,7 +904,7 @@ def test_modules_that_are_allowed_are_imported(tmp_path: Path, monkeypatch: pyte
 
 def test_data_that_are_no_feedback_are_refused() -> None:
     for data in ({"kind": "feedback"}, 5, None):
-        with pytest.raises(SpecError, match="these data are no feedback"):
+        with pytest.raises(SpecError, match="this is not a stored feedback"):
             Feedback.from_json(data)  # type: ignore[arg-type]
 
 

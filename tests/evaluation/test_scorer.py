@@ -426,5 +426,5 @@ def test_a_column_that_all_scores_have_is_refused_before_anything_is_graded() ->
         columns: ClassVar = {"usage": "int64"}  # type: ignore[misc, assignment]
 
     run = Runner(MemoryStore()).run(str, Dataset.from_rows([{"input": "a"}]))
-    with pytest.raises(SpecError, match="column 'usage': the scores of every scorer have a column of that name"):
+    with pytest.raises(SpecError, match="column 'usage': every table of scores has a column of this name"):
         Evaluator().evaluate(run, {"counted": Counted()})

@@ -16,11 +16,11 @@ import pytest
 
 from evaluand import Dataset, DirectoryStore, Evaluation, Evaluator, Run, Runner
 from evaluand.apps.app import App
-from evaluand.apps.recording import MODES
+from evaluand.apps.recording.stored import MODES
 from evaluand.cli import main
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.feedback import Feedback
-from evaluand.evaluation.feedback.call_storage import SHORT, told
+from evaluand.evaluation.feedback.call_storage import SHORT, read_calls
 from evaluand.interop import trulens
 from evaluand.report.facts import Part
 from evaluand.report.html.examples import Examples
@@ -231,14 +231,14 @@ def test_what_the_store_has_lost_is_told_by_its_selector(tmp_path: Path) -> None
 @pytest.mark.parametrize("rets", [{}, {"rets": ["a"]}, {"rets": ["a", "b", "c"]}])
 def test_another_source_is_not_taken_for_what_was_judged(rets: dict[str, Any]) -> None:
     spec = {"kind": "feedback", "selectors": {"text": "rets[:]"}, "combinations": "product"}
-    calls = told([{"ret": 1.0}, {"ret": 2.0}], spec, lambda: rets)
+    calls = read_calls(spec, [{"ret": 1.0}, {"ret": 2.0}], lambda: rets)
     assert [call["args"] for call in calls] == [{"text": {"selected": "a value of rets[:]"}}] * 2
 
 
 def test_only_feedbacks_have_calls() -> None:
     evaluation = judged(run_of(["q"]), {"same": lambda output: 1.0})
     for name in ("same", "other"):
-        with pytest.raises(SpecError, match=f"'{name}' is no feedback"):
+        with pytest.raises(SpecError, match=f"'{name}' is not a feedback"):
             next(evaluation.calls(name))
 
 

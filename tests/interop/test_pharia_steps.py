@@ -498,7 +498,7 @@ def test_an_output_that_cannot_be_written_is_a_failure(kept: Repositories) -> No
     dataset = kept.datasets.create_dataset([Example(id="a", input="a", expected_output=None)], "one")
     runner = Runner(Bad(), kept.datasets, kept.runs, "bad")
     assert runner.run_dataset(dataset.id).failed_example_count == 1
-    with pytest.raises(SpecError, match=r"example a: .* cannot be kept"):
+    with pytest.raises(SpecError, match=r"example a: .* cannot be stored"):
         runner.run_dataset(dataset.id, abort_on_error=True)
 
 
@@ -636,7 +636,7 @@ def test_datasets_do_not_change(kept: Repositories) -> None:
 def test_an_id_that_cannot_be_written_is_refused_in_one_sentence_and_never_found(kept: Repositories) -> None:
     for dataset_id, example_id in (("a\ud800", "1"), ("a", "1\ud800")):
         example = Example(id=example_id, input="x", expected_output=None)
-        with pytest.raises(ValueError, match=r"^.*cannot be kept: it holds half a character \(a lone surrogate\)$"):
+        with pytest.raises(ValueError, match=r"^.*cannot be stored: it holds half a character \(a lone surrogate\)$"):
             kept.datasets.create_dataset([example], "n", id=dataset_id)
     assert kept.datasets.dataset("a\ud800") is None
     with pytest.raises(ValueError, match="no dataset 'a"):
@@ -1094,10 +1094,10 @@ def test_outputs_whose_examples_are_gone_are_named(kept: Repositories) -> None:
     evaluation = evaluator(kept).evaluate_runs(run.id)
     kept.datasets.delete_dataset(run.dataset_id)
     kept.datasets.create_dataset(THREE[:1], "reviews", run.dataset_id)
-    gone = f"2 examples of run {run.id} are not in dataset {run.dataset_id} any more and have no lineage: ['1', '2']"
+    gone = f"2 examples of run {run.id} are no longer in dataset {run.dataset_id} and have no lineage: ['1', '2']"
     with pytest.warns(EvaluandWarning, match=re.escape(gone)) as told:
         lineages = list(Runner(Classify(), kept.datasets, kept.runs, "words").run_lineages(run.id, str))
     assert [each.example.id for each in lineages] == ["3"]
     assert told[0].filename == __file__
-    with pytest.warns(EvaluandWarning, match=f"1 examples of evaluation {evaluation.id} are not in dataset"):
+    with pytest.warns(EvaluandWarning, match=f"1 examples of evaluation {evaluation.id} are no longer in dataset"):
         assert len(list(evaluator(kept).evaluation_lineages(evaluation.id))) == 1

@@ -223,7 +223,7 @@ def test_get_refuses_several_records() -> None:
     with TruApp(rag) as recording:
         rag.query("a")
         rag.query("b")
-    with pytest.raises(DataError, match="2 records"):
+    with pytest.raises(DataError, match="exactly one record, not 2"):
         recording.get()
     assert [record.main_input for record in recording.records[-1:]] == ["b"]
 

@@ -318,7 +318,7 @@ def test_labels_alone_have_the_area_of_their_one_threshold() -> None:
 
 
 def test_the_confidence_of_one_of_three_classes_does_not_tell_the_others() -> None:
-    with pytest.raises(SpecError, match=r"with the classes 'a', 'b' and 'c' the confidence of one does not tell"):
+    with pytest.raises(SpecError, match=r"with the classes 'a', 'b' and 'c' the confidence of one does not determine"):
         evaluate(LABELS, LABELS, confidence=[0.5] * 3, metrics=RocAuc(scored_by="predicted", label="a"))
 
 

@@ -14,9 +14,11 @@ import orjson
 import pytest
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
-from evaluand.apps.app import App, virtual
-from evaluand.apps.instrument import instrument
-from evaluand.apps.recording import Recording, RecordingWriter
+from evaluand.apps.app import App
+from evaluand.apps.instrumentation.marking import instrument
+from evaluand.apps.logs import record_logs
+from evaluand.apps.recording.stored import Recording
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.feedback import Feedback
@@ -166,7 +168,7 @@ def test_show_says_what_each_feedback_was_asked(folder: Path, name: str, capsys:
 
 
 def test_a_time_that_was_not_logged_is_reported_as_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = virtual([{"input": "x", "output": "y", "calls": {"find": {"rets": 1}}}], store=DirectoryStore(tmp_path))
+    made = record_logs([{"input": "x", "output": "y", "calls": {"find": {"rets": 1}}}], store=DirectoryStore(tmp_path))
     run = made.close().run
     assert run is not None
     [row] = Examples([Part("logged", run, None)], [])
@@ -212,7 +214,7 @@ def test_the_leaderboard_of_a_report_shows_all_recordings_that_are_closed(tmp_pa
     evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
     text = (tmp_path / "r.html").read_text()
     assert "<td>5 of 5</td>" in text
-    assert "the leaderboard tells of all recordings, the rest of this report of the newest of each version" in text
+    assert "the leaderboard covers all recordings, the rest of this report only the newest of each version" in text
 
 
 def test_a_report_says_of_a_feedback_that_it_failed_everywhere(tmp_path: Path) -> None:
@@ -285,7 +287,7 @@ def test_the_page_shows_a_time_that_nobody_knows(browser: Any, tmp_path: Path) -
         {"input": "x", "output": "y", "calls": {"find": {"rets": 1}}},
         {"input": "z", "output": "y", "duration": 2.0},
     ]
-    virtual(logs, version="1", store=DirectoryStore(tmp_path)).close()
+    record_logs(logs, version="1", store=DirectoryStore(tmp_path)).close()
     evaluand("report", "logged/1", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
     page = browser.new_page()
     page.goto(f"file://{tmp_path}/r.html#example=logged%2F1/0")

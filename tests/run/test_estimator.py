@@ -616,7 +616,7 @@ def patients(visits: int) -> Dataset:
 def test_a_split_that_parts_declared_clusters_is_told(split: Split) -> None:
     task, data = EstimatorTask(DummyClassifier(), split), patients(2)
     parted = sum(len(set(pair)) == 2 for pair in split.assign(data).numbers[0, :22].reshape(11, 2).tolist())
-    told = f"'patient' lie in training and in test rows, for {parted} of 11: values are optimistic; say groups: true"
+    told = f"'patient' are in training and in test rows, for {parted} of 11: values are optimistic; say groups: true"
     with pytest.warns(PartedClusters, match=told):
         task.prepare(data)
 

@@ -364,7 +364,7 @@ def test_a_response_index_groups_the_entities_of_a_tagger(serve: Any) -> None:
     assert outcomes(one) == [[[{"entities": e} for e in found["entities"]]]]
     [row] = Runner().run(ServiceTask(server.url, output_pipeline=steps), data("x"))
     assert row.error is not None
-    assert "_response_index_ 0 occurs 2 times; say items: true" in row.error["message"]
+    assert "_response_index_ 0 occurs 2 times; set items: true" in row.error["message"]
 
 
 @pytest.mark.parametrize("http", [True, False])

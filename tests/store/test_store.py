@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from support.commands import Folder
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
-from evaluand.apps.recording import RecordingWriter
+from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.comparison import compare
 from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, NotFound, SpecError

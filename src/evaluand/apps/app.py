@@ -5,12 +5,12 @@
         rag.query("Who wrote Emma?")
     recording.records[0]["app"]["retriever"]["search"][0]["rets"]
 
-Each outermost instrumented call made in the `with` block is one record (`evaluand.trace.record`). What is instrumented
-is said by `@instrument` or by `methods`; where nothing is said, it is the public methods of the first-party objects
-that the app is made of (`evaluand.apps.components`). `app.print_instrumented()` shows it. Other objects of these
-classes stay as they are.
+Each outermost instrumented call in the `with` block is one record (`evaluand.trace.record`). Instrumented are the
+methods marked with `@instrument` or named in `methods`; without either, the public methods of the first-party objects
+of the app (`evaluand.apps.components`). `app.print_instrumented()` shows them. Other objects of these classes are not
+changed.
 
-Interactions that were logged elsewhere become records by `virtual`, without an app.
+Interactions that were logged elsewhere become records by `record_logs`, without an app.
 """
 
 from __future__ import annotations
@@ -18,34 +18,28 @@ from __future__ import annotations
 import inspect
 import threading
 import weakref
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import islice
-from numbers import Real
 from types import MethodType, TracebackType
-from typing import Any, Final, ParamSpec, Self, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar
 
-from orjson import Fragment
-
-from evaluand.apps import recording as stored
-from evaluand.apps.components import Component, class_of, components_of, key_of
-from evaluand.apps.instrument import MARK, CompletedCall, carried, closed, instrumented, is_open, named, opened
-from evaluand.apps.recording.judge import judging
-from evaluand.core.errors import DataError, Fault, SpecError, TaskError, warn, with_article
+from evaluand.apps.components import Component, class_of, find_components, key_of
+from evaluand.apps.instrumentation.calling import MARK
+from evaluand.apps.instrumentation.marking import make_instrumented
+from evaluand.apps.instrumentation.steps import use_names
+from evaluand.apps.recording.judge import ATTEMPTS
+from evaluand.apps.recording.writer import RecordingWriter, check_policy, resolve_feedbacks
+from evaluand.apps.session import RecordingSession
+from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity
-from evaluand.core.json_like import JsonLikeConverter, attributes_of, text_of
-from evaluand.core.registry import nearest
+from evaluand.core.json_like import JsonLikeConverter, attributes_of
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
-from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.scorer import Scorer, described
-from evaluand.run.runner import Run
 from evaluand.run.task import Request, Task, as_task
 from evaluand.store.store import MemoryStore, Store, check_store
-from evaluand.trace import STATUSES, TaskSpan, Trace, nanoseconds
-from evaluand.trace.record import Record, facts_of
+from evaluand.trace import TaskSpan
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,20 +50,20 @@ class App:
 
     Args:
         target: the function, the object, or a method of it.
-        name: what the app is called; the name of the function or class if not given.
-        version: which version of it, for comparing versions.
-        feedbacks: what judges its records: one, several, or by name.
-        mode: when they are judged: `none`, `with_app` (before the call returns), `with_app_thread` or `deferred`.
-        store: where recordings are kept; in memory if not given.
-        policy: how feedbacks are asked in threads and processes: concurrency, timeout, retries, pace.
-        attempts: how often a deferred feedback may kill its process over a record.
-        methods: names of methods to trace beside those that are marked: `search` of all components that have it,
+        name: the name of the app; default: the name of the function or class.
+        version: the version of the app, for comparing versions.
+        feedbacks: what judges its records: one feedback, several, or a mapping by name.
+        mode: when records are judged: `none`, `with_app` (before the call returns), `with_app_thread` or `deferred`.
+        store: where recordings are stored; default: in memory.
+        policy: how feedbacks are called in threads and processes: concurrency, timeout, retries, rate limit.
+        attempts: how many times a deferred feedback may kill its process with one record.
+        methods: names of methods to trace in addition to the marked ones: `search` of all components that have it,
             `retriever.search` of one, `.query` of the app itself.
-        tags: words for people, for its records.
-        metadata: anything known of the app beside, JSON-like.
+        tags: words for people, stored with its records.
+        metadata: anything else about the app, JSON-like.
 
     Raises:
-        SpecError: it cannot be instrumented, or the feedbacks cannot be asked so; says why.
+        SpecError: the app cannot be instrumented, or the feedbacks cannot judge in this mode; says why.
 
     Example:
         >>> def shout(text):
@@ -91,7 +85,7 @@ class App:
         mode: str = "with_app_thread",
         store: Store | None = None,
         policy: Policy | None = None,
-        attempts: int = stored.ATTEMPTS,
+        attempts: int = ATTEMPTS,
         methods: Sequence[str] | None = None,
         tags: str = "",
         metadata: Mapping[str, Any] | None = None,
@@ -99,10 +93,10 @@ class App:
         _check_target(target)
         _check_words(name=name, version=version)
         _check_about(tags, metadata)
-        stored.check_policy(policy)
+        check_policy(policy)
         if store is not None:
             check_store(store)
-        self.mode, self.feedbacks = stored.definitions(feedbacks, mode)
+        self.mode, self.feedbacks = resolve_feedbacks(feedbacks, mode)
         self.target = target.__self__ if isinstance(target, MethodType) else target
         self.main_method: str | None = target.__name__ if isinstance(target, MethodType) else None
         self.name = name or str(getattr(self.target, "__name__", class_of(self.target).__name__))
@@ -110,50 +104,50 @@ class App:
         self.store, self._methods = store, methods
         self.policy, self.attempts = policy, attempts
         self._entered: list[RecordingSession] = []
-        self._blocks: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
+        self._sessions: weakref.WeakSet[RecordingSession] = weakref.WeakSet()
         self._missed: set[str] = set()
-        self._kept: stored.RecordingWriter | None = None
+        self._writer: RecordingWriter | None = None
         self._opening = threading.Lock()
         self.refresh()
         for feedback in self.feedbacks.values():
             feedback.check_app(self.json)
 
     @staticmethod
-    def virtual(structure: Mapping[str, Any] | None = None, *, name: str = "logged", **options: Any) -> App:
-        """An app that is known by its logs alone; see `virtual`.
+    def logged(structure: Mapping[str, Any] | None = None, *, name: str = "logged", **options: Any) -> App:
+        """An app that is known from its logs only; see `record_logs`.
 
         Args:
-            structure: what is known of its components, JSON-like, for selectors under `__app__`.
-            name: what it is called.
-            options: `version`, `feedbacks`, … as of an app.
+            structure: its components, JSON-like, for selectors under `__app__`.
+            name: the name of the app.
+            options: `version`, `feedbacks` and other arguments of `App`.
         """
         return LoggedApp(structure or {}, name=name, **options)
 
     def refresh(self) -> None:
-        """Looks for the components anew, after the app was given others."""
-        self.components = self._found()
-        self._paths = _paths(self.components)
+        """Finds the components again, after the app has changed."""
+        self.components = self._find_components()
+        self._paths = _component_paths(self.components)
         self.__dict__.pop("json", None)
 
     @property
     def app_id(self) -> str:
-        """What the app is called in its records: name and version."""
+        """The app's id in its records: name and version."""
         return self.name if self.version is None else f"{self.name}:{self.version}"
 
     @property
     def app(self) -> Any:
-        """What to call: the object, its method, or the function that takes the place of the one that was given."""
+        """What to call: the object, its method, or the instrumented form of the function."""
         if _is_function(self.target):
             return self._function
         return self.target if self.main_method is None else getattr(self.target, self.main_method)
 
     @property
     def instrumented(self) -> dict[str, list[str]]:
-        """The methods that are traced, as records name them, by the paths of their components; "" is the app itself."""
+        """The traced methods, as records name them, by path of their component; "" is the app itself."""
         return {each.path: list(each.calls) for each in self.components if each.methods}
 
     def print_instrumented(self) -> None:
-        """Prints what is traced and, of what was asked for, what cannot be."""
+        """Prints the traced methods, and the named methods that cannot be traced."""
         for each in self.components:
             print(f"{each.path or '(app)'}: {', '.join(each.calls) or 'nothing'}  [{each.of.__qualname__}]")  # noqa: T201
             if each.reason:
@@ -161,7 +155,7 @@ class App:
 
     @cached_property
     def json(self) -> dict[str, Any]:
-        """What the app is made of, as data that selectors walk under `__app__`; secrets are hidden."""
+        """The structure of the app, which selectors read under `__app__`; secrets are hidden."""
         return {
             "app_id": self.app_id,
             "name": self.name,
@@ -182,13 +176,13 @@ class App:
         }
 
     def as_task(self, method: str | None = None) -> Task[Any, Any]:
-        """The app as a task, to be run over a dataset: feedbacks select from the run as they do from recordings.
+        """The app as a task to run over a dataset; feedbacks select from the run as they do from recordings.
 
         Args:
-            method: which of its methods; if not given, the function or method that the app was made of.
+            method: which of its methods; default: the function or method that the app was created with.
 
         Raises:
-            SpecError: it is not said which.
+            SpecError: there are several methods, and none is named.
 
         Example:
             >>> from evaluand import Dataset, Runner
@@ -204,33 +198,33 @@ class App:
             target: Any = self.target
             return _AppTask(self, getattr(target, MARK).function if hasattr(target, MARK) else target)
         name = method or self.main_method
-        there = [method for each in self.components if not each.path for method in each.methods]
-        if name is None and len(there) == 1:
-            name = there[0]
+        methods = [method for each in self.components if not each.path for method in each.methods]
+        if name is None and len(methods) == 1:
+            name = methods[0]
         if name is None or not callable(getattr(self.target, name, None)):
-            raise SpecError(f"which method is the task? Name one: as_task({there[0] if there else 'query'!r})")
+            raise SpecError(f"which method is the task? Name one: as_task({methods[0] if methods else 'query'!r})")
         function = getattr(self.target, name)
         if hasattr(function, MARK):  # the call itself is the root of the run's trace
             function = MethodType(getattr(function, MARK).function, self.target)
         return _AppTask(self, function)
 
     def record(self, *, tags: str | None = None, meta: Any = None) -> RecordingSession:
-        """A recording, which a `with` block opens.
+        """A recording session, which a `with` block opens.
 
         Args:
-            tags: words for people, for its records; those of the app if not given.
-            meta: anything known of what is recorded, such as the user who asks.
+            tags: words for people, stored with its records; default: those of the app.
+            meta: anything about what is recorded, such as the user who asks.
         """
         _check_about(self.tags if tags is None else tags, None)
         return RecordingSession(self, self.tags if tags is None else tags, meta)
 
     def close(self) -> None:
-        """Closes what was recorded, as `RecordingSession.close` does; the next block begins another recording."""
-        if self._kept is not None:
-            self._kept.close()
+        """Closes the recording, as `RecordingSession.close` does; the next block begins another one."""
+        if self._writer is not None:
+            self._writer.close()
 
     def place(self, component: object) -> str | None:
-        """The path of a component, "" for the app itself; None for what is no part of it."""
+        """The path of a component, "" for the app itself; None for objects that are not part of it."""
         return self._paths.get(component if type(component) is str else id(component))
 
     def __enter__(self) -> RecordingSession:
@@ -248,14 +242,14 @@ class App:
     def __repr__(self) -> str:
         return f"<App {self.app_id} of {class_of(self.target).__qualname__}>"
 
-    def keeps(self, block: RecordingSession) -> stored.RecordingWriter:
-        """Where the records of a block go: to those of earlier ones, unless one around it has the same calls."""
+    def open_writer(self, session: RecordingSession) -> RecordingWriter:
+        """The recording that a session writes to: that of earlier sessions, unless a session around it uses it."""
         with self._opening:
-            around = any(each.is_open and each.kept is self._kept for each in self._blocks)
-            self._blocks.add(block)
-            if self._kept is not None and not self._kept.has_ended and not around:
-                return self._kept
-            made = stored.RecordingWriter.begin(
+            is_nested = any(each.is_open and each.writer is self._writer for each in self._sessions)
+            self._sessions.add(session)
+            if self._writer is not None and not self._writer.has_ended and not is_nested:
+                return self._writer
+            writer = RecordingWriter.begin(
                 MemoryStore() if self.store is None else self.store,
                 self.json,
                 self.feedbacks,
@@ -263,35 +257,35 @@ class App:
                 policy=self.policy,
                 attempts=self.attempts,
             )
-            if not around:
-                self._kept = made
-            return made
+            if not is_nested:
+                self._writer = writer
+            return writer
 
-    def _found(self) -> list[Component]:
+    def _find_components(self) -> list[Component]:
         if _is_function(self.target):
             function: Any = self.target
             if self._methods:
                 raise SpecError(f"{function.__name__} is a function and has no methods to trace; leave methods out")
-            self._function = instrumented(function)
+            self._function = make_instrumented(function)
             return [Component("", self._function, (function.__name__,))]
-        found = components_of(self.target, self._methods)
+        found = find_components(self.target, self._methods)
         main = self.main_method
         if main is not None and not any(main in each.methods for each in found if not each.path):
-            found = components_of(self.target, [*(self._methods or ()), f".{main}"])
+            found = find_components(self.target, [*(self._methods or ()), f".{main}"])
         if not any(each.methods for each in found):
-            told = "".join(f"; {each.reason}" for each in found if each.reason)
+            reasons = "".join(f"; {each.reason}" for each in found if each.reason)
             raise SpecError(
-                f"{class_of(self.target).__qualname__} has no method that can be traced{told}; "
+                f"{class_of(self.target).__qualname__} has no method that can be traced{reasons}; "
                 "mark methods with @instrument, or name them: methods=['query']"
             )
         return found
 
     def _structure(self) -> Any:
-        return _Structure(self.components).convert(self.target)
+        return _StructureConverter(self.components).convert(self.target)
 
 
 class _AppTask(Task[Any, Any]):
-    """A method of an app as a task, within which calls have the names that they have in the app."""
+    """A method of an app as a task; calls within it are named as in the app."""
 
     def __init__(self, app: App, function: Callable[..., Any]) -> None:
         self._app, self._inner = app, as_task(function)
@@ -323,357 +317,42 @@ class _AppTask(Task[Any, Any]):
     def _within(self, call: Callable[[], Any]) -> Any:
         if self.is_async:
             return self._within_async(call)
-        with named(self._app):
+        with use_names(self._app):
             return call()
 
     async def _within_async(self, call: Callable[[], Any]) -> Any:
-        with named(self._app):
+        with use_names(self._app):
             return await call()
 
 
 class LoggedApp(App):
-    """An app that is known by its logs alone; see `App.virtual`."""
+    """An app that is known from its logs only; see `App.logged`."""
 
     def __init__(self, structure: Mapping[str, Any], **options: Any) -> None:
-        self._told = JsonLikeConverter(hide=True).convert(structure)
+        self._logged_structure = JsonLikeConverter(hide=True).convert(structure)
         super().__init__(self, **options)
 
-    def _found(self) -> list[Component]:
+    def _find_components(self) -> list[Component]:
         return []
 
     def _structure(self) -> Any:
-        return self._told
+        return self._logged_structure
 
 
-class RecordingSession:
-    """What is recorded of an app in a `with` block.
-
-    The records are kept in a recording of the app's store (`evaluand.apps.recording`), `kept`, which the next block of
-    the app goes on with unless it was closed. `close` makes of it a run, and its evaluation by the app's feedbacks.
-
-    Attributes:
-        app: the app.
-        kept: where the records are.
-        tags: of the records.
-        meta: of the records.
-    """
-
-    def __init__(self, app: App, tags: str = "", meta: Any = None) -> None:
-        self.app, self.tags, self.meta = app, tags, meta
-        self.place = app.place
-        self._about = _about(None, tags, meta)
-        self.kept = app.keeps(self)
-        self._numbers = array("q")
-
-    @property
-    def id(self) -> str:
-        """The id of the recording in the store."""
-        return self.kept.id
-
-    @property
-    def is_open(self) -> bool:
-        """Whether calls in this context are recorded."""
-        return is_open(self)
-
-    @property
-    def records(self) -> Records:
-        """The records of this block, in the order in which the calls ended; each is made when it is asked for."""
-        return Records(self)
-
-    @property
-    def run(self) -> Run | None:
-        """The run of all that was kept, which is closed for that; None where nothing was.
-
-        Raises:
-            SpecError: a block is open that records more.
-        """
-        return self._closed().run
-
-    @property
-    def evaluation(self) -> Evaluation | None:
-        """What the feedbacks said of all that was kept, which is closed for that; None where nobody was asked.
-
-        Raises:
-            SpecError: a block is open that records more.
-        """
-        return self._closed().evaluation
-
-    def get(self) -> Record:
-        """The only record.
-
-        Raises:
-            DataError: there is none, or more than one.
-        """
-        if len(self._numbers) != 1:
-            raise DataError(f"{len(self._numbers) or 'no'} records where one is needed; see .records")
-        return self.records[0]
-
-    def snapshot(self) -> stored.Snapshot:
-        """The run and the evaluation of all that was kept so far; more may follow.
-
-        Raises:
-            SpecError: nothing was recorded yet.
-        """
-        return self.kept.snapshot()
-
-    def evaluate(self) -> Evaluation:
-        """The evaluation by the feedbacks of all that was kept so far, whatever the mode.
-
-        Raises:
-            SpecError: there are no feedbacks, or no records.
-        """
-        return self.kept.evaluate()
-
-    def close(self) -> Self:
-        """Seals the recording: its run and, unless the mode is `none`, its evaluation."""
-        self.kept.close()
-        return self
-
-    def carried(self, function: Callable[P, R]) -> Callable[P, R]:
-        """A function that may be called in any thread, where its calls are recorded as they would be here.
-
-        Example:
-            >>> from concurrent.futures import ThreadPoolExecutor
-            >>> app = App(lambda text: text.upper(), name="shout")
-            >>> with app as recording, ThreadPoolExecutor() as pool:
-            ...     _ = list(pool.map(recording.carried(app.app), ["a", "b"]))
-            >>> sorted(record["main_output"] for record in recording.records)
-            ['A', 'B']
-        """
-        return carried(function)
-
-    def take(self, recorded: CompletedCall) -> None:
-        """Keeps a call that has ended."""
-        own = recorded.about
-        about = self._about.with_more(_about(**own)) if own else self._about
-        number = self.kept.keep(recorded.trace, recorded.error, about)
-        if number is not None:
-            self._numbers.append(number)
-
-    def miss(self, component: object, method: str) -> None:
-        """Tells once of each method that it was called in a thread in which nothing is recorded."""
-        path = self.place(component)
-        called = f"{path}.{method}" if path else method
-        if path is None or called in self.app._missed or judging.get():
-            return
-        self.app._missed.add(called)
-        warn(
-            f"{self.app.name}: {called} was called in the thread {threading.current_thread().name}, in which nothing "
-            "is recorded, while a recording is open in another; the call is in no record. If it belongs to one, give "
-            "the thread recording.carried(function)",
-        )
-
-    def _closed(self) -> stored.RecordingWriter:
-        if self.kept.blocks:
-            raise SpecError("more is being recorded; leave the `with` block first, or take a snapshot()")
-        return self.close().kept
-
-    def __enter__(self) -> Self:
-        self.kept.blocks += 1
-        opened(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        closed(self)
-        self.kept.blocks -= 1
-
-    def __repr__(self) -> str:
-        return f"<RecordingSession of {self.app.app_id}, {len(self._numbers)} records>"
-
-
-class Records(Sequence[Record]):
-    """The records of a recording."""
-
-    def __init__(self, recording: RecordingSession) -> None:
-        self._numbers, self._kept = recording._numbers, recording.kept
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, place: int) -> Record: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Record]: ...
-    def __getitem__(self, place: int | slice) -> Record | list[Record]:
-        numbers = self._numbers[place]
-        return self._kept.record(numbers) if isinstance(numbers, int) else [self._kept.record(n) for n in numbers]
-
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-
-def _about(record_id: str | None = None, tags: str | None = None, meta: Any = None) -> stored.About:
-    """What is known of records, as it is kept.
-
-    Raises:
-        SpecError: metadata cannot be called so.
-    """
-    if meta is None:
-        return stored.About(record_id, tags or None)
-    metadata = meta if isinstance(meta, Mapping) else {"meta": meta}
-    stored.check_metadata(metadata)
-    return stored.About(record_id, tags or None, metadata)
-
-
-def virtual(
-    interactions: Iterable[Mapping[str, Any] | Trace],
-    *,
-    name: str = "logged",
-    structure: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> RecordingSession:
-    """The records of interactions that were logged, without an app.
-
-    Args:
-        interactions: each a mapping, or a trace, such as `read_spans` reads from a file of OpenTelemetry. Keys of a
-            mapping: `input`, `output` or `error` (text, or `{type, message}`), `started` (a datetime, or as ISO text),
-            `duration` in seconds (latency is unknown without), `usage`, `record_id`, `tags`, `meta`, and `calls`: by
-            name (`retriever.search`) a call or a list of calls with any of `args` (by name), `rets`, `error`, `kind`
-            and `attributes`.
-        name: what the app is called.
-        structure: what is known of its components, JSON-like, for selectors under `__app__`.
-        options: `version`, `feedbacks`, … as of an app.
-
-    Raises:
-        DataError: an interaction is not of this form; names it.
-
-    Example:
-        >>> recording = virtual([{"input": "Who?", "output": "Austen",
-        ...                       "calls": {"retriever.search": {"args": {"query": "Who?"}, "rets": ["a", "b"]}}}])
-        >>> recording.records[0]["app"]["retriever"]["search"][0]["rets"]
-        ['a', 'b']
-    """
-    recording = App.virtual(structure, name=name, **options).record()
-    for place, interaction in enumerate(interactions):
-        recording.take(logged(interaction, f"interaction {place}"))
-    return recording
-
-
-def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -> CompletedCall:
-    """An interaction that was logged, as if it had just been recorded; see `virtual`.
-
-    Args:
-        interaction: a mapping or a trace.
-        where: what it is called in messages.
-    """
-    if isinstance(interaction, Trace):
-        _check_times(interaction, where)
-        return CompletedCall(interaction, _raised(interaction.root.status, interaction))
-    if not isinstance(interaction, Mapping):
-        raise DataError(Fault(where, f"must be a mapping or a Trace, not {with_article(type(interaction).__name__)}"))
-    _check_keys(interaction, _INTERACTION, where)
-    for key in ("record_id", "tags"):
-        if interaction.get(key) is not None and not isinstance(interaction[key], str):
-            raise DataError(Fault(where, f"{key} must be text, not {described(interaction[key])}"))
-    start, end = _times(interaction, where)
-    error = interaction.get("error")
-    attributes = {"usage": interaction["usage"]} if interaction.get("usage") is not None else {}
-    lasted = None if end is None else (end - start) // 1000
-    rows = [_row(0, None, "call", {"attributes": attributes, "error": error, "kind": "task"}, lasted)]
-    calls = interaction.get("calls") or {}
-    if not isinstance(calls, Mapping):
-        raise DataError(Fault(where, "calls must be a mapping from names such as retriever.search to calls"))
-    for name, told in calls.items():
-        for call in told if isinstance(told, list | tuple) else (told,):
-            if not isinstance(call, Mapping):
-                raise DataError(Fault(where, f"a call of {name} must be a mapping with args and rets"))
-            _check_keys(call, _CALL, f"{where}, call of {name}")
-            rows.append(_row(len(rows), 0, str(name), call, None))
-    given, gave = (Fragment(text_of(interaction.get(key))) for key in ("input", "output"))
-    status = "error" if error is not None else "ok"
-    trace = Trace.from_rows(rows, input=given, output=gave, start_ns=start, end_ns=end, status=status)
-    about = {key: interaction[key] for key in ("record_id", "tags", "meta") if interaction.get(key) is not None}
-    return CompletedCall(trace, _raised(status, trace), about)
-
-
-_INTERACTION: Final = (
-    *("input", "output", "error", "calls", "started", "duration", "usage"),
-    *("record_id", "tags", "meta"),
-)
-_CALL: Final = ("args", "rets", "error", "kind", "attributes")
-
-
-def _check_keys(told: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for key in told:
-        if key not in known:
-            raise DataError(Fault(where, f"has no {key!r}{nearest(str(key), known)}; known are {', '.join(known)}"))
-
-
-def _times(interaction: Mapping[str, Any], where: str) -> tuple[int, int | None]:
-    """When it began and ended, in nanoseconds since 1970; from 0 where its beginning, None where its end is unknown."""
-    started, duration = interaction.get("started"), interaction.get("duration")
-    try:
-        if started is not None and not isinstance(started, datetime):
-            started = datetime.fromisoformat(started)
-        start = _EPOCH if started is None else started
-        if duration is None:
-            return nanoseconds(start), None
-        end = start + timedelta(seconds=_seconds(duration))
-        if end >= start:
-            return nanoseconds(start), nanoseconds(end)
-    except (TypeError, ValueError, OverflowError):  # of no kind that was asked for, or beyond the year 9999
-        pass
-    given = f"{interaction.get('started')!r} and {duration!r}"
-    told = f"started must be a datetime or ISO text, duration seconds from 0, both up to the year 9999; not {given}"
-    raise DataError(Fault(where, told))
-
-
-def _seconds(duration: Any) -> float:
-    if not isinstance(duration, Real) or isinstance(duration, bool):
-        raise TypeError
-    return float(duration)
-
-
-def _check_times(trace: Trace, where: str) -> None:
-    for span in trace.spans:
-        if not _FIRST <= span.start_ns <= (span.start_ns if span.end_ns is None else span.end_ns) <= _LAST:
-            told = f"the span {span.name!r} cannot have begun and ended when it says, in the years 1 to 9999"
-            raise DataError(Fault(where, told))
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST, _LAST = (nanoseconds(each) for each in (datetime.min, datetime.max))
-
-
-def _row(number: int, parent: int | None, name: str, call: Mapping[str, Any], duration: int | None) -> list[Any]:
-    error, args = call.get("error"), call.get("args")
-    events = None if error is None else [["exception", 0, _told(error)]]
-    texts = [None if value is None else Fragment(text_of(value)) for value in (args, call.get("rets"))]
-    attributes = Fragment(text_of(call["attributes"])) if call.get("attributes") else None
-    status = STATUSES.index("ok" if error is None else "error")
-    return [number, parent, name, str(call.get("kind", "span")), 0, duration, status, *texts, attributes, events]
-
-
-def _told(error: Any) -> dict[str, str]:
-    if isinstance(error, Mapping):
-        return {"type": str(error.get("type", "Error")), "message": str(error.get("message", ""))}
-    return {"type": "Error", "message": str(error)}
-
-
-def _raised(status: str, trace: Trace) -> BaseException | None:
-    """What stands for an error that was logged."""
-    if status != "error":
-        return None
-    told = facts_of(trace)["error"]
-    return TaskError(f"{told['type']}: {told['message']}")
-
-
-class _Structure(JsonLikeConverter):
-    """What an app is made of: its components with their classes, private attributes where they lead to components."""
+class _StructureConverter(JsonLikeConverter):
+    """The structure of an app: its components with their classes, and private attributes that lead to components."""
 
     def __init__(self, components: Iterable[Component]) -> None:
         super().__init__(hide=True, values=20_000, characters=1_000_000)
         self._components = {id(each.value) for each in components}
 
     def object(self, value: Any, depth: int) -> Any:
-        held = [(name, item) for name, item in attributes_of(value) if not name.startswith("_") or self._leads(item)]
-        members = self.members(held, len(held), depth)
+        shown = [(name, item) for name, item in attributes_of(value) if not name.startswith("_") or self._leads(item)]
+        members = self.members(shown, len(shown), depth)
         return {"__class__": key_of(class_of(value)), **members}
 
     def _leads(self, value: Any) -> bool:
-        """Whether it is a component, or a list or dictionary that has one."""
+        """Whether a value is a component, or a list or dictionary that contains one."""
         within = value if type(value) in (list, tuple) else value.values() if type(value) is dict else ()
         return id(value) in self._components or any(id(item) in self._components for item in islice(within, 100))
 
@@ -702,13 +381,13 @@ def _is_function(target: Any) -> bool:
     return inspect.isroutine(target) and not inspect.ismethod(target)
 
 
-def _paths(components: Sequence[Component]) -> dict[Any, str]:
-    """Paths by the id of a component, and by its class where it is the only one of that."""
+def _component_paths(components: Sequence[Component]) -> dict[Any, str]:
+    """Paths by the id of a component, and by its class where it is the only one of that class."""
     paths: dict[Any, str] = {}
     of_class: dict[str, list[str]] = {}
     for each in components:
         paths[id(each.value)] = each.path
-        function = getattr(each.value, MARK, None)  # of a function that is instrumented, the one it holds
+        function = getattr(each.value, MARK, None)  # set on an instrumented function
         if function is not None:
             paths[id(function.function)] = each.path
         of_class.setdefault(key_of(each.of), []).append(each.path)

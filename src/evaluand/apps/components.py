@@ -1,12 +1,12 @@
-"""The components of an app: the objects that it is made of, by path, and which of their methods are traced.
+"""The components of an app: the objects that it consists of, by path, and which of their methods are traced.
 
-Components are found by following attributes, slots, lists and dictionaries from the app's object; no property is asked
-for and nothing is called. An object in several places has the shortest path. Lists and dictionaries of more than
+Components are found by following attributes, slots, lists and dictionaries from the app's object; no property is read
+and nothing is called. An object in several places has the shortest path. Lists and dictionaries of more than
 `MOST_MEMBERS` values are taken for data.
 
-Traced are the methods marked with `@instrument`; where nothing is marked, the named ones; and where none is named, the
-public methods of first-party classes. Methods that are not marked are traced on the app's own objects alone: these get
-a class of their own, derived from theirs, which in all but `type(x)` passes for it.
+Traced are the methods marked with `@instrument`; if nothing is marked, the named ones; and if none is named, the public
+methods of first-party classes. Methods that are not marked are traced on the app's objects only: each of these objects
+gets a class derived from its own, which looks the same except to `type(x)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from evaluand.apps.instrument import class_key, instrumented, is_instrumented, told_of
+from evaluand.apps.instrumentation.marking import find_instrumented, is_instrumented, make_instrumented
+from evaluand.apps.instrumentation.steps import class_key
 from evaluand.core.errors import SpecError
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.json_like import attributes_of
@@ -35,14 +36,14 @@ MOST_OBJECTS: Final = 5000
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """An object that an app is made of.
+    """An object that an app consists of.
 
     Attributes:
         path: where it is; "" is the app itself.
         value: the object.
         methods: which of its methods are traced.
-        reason: why those that were asked for are not, where they are not.
-        calls: what calls of these methods are named in records → the names of their arguments, where these are known.
+        reason: why requested methods are not traced.
+        calls: the names of these methods in records → the names of their arguments, None where unknown.
     """
 
     path: str
@@ -55,52 +56,53 @@ class Component:
         is_function = inspect.isroutine(self.value)
         calls: dict[str, tuple[str, ...] | None] = {}
         for name in self.methods:
-            told = told_of(self.value if is_function else inspect.getattr_static(self.value, name, None))
-            calls[told.name if told else name] = told.arguments if told else None
+            function = self.value if is_function else inspect.getattr_static(self.value, name, None)
+            instrumented = find_instrumented(function)
+            calls[instrumented.name if instrumented else name] = instrumented.arguments if instrumented else None
         return calls
 
     @property
     def of(self) -> type:
-        """The class that its author gave it."""
+        """The original class of the object."""
         return class_of(self.value)
 
 
-def components_of(
+def find_components(
     target: object,
     methods: Sequence[str] | None = None,
     *,
-    told: Callable[[object], tuple[str, ...]] = lambda value: (),
+    reported: Callable[[object], tuple[str, ...]] = lambda value: (),
 ) -> list[Component]:
-    """The components of an app that have methods to trace, the app itself first; these are traced from now on.
+    """The components of an app that have methods to trace, the app itself first; traces these methods from now on.
 
     Args:
         target: the app's object.
         methods: names of methods, of all components (`search`) or of one (`retriever.search`).
-        told: the methods of an object whose calls a framework tells of, which are not traced twice.
+        reported: the methods of an object whose calls a framework reports, which are not traced twice.
 
     Raises:
         SpecError: no component has a method of that name.
     """
-    found = [Component(path, value) for path, value in reachable(target)]
+    found = [Component(path, value) for path, value in walk_objects(target)]
     if methods is not None:
-        chosen = _named(found, methods)
-    elif any(_marked(each.of) for each in found):
+        chosen = _choose_methods(found, methods)
+    elif any(_marked_methods(each.of) for each in found):
         chosen = {}
     else:
-        chosen = {id(each.value): _public(each.of) for each in found if not told(each.value)}
-    traced = [_traced(each, chosen.get(id(each.value), ()), told(each.value)) for each in found]
+        chosen = {id(each.value): _public_methods(each.of) for each in found if not reported(each.value)}
+    traced = [_trace_methods(each, chosen.get(id(each.value), ()), reported(each.value)) for each in found]
     return [each for each in traced if each.methods or each.reason or not each.path]
 
 
 def class_of(value: object) -> type:
-    """The class that an object's author gave it."""
+    """The original class of an object, also if its methods are traced."""
     cls = type(value)
     own: type = vars(cls).get(_OF, cls)
     return own
 
 
-def reachable(target: object) -> Iterator[tuple[str, object]]:
-    """Objects that others may hold as components, with their paths, the nearest first."""
+def walk_objects(target: object) -> Iterator[tuple[str, object]]:
+    """Objects that may be components, with their paths, the nearest first."""
     waiting: deque[tuple[tuple[Any, ...], object]] = deque([((), target)])
     seen = {id(target)}
     count = 0
@@ -116,7 +118,7 @@ def reachable(target: object) -> Iterator[tuple[str, object]]:
 
 
 def path_text(steps: Iterable[Any]) -> str:
-    """A path as it stands in names of spans and in selectors.
+    """A path as written in names of spans and in selectors.
 
     Example:
         >>> path_text(("steps", 0, "retriever"))
@@ -150,8 +152,8 @@ _CONTAINERS: Final = (list, tuple, dict)
 _FOREIGN: Final = (sys.stdlib_module_names | {"numpy", "pandas", "pyarrow", "torch", "evaluand"}) - {"__main__"}
 
 
-def _marked(cls: type) -> tuple[str, ...]:
-    """Names of the methods of a class that are marked."""
+def _marked_methods(cls: type) -> tuple[str, ...]:
+    """Names of the marked methods of a class."""
     return tuple(dict.fromkeys(name for base in cls.__mro__ for name, item in vars(base).items() if _is_marked(item)))
 
 
@@ -162,8 +164,8 @@ def _is_marked(item: object) -> bool:
 _HOLDERS: Final = (FunctionType, classmethod, staticmethod, property, cached_property)
 
 
-def _public(cls: type) -> tuple[str, ...]:
-    """Names of the public methods that first-party code gave a class."""
+def _public_methods(cls: type) -> tuple[str, ...]:
+    """Names of the public methods that first-party code defines for a class."""
     bases = [base for base in cls.__mro__ if _is_own(base)]
     names = (name for base in bases for name, item in vars(base).items() if isinstance(item, _METHODS))
     return tuple(dict.fromkeys(name for name in names if name == "__call__" or not name.startswith("_")))
@@ -180,44 +182,46 @@ def _is_own(cls: type) -> bool:
     return is_first_party(file) if isinstance(file, str) else True
 
 
-def _named(found: Sequence[Component], methods: Sequence[str]) -> dict[int, tuple[str, ...]]:
+def _choose_methods(found: Sequence[Component], methods: Sequence[str]) -> dict[int, tuple[str, ...]]:
     """The named methods of each component, by its id."""
     if isinstance(methods, str):
         raise SpecError(f"methods is a list of names; write methods=[{methods!r}]")
     chosen: dict[int, tuple[str, ...]] = {}
-    for asked in methods:
-        path, dot, name = asked.rpartition(".")
-        holders = [each for each in found if (not dot or each.path == path) and _holds(each.of, name)]
+    for requested in methods:
+        path, dot, name = requested.rpartition(".")
+        holders = [each for each in found if (not dot or each.path == path) and _has_method(each.of, name)]
         if not holders:
-            there = [
-                path_text((each.path, method)) if each.path else method for each in found for method in _public(each.of)
+            known = [
+                path_text((each.path, method)) if each.path else method
+                for each in found
+                for method in _public_methods(each.of)
             ]
-            raise SpecError(f"no component has a method {asked!r}{nearest(asked, there)}")
+            raise SpecError(f"no component has a method {requested!r}{nearest(requested, known)}")
         for each in holders:
             chosen[id(each.value)] = (*chosen.get(id(each.value), ()), name)
     return chosen
 
 
-def _holds(cls: type, name: str) -> bool:
+def _has_method(cls: type, name: str) -> bool:
     return isinstance(inspect.getattr_static(cls, name, None), _HOLDERS)
 
 
-def _traced(component: Component, names: Sequence[str], told: tuple[str, ...]) -> Component:
-    """The component with its methods traced: those that are marked, those of the names, and those that are told of."""
+def _trace_methods(component: Component, names: Sequence[str], reported: tuple[str, ...]) -> Component:
+    """The component with its methods traced: the marked ones, the named ones, and those that a framework reports."""
     cls = component.of
-    marked = (*_marked(cls), *told)
-    wanted = tuple(name for name in names if name not in marked)
-    if not wanted:
+    marked = (*_marked_methods(cls), *reported)
+    unmarked = tuple(name for name in names if name not in marked)
+    if not unmarked:
         return Component(component.path, component.value, marked)
     try:
-        _make_traced(component.value, cls, frozenset(wanted))
+        _replace_class(component.value, cls, frozenset(unmarked))
     except Exception as error:  # such as classes of other layouts, written in C, or that may have no subclass
-        reason = f"{', '.join(wanted)}: objects of {cls.__qualname__} cannot be traced: {error}"
+        reason = f"{', '.join(unmarked)}: objects of {cls.__qualname__} cannot be traced: {error}"
         return Component(component.path, component.value, marked, reason)
-    return Component(component.path, component.value, (*marked, *wanted))
+    return Component(component.path, component.value, (*marked, *unmarked))
 
 
-# Objects whose methods are traced without a mark
+# Objects whose methods are traced although they are not marked
 
 
 _OF: Final = "__evaluand_of__"
@@ -225,24 +229,24 @@ _CLASS: Final = object.__dict__["__class__"]
 _classes: WeakValueDictionary[tuple[int, frozenset[str]], type] = WeakValueDictionary()
 
 
-def _make_traced(value: object, cls: type, names: frozenset[str]) -> None:
+def _replace_class(value: object, cls: type, names: frozenset[str]) -> None:
     names |= vars(type(value)).get("__evaluand_names__", frozenset())
     key = (id(cls), names)
     traced = _classes.get(key)
     if traced is None or vars(traced)[_OF] is not cls:
-        traced = _classes[key] = _traced_class(cls, names)
+        traced = _classes[key] = _create_traced_class(cls, names)
     _CLASS.__set__(value, traced)
 
 
-def _traced_class(cls: type, names: frozenset[str]) -> type:
+def _create_traced_class(cls: type, names: frozenset[str]) -> type:
     def reduce_ex(self: Any, protocol: Any) -> Any:
-        """As an object of its author's class, which is what a copy is."""
+        """Reduces the object as one of its original class, so that copies have that class."""
         reduced = cls.__reduce_ex__(self, protocol)  # type: ignore[call-arg]
         if not isinstance(reduced, tuple):
             return reduced
-        made, args, *rest = reduced
+        constructor, args, *rest = reduced
         own = tuple(cls if arg is type(self) else arg for arg in args)
-        return cls if made is type(self) else made, own, *rest
+        return cls if constructor is type(self) else constructor, own, *rest
 
     body: dict[str, Any] = {
         "__slots__": (),
@@ -256,20 +260,20 @@ def _traced_class(cls: type, names: frozenset[str]) -> type:
     }
     for name in names:
         method = inspect.getattr_static(cls, name)
-        method = _of_class(cls, name) if isinstance(method, classmethod) else method
-        body[name] = instrumented(method, marked=False, bound=True)
-    return _derived(cls, body)
+        method = _bind_class_method(cls, name) if isinstance(method, classmethod) else method
+        body[name] = make_instrumented(method, marked=False, bound=True)
+    return _derive_class(cls, body)
 
 
-def _derived(cls: type, body: dict[str, Any]) -> type:
-    """A class derived from another without a word to it, where it wants to be told of its subclasses."""
+def _derive_class(cls: type, body: dict[str, Any]) -> type:
+    """A derived class that does not call `__init_subclass__` of first-party code."""
     hooks = (base for base in cls.__mro__ if "__init_subclass__" in vars(base) and _is_own(base))
     if next(hooks, None) is None:
         return type(cls)(cls.__name__, (cls,), body)
     adding = [base for base in _line(cls) if base.__dictoffset__][-1]  # the one that gave its objects a dictionary
     blank = type(cls)("_Blank", (adding.__base__ or object,), {})
     derived = type(cls)(cls.__name__, (blank,), body)
-    derived.__bases__ = (cls,)  # which has the same layout, and hears nothing
+    derived.__bases__ = (cls,)  # the layout is the same, and no hook is called
     return derived
 
 
@@ -279,8 +283,8 @@ def _line(cls: type | None) -> Iterator[type]:
         cls = cls.__base__
 
 
-def _of_class(cls: type, name: str) -> Any:
-    """A class method is given the class that it was written for."""
+def _bind_class_method(cls: type, name: str) -> Any:
+    """A method that calls a class method with the original class."""
     bound = getattr(cls, name)
 
     def call(self: object, *args: Any, **kwargs: Any) -> Any:
@@ -298,5 +302,5 @@ def _with_self(bound: Any) -> inspect.Signature:
 
 
 def key_of(cls: type) -> str:
-    """What stands for the class of a component where a call has no object."""
+    """The key of a component's class, for calls without an object."""
     return class_key(cls.__module__, cls.__qualname__)

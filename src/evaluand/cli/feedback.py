@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from evaluand.apps.recording import KIND, Recording, found, standing, work
-from evaluand.apps.recording.stored import policy_of
+from evaluand.apps.recording.stored import KIND, Recording, find_recording_id, read_progress, recorded_policy
+from evaluand.apps.recording.workers import work
 from evaluand.cli.options import LINE, Group, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import display
@@ -71,7 +71,7 @@ def work_(
     """
     importable_here()
     store = DirectoryStore(folder)
-    known = policy_of(store.manifest(KIND, found(store, artifact)), 1)
+    known = recorded_policy(store.manifest(KIND, find_recording_id(store, artifact)), 1)
     policy = replace(known, timeout=timeout or known.timeout, retries=retries)
     with stdout_to_stderr():
         recording = work(
@@ -93,7 +93,7 @@ def work_(
 def status(artifact: str, folder: Path, as_json: bool) -> None:
     """Tell how many records there are, and what each feedback has said of them."""
     store = DirectoryStore(folder)
-    tell(Recording(store, found(store, artifact)), folder, as_json)
+    tell(Recording(store, find_recording_id(store, artifact)), folder, as_json)
 
 
 def tell(recording: Recording, folder: Path, as_json: bool) -> None:
@@ -141,5 +141,5 @@ def recording_facts(recording: Recording) -> Facts:
             "run": run and run.id,
             "evaluation": evaluation and evaluation.id,
         }
-    made = standing(recording.store, recording.id)
+    made = read_progress(recording.store, recording.id)
     return facts | {"status": "open", **vars(made), "run": None, "evaluation": None}

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from evaluand.apps.leaderboard import gathered, leaderboard
+from evaluand.apps.leaderboards.board import leaderboard
+from evaluand.apps.leaderboards.collect import collect_sources
 from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
@@ -33,11 +34,11 @@ def command(artifacts: tuple[str, ...], confidence: float, folder: Path, as_json
     Name apps (all their versions), recordings, evaluations or runs; everything that was recorded if not given. Open
     recordings count as far as they are.
     """
-    made_of = gathered(DirectoryStore(folder), artifacts)
-    if not made_of:
+    sources = collect_sources(DirectoryStore(folder), artifacts)
+    if not sources:
         raise NotFound(f"no app was recorded in {folder} yet")
     with notes():
-        board = leaderboard(made_of, confidence=confidence)
+        board = leaderboard(sources, confidence=confidence)
     if as_json:
         return print_json(board.to_dict())
     return show(leaderboard_table(board.to_dict()))

@@ -14,8 +14,9 @@ from typing import Any
 import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
-from evaluand.apps.leaderboard import gathered_of, leaderboard
-from evaluand.apps.recording import KIND, Recording
+from evaluand.apps.leaderboards.board import leaderboard
+from evaluand.apps.leaderboards.collect import add_evaluations
+from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
@@ -219,7 +220,7 @@ def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:
     closed = [each for id in store.ids(KIND) if (each := Recording(store, id)).is_sealed and each.app in versions]
     ids = {each.id for each in closed}
     snapshots = [part.evaluation or part.run for part in recorded if _task_spec(part)["recording"] not in ids]
-    board = leaderboard([*gathered_of(store, closed), *snapshots]).to_dict()
+    board = leaderboard([*add_evaluations(store, closed), *snapshots]).to_dict()
     if len(closed) + len(snapshots) > len(recorded):
         board["notes"].append(
             "the leaderboard covers all recordings, the rest of this report only the newest of each version"

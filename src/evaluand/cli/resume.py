@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from evaluand.apps.recording import KIND, closed
+from evaluand.apps.recording.stored import KIND
+from evaluand.apps.recording.workers import close_recording
 from evaluand.cli.feedback import importable_here, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.options import LINE, json_option, store_option
@@ -83,7 +84,7 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
 def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
     importable_here()
     with stdout_to_stderr(), notes():
-        recording = closed(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
+        recording = close_recording(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
     tell(recording, folder, as_json)
 
 

@@ -12,7 +12,7 @@ import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.apps.recording import KIND, Recording, standing
+from evaluand.apps.recording.stored import KIND, Recording, read_progress
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
@@ -265,7 +265,7 @@ def _list_progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[s
         for number, scorer in enumerate(spec["scorers"]):
             yield _read_lane(store, manifest, f"scorer{number}", f"graded by {scorer}", rows)
     elif kind == KIND:
-        made = standing(store, manifest["id"])
+        made = read_progress(store, manifest["id"])
         for name, counts in made.feedbacks.items():
             judged = made.records - counts.get("waiting", 0)
             yield {"label": f"judged by {name}", "done": judged, "total": made.records}

@@ -1,8 +1,8 @@
-"""Evaluations: what scorers make of a run, one table per scorer.
+"""Evaluations: the scores of a run, one table per scorer.
 
-An `Evaluator` grades stored responses, so a run is graded again, or by more scorers, without being made again. Each
-row of the run ends in exactly one status per scorer, response and target; what an earlier evaluation found for the
-same scorer, example and response is taken over.
+An `Evaluator` grades stored responses, so a run can be graded again, or by more scorers, without calling the task
+again. Each row of the run ends in exactly one status per scorer, response and target; scores of an earlier evaluation
+for the same scorer, example and response are reused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.reuse import Wanted
-from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
 from evaluand.evaluation.grading import (
     GATHER,
     Grader,
@@ -40,7 +39,15 @@ from evaluand.evaluation.grading import (
     targets_of,
     unpacked,
 )
-from evaluand.evaluation.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, described, ranges_of
+from evaluand.evaluation.scorer import (
+    NO_ANSWER,
+    FunctionScorer,
+    Scorer,
+    as_scorer,
+    described,
+    find_call_reader,
+    ranges_of,
+)
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -48,19 +55,19 @@ from evaluand.store.store import Manifest, Store, begin, check_name, check_store
 from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
 
 NEWEST = 3
-_SHARED = frozenset(tables.scores_schema({}).names)  # columns that no scorer has for itself
+_SHARED = frozenset(tables.scores_schema({}).names)  # columns that all scorers have
 _OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
 
 
 class ScorerFailed(UserWarning):
-    """A scorer failed on every row it was asked about."""
+    """A scorer failed on every row that it graded."""
 
 
 class Evaluation(Artifact):
     """An evaluation in a store.
 
     Attributes:
-        receipt: what had to be done for it, when it was just made.
+        receipt: what had to be computed, if it was just created.
     """
 
     kind = "evaluations"
@@ -68,8 +75,8 @@ class Evaluation(Artifact):
     def __repr__(self) -> str:
         counts = self.manifest.get("counts", {})  # none while open
         failed = {name: counts.get(name, {}).get(FAILED, 0) for name in self.scorers}
-        told = (f"{name}: {n:,} failed" if n else name for name, n in failed.items())
-        return f"Evaluation({self.id[:12]}, {', '.join(told)})"
+        parts = (f"{name}: {n:,} failed" if n else name for name, n in failed.items())
+        return f"Evaluation({self.id[:12]}, {', '.join(parts)})"
 
     @property
     def scorers(self) -> list[str]:
@@ -78,9 +85,9 @@ class Evaluation(Artifact):
 
     @property
     def ranges(self) -> Mapping[str, Mapping[str, tuple[float, float]]]:
-        """What its scorers knew of the numbers in their columns: scorer → column → the lowest and the highest."""
-        told = self.manifest["provenance"].get("ranges") or {}
-        return {name: {column: (low, high) for column, (low, high) in of.items()} for name, of in told.items()}
+        """The possible range of numbers, where known: scorer → column → the lowest and the highest number."""
+        stored = self.manifest["provenance"].get("ranges") or {}
+        return {name: {column: (low, high) for column, (low, high) in of.items()} for name, of in stored.items()}
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -100,13 +107,13 @@ class Evaluation(Artifact):
         return pa.Table.from_batches(self.batches(scorer))
 
     def calls(self, scorer: str) -> Iterator[list[dict[str, Any]]]:
-        """What a feedback was asked about each row of its table, and what it said: `{args, ret, meta, error}` each.
+        """The calls of a feedback for each row of its table: `{args, ret, meta, error}` each.
 
-        Long arguments, which are not in the table, are selected from the run again. Where the store has lost it,
-        `{"selected": "a value of …"}` stands in their place.
+        Long arguments, which are not in the table, are selected from the run again; if the store has lost the run, they
+        are `{"selected": "a value of …"}`.
 
         Raises:
-            SpecError: the scorer is no feedback.
+            SpecError: the scorer is not a feedback.
 
         Example:
             >>> from evaluand.data.dataset import Dataset
@@ -119,17 +126,17 @@ class Evaluation(Artifact):
             >>> next(evaluation.calls("same"))
             [{'args': {'answer': 'ABC', 'question': 'abc'}, 'ret': 0.0, 'meta': {}, 'error': None}]
         """
-        spec = self.manifest["spec"]["scorers"].get(scorer, {})
-        if not is_of_feedback(spec):
-            raise SpecError(f"{scorer!r} is no feedback of this evaluation")
+        read = find_call_reader(self.manifest["spec"]["scorers"].get(scorer, {}))
+        if read is None:
+            raise SpecError(f"{scorer!r} is not a feedback of this evaluation")
         sources = Sources(self.run)
         for batch in self.batches(scorer, [*_OF_ROW, "calls"]):
             for *key, text in zip(*(batch.column(name).to_pylist() for name in (*_OF_ROW, "calls")), strict=True):
-                yield [] if text is None else told(orjson.loads(text), spec, partial(sources.of, *key))
+                yield [] if text is None else read(orjson.loads(text), partial(sources.of, *key))
 
     @property
     def run(self) -> Run | None:
-        """What was graded; None where the store has lost it."""
+        """The graded run; None where the store has lost it."""
         id = self.manifest["provenance"]["run"]
         return Run(self.store, id) if exists(self.store, "runs", id) else None
 
@@ -139,9 +146,9 @@ class Evaluator:
     """Grades runs.
 
     Args:
-        store: where evaluations are kept; that of the run if not given.
-        policy: concurrency, timeout and retries of scorers that are not quick.
-        progress: shows how far it is.
+        store: where evaluations are stored; default: the store of the run.
+        policy: concurrency, timeout and retries of scorers that are not cheap.
+        progress: shows the progress.
 
     Example:
         >>> from evaluand.data.dataset import Dataset
@@ -175,62 +182,62 @@ class Evaluator:
         judged: KnownScores | None = None,
         identities: Mapping[str, Identity] | None = None,
     ) -> Evaluation:
-        """The evaluation of a run by some scorers; found, continued or made.
+        """The evaluation of a run by some scorers: an existing one, a continued one or a new one.
 
-        A scorer that failed on every row it was asked about is told by a `ScorerFailed` warning.
+        A scorer that fails on every row that it grades gives a `ScorerFailed` warning.
 
         Args:
             run: a sealed run.
             scorers: name → scorer, function, or the name of a kind, with its defaults.
             name: a name for the evaluation.
-            fresh: grade everything anew, as a further attempt.
-            retry_failed: grade anew what a scorer failed on, as a further attempt.
+            fresh: grade everything again, as a new attempt.
+            retry_failed: grade again the rows on which a scorer failed, as a new attempt.
             resume: the id of an open evaluation that this must continue.
             origin: where the request came from, for provenance.
             judged: scorer → scores that these scorers have given already; see `KnownScores`.
-            identities: by name, what their scores are filed under where that is not what the scorers are by now.
+            identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
 
         Raises:
-            SpecError: the request cannot work; nothing was graded.
+            SpecError: an argument is wrong; nothing was graded.
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
         if name is not None:
             check_name(name)
-        asked = _Asked.of(run, scorers, identities or {})
+        request = _Request.of(run, scorers, identities or {})
         store = run.store if self.store is None else self.store
         check_store(store)
         manifest = begin(
             store,
             "evaluations",
-            asked.spec,
+            request.spec,
             name=name,
             again=lambda last: (
                 fresh
-                or not (asked.pinned and store.manifest("evaluations", last)["pinned"])
+                or not (request.pinned and store.manifest("evaluations", last)["pinned"])
                 or (retry_failed and _has_failures(store, last, run))
             ),
             resume=resume,
-            about=lambda: asked.about(fresh, origin),
+            about=lambda: request.about(fresh, origin),
         )
-        total = sum(run.counts.values()) * len(asked.scorers)
+        total = sum(run.counts.values()) * len(request.scorers)
         if "digest" in manifest:
             why = "nothing to do: the same responses were graded by the same scorers before"
-            return _told(Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why)))
+            return _warn_of_failed(Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why)))
         job = _Job(self, store, run, manifest)
         with closing(job):
-            for number, (scorer_name, scorer) in enumerate(asked.scorers.items()):
-                work = None if manifest["fresh"] else asked.work(scorer_name)
+            for number, (scorer_name, scorer) in enumerate(request.scorers.items()):
+                work = None if manifest["fresh"] else request.work(scorer_name)
                 job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
-            job.seal(list(asked.scorers.values()))
+            job.seal(list(request.scorers.values()))
         unpinned = manifest["provenance"]["unpinned"]
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
-        return _told(Evaluation(store, manifest["id"], receipt))
+        return _warn_of_failed(Evaluation(store, manifest["id"], receipt))
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What is to be graded by what; scorers by name, so that the order in which they are named changes nothing."""
+class _Request:
+    """A run and its scorers; sorted by name, so that the order in which they were given changes nothing."""
 
     run: Run
     scorers: Mapping[str, Scorer]
@@ -239,7 +246,7 @@ class _Asked:
     @classmethod
     def of(
         cls, run: Run, scorers: Mapping[str, Scorer | Callable[..., Any] | str], known: Mapping[str, Identity]
-    ) -> _Asked:
+    ) -> _Request:
         if not isinstance(run, Run):
             raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
         if not scorers:
@@ -277,12 +284,12 @@ class _Asked:
         ]
 
     def work(self, name: str) -> str | None:
-        """What identifies a scorer's work apart from its data; None where nothing may be reused."""
+        """What identifies a scorer's work for any data; None where nothing may be reused."""
         identity = self.identities[name]
         return _work(identity.spec) if identity.pinned else None
 
     def about(self, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
-        """What the manifest says beside the spec."""
+        """The entries of the manifest besides the spec."""
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
         made_of = {"run": self.run.id, "parts": parts, "unpinned": unpinned}
@@ -300,14 +307,14 @@ def _has_failures(store: Store, id: str, run: Run) -> bool:
     return any(tally.get(FAILED, 0) > run.counts.get(FAILED, 0) for tally in counts.values())
 
 
-def _told(evaluation: Evaluation) -> Evaluation:
-    """The evaluation, after warning of scorers that failed on all they were asked about."""
+def _warn_of_failed(evaluation: Evaluation) -> Evaluation:
+    """The evaluation, after a warning for scorers that failed on every row that they graded."""
     for name, counts in evaluation.counts.items():
         if SCORED in counts or FAILED not in counts:
             continue
         graded = (row for batch in evaluation.batches(name, ["status", "reason"]) for row in batch.to_pylist())
-        told = [(row["status"], row["reason"] or "") for row in graded if row["status"] != SKIPPED]
-        asked = [(status, why) for status, why in told if not why.startswith("task: ") and why != NO_ANSWER.reason]
+        outcomes = [(row["status"], row["reason"] or "") for row in graded if row["status"] != SKIPPED]
+        asked = [(status, why) for status, why in outcomes if not why.startswith("task: ") and why != NO_ANSWER.reason]
         if {status for status, _ in asked} == {FAILED}:
             every = f"all {len(asked):,} rows" if len(asked) > 1 else "the one row"
             why = asked[0][1].removeprefix("scorer: ")
@@ -316,10 +323,10 @@ def _told(evaluation: Evaluation) -> Evaluation:
 
 
 def row_digest(row: Sequence[Any]) -> bytes:
-    """What one row of a scorer's table adds to the table's digest, without its key and how a failure was worded.
+    """What one row of a scorer's table adds to the table's digest; the wording of failures does not count.
 
     Args:
-        row: the columns of the table but for `usage`: what a score took is nothing that it says.
+        row: the columns of the table without `usage`: the cost of a score is not part of it.
     """
     *key, _, status, reason = row[:8]
     return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
@@ -333,7 +340,7 @@ KnownScores = Mapping[str, Iterable[tuple[RowKey, list[Any]]]]
 
 
 class _Job:
-    """One evaluation in the making."""
+    """One evaluation in progress."""
 
     def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
@@ -420,7 +427,7 @@ class _Job:
         return counts, state.digest()
 
     def _take_over(self, lane: WorkLog, judged: Iterable[tuple[RowKey, list[Any]]], tally: Tally) -> None:
-        """Writes down what the scorer has said before this evaluation was asked for."""
+        """Writes the scores that the scorer gave before this evaluation was requested."""
         said = iter(judged)
         known, scores = next(said, (None, []))
         for unit in self.rows.take(0, lane.slots):
@@ -433,13 +440,13 @@ class _Job:
         lane.refresh()
 
     def _reuse(self, lane: WorkLog, work: str, tally: Tally, quick: bool) -> None:
-        """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
+        """Reuses the scores of the same scorer for the same rows in earlier evaluations."""
         found = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
         sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far
         if not sources:
             return
         wanted = Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        for line in wanted.filled(_found_scores(self.store, source, work) for source in sources):
+        for line in wanted.filled(_read_scores(self.store, source, work) for source in sources):
             lane.append(line)
             tally.reused += 1
         lane.refresh()
@@ -451,14 +458,14 @@ def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
+def _read_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
     """(digest, journal record without its slot) of every row that an evaluation's scorers of that work could grade."""
     manifest = store.manifest("evaluations", id)
     for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
         if _work(spec) != work:
             continue
         if store.is_sealed("evaluations", id):
-            yield from _sealed_scores(Evaluation(store, id), name)
+            yield from _read_sealed_scores(Evaluation(store, id), name)
             continue
         run = manifest["provenance"]["run"]
         total = sum(store.manifest("runs", run)["counts"].values())
@@ -469,14 +476,14 @@ def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, lis
                     yield bytes.fromhex(digest), [digest, scores]
 
 
-def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:
+def _read_sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:
     key: tuple[Any, ...] | None = None
     digest, scores = b"", list[Any]()
     for batch in evaluation.batches(name):
         columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
         texts = {f.name for f in batch.schema if tables.is_json(f)}
         own = [name for name in batch.schema.names if name not in _SHARED]
-        usage = columns.get("usage") or [None] * batch.num_rows  # which tables had not always
+        usage = columns.get("usage") or [None] * batch.num_rows  # tables of early versions have no such column
         for i in range(batch.num_rows):
             if (columns[INDEX][i], columns["replication"][i]) != key:
                 if key is not None and all(row[2] != FAILED for row in scores):
@@ -484,11 +491,11 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
                 key, scores = (columns[INDEX][i], columns["replication"][i]), []
             digest = columns["digest"][i]
             row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
-            extra = {c: _written(c, columns[c][i], texts) for c in own}
+            extra = {c: _to_fragment(c, columns[c][i], texts) for c in own}
             scores.append(
                 [
                     *row,
-                    _written("data", columns["data"][i], texts),
+                    _to_fragment("data", columns["data"][i], texts),
                     columns["explanation"][i],
                     extra if own else None,
                     *map(Fragment, filter(None, usage[i : i + 1])),
@@ -498,7 +505,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
         yield digest, [digest.hex(), scores]
 
 
-def _written(name: str, value: Any, texts: set[str]) -> Any:
+def _to_fragment(name: str, value: Any, texts: set[str]) -> Any:
     return Fragment(value) if name in texts and value is not None else value
 
 

@@ -33,11 +33,18 @@ from weakref import WeakValueDictionary
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, storable_message
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.core.json_like import DEEPEST, JsonLikeConverter
-from evaluand.core.redaction import HIDDEN, is_secret
+from evaluand.core.redaction import HIDDEN
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
 from evaluand.engine.rate_limit import RateLimit, sent
+from evaluand.evaluation.provider_secrets import (
+    class_place,
+    drop_secrets,
+    find_secrets,
+    hide_passwords,
+    hide_secrets,
+    secret_texts,
+)
 from evaluand.evaluation.reply_cache import Replies
 
 __all__ = [
@@ -109,7 +116,7 @@ class Provider:
         if not dataclasses.is_dataclass(self):
             return super().__repr__()
         held = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
-        told = ", ".join(f"{name}={value!r}" for name, value in _hidden(held).items())
+        told = ", ".join(f"{name}={value!r}" for name, value in hide_secrets(held).items())
         return f"{type(self).__qualname__}({told})"
 
     def __fingerprint__(self) -> Any:
@@ -129,8 +136,8 @@ class Provider:
     def spec(self) -> Mapping[str, Any]:
         """What it is, as far as its judgements are concerned."""
         parameters = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
-        told = _without_secrets(parameters)
-        return {"kind": self.kind or _place(type(self)), "behaviour": self.behaviour, "parameters": told}
+        told = drop_secrets(parameters)
+        return {"kind": self.kind or class_place(type(self)), "behaviour": self.behaviour, "parameters": told}
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -144,14 +151,14 @@ class Provider:
             value = getattr(self, each.name)
             if each.init and (each.default is dataclasses.MISSING or value != each.default):
                 made[each.name] = str(value) if isinstance(value, RateLimit | PathLike) else value
-        for place, secret in _secrets(made):
+        for place, secret in find_secrets(made):
             if not isinstance(secret, str | None) or secret:
                 told = f"{type(self).__qualname__} cannot be stored with its {place}"
                 raise SpecError(f"{told}; let it read that from the environment")
         try:
             identity.encode(made)
         except DataError as error:
-            raise SpecError(f"{_place(type(self))} cannot be stored: {error}") from None
+            raise SpecError(f"{class_place(type(self))} cannot be stored: {error}") from None
         return made
 
     def identify(self, method: str) -> Identity:
@@ -301,7 +308,7 @@ class RemoteProvider(Provider):
 
     def __fingerprint__(self) -> Any:
         if self.version is None:
-            name = _without_secrets(self.model) or _place(type(self))
+            name = drop_secrets(self.model) or class_place(type(self))
             raise TaskError(f"{name}: declare its `version` to pin it")
         return dict(self.spec)
 
@@ -309,7 +316,7 @@ class RemoteProvider(Provider):
         told = Identity({**self.spec, "method": method})
         if self.version is not None:
             return told
-        name = _without_secrets(self.model) or type(self).__qualname__
+        name = drop_secrets(self.model) or type(self).__qualname__
         why = f"{name}: what answers cannot be seen from here; declare the provider's `version` to pin it"
         return Identity(told.spec, False, (why,))
 
@@ -322,7 +329,7 @@ class RemoteProvider(Provider):
     def _code(self) -> Mapping[str, Any]:
         """What stands for its code: name and version where one is declared, else the fingerprint of its class."""
         kind = type(self)
-        return code_identity("class", kind, _place(kind), version=self.version).spec
+        return code_identity("class", kind, class_place(kind), version=self.version).spec
 
     @cached_property
     def _policy(self) -> Policy:
@@ -374,8 +381,10 @@ class RemoteProvider(Provider):
         """A text without what is secret."""
         from evaluand.engine.http import written_forms  # which few need, and then only for an error
 
-        text = _without_passwords(text)
-        secrets = {each for _, secret in _secrets(_fields(self)) for each in _texts(secret) if len(each) >= _SECRET}
+        text = hide_passwords(text)
+        secrets = {
+            each for _, secret in find_secrets(_fields(self)) for each in secret_texts(secret) if len(each) >= _SECRET
+        }
         for secret in sorted(secrets, key=len, reverse=True):  # one may be part of another
             for written in written_forms(secret):
                 text = text.replace(written, HIDDEN)
@@ -625,78 +634,6 @@ def _fields(provider: Provider) -> dict[str, Any]:
     if not dataclasses.is_dataclass(provider):
         return dict(vars(provider))
     return {each.name: getattr(provider, each.name) for each in dataclasses.fields(provider)}
-
-
-def _place(kind: type) -> str:
-    return f"{kind.__module__}:{kind.__qualname__}"
-
-
-# What is secret
-
-
-def _secrets(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """What data hold that is secret, with its place: what is named so, and texts with a password in a URL."""
-    if isinstance(value, str) and _without_passwords(value) != value:
-        yield place, value
-    for name, item in _parts(value) if depth < DEEPEST else ():
-        inner = f"{place}.{name}" if place else str(name)
-        if _is_secret(name, item):
-            yield inner, item
-        else:
-            yield from _secrets(item, inner, depth + 1)
-
-
-def _texts(secret: Any) -> Iterator[str]:
-    """The texts that a secret consists of."""
-    if isinstance(secret, str) and secret:
-        yield secret
-    for _, item in _parts(secret):
-        yield from _texts(item)
-
-
-def _without_secrets(value: Any) -> Any:
-    """The same data without what is secret; data that hold nothing of that kind as they are."""
-    return _mended(value, lambda parts: {n: _without_secrets(item) for n, item in parts if not _is_secret(n, item)})
-
-
-def _hidden(value: Any) -> Any:
-    """The same data, in which what is secret is told as hidden."""
-    return _mended(
-        value,
-        lambda parts: {n: HIDDEN if item is not None and _is_secret(n, item) else _hidden(item) for n, item in parts},
-    )
-
-
-def _mended(value: Any, mend: Callable[[Sequence[tuple[Any, Any]]], dict[Any, Any]]) -> Any:
-    if isinstance(value, str):
-        return _without_passwords(value)
-    if next(_secrets(value), None) is None:
-        return value
-    mended = mend(_parts(value))
-    if isinstance(value, list | tuple):
-        return list(mended.values())
-    return mended if isinstance(value, Mapping) else {"class": _place(type(value)), **mended}
-
-
-def _parts(value: Any) -> Sequence[tuple[Any, Any]]:
-    """What data consist of, as `evaluand.core.identity` reads them."""
-    if isinstance(value, Mapping):
-        return list(value.items())
-    if isinstance(value, list | tuple):
-        return list(enumerate(value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
-    if hasattr(value, "model_dump") and not isinstance(value, type):
-        return list(value.model_dump().items())
-    return ()
-
-
-def _is_secret(name: Any, value: Any) -> bool:
-    return isinstance(name, str) and is_secret(name) and type(value) is not bool
-
-
-def _without_passwords(text: str) -> str:
-    return str(JsonLikeConverter(hide=True, characters=len(text)).text(text)) if "://" in text else text
 
 
 _watching: ContextVar[tuple[Spending, ...]] = ContextVar("_watching", default=())

@@ -1,12 +1,12 @@
 """Scorers: what grades one response.
 
-A scorer sees a response and what was expected, and gives a `Score`: a number, a label, data, or the honest statement
-that there is nothing to grade (abstained). A scorer that raises costs one score, never the evaluation. Anything
-that summarises many rows is a `Metric`.
+A scorer sees a response and what was expected, and returns a `Score`: a number, a label, data, or the statement that
+there is nothing to grade (abstained). A scorer that raises costs one score, never the evaluation. What summarises many
+rows is a `Metric`.
 
-Kinds live in `evaluand.evaluation.scorers`, one file each; a plain function becomes a scorer with `@scorer`. What
-several kinds need (checks of parameters, words for values) stands at the end of this module, since kinds do not import
-one another.
+Kinds are in `evaluand.evaluation.scorers`, one file each; a plain function becomes a scorer with `@scorer`. Helpers
+that several kinds need (checks of parameters, descriptions of values) are at the end of this module, because kinds do
+not import one another.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ from typing import Any, ClassVar, Final, NamedTuple, overload
 
 from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.core.registry import make_default, nearest
+from evaluand.core.registry import find, make_default, names, nearest
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight", "source")
-"""What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights, and
-`source` all there is of the row: the record of the call, the app and the example (see
+"""The arguments that a scorer can have; `weight` is the example's, a float, or None where the dataset has no weights,
+and `source` is everything about the row: the record of the call, the app and the example (see
 `evaluand.evaluation.feedback`)."""
+
+
+CallReader = Callable[[Any, Callable[[], Mapping[str, Any] | None]], list[dict[str, Any]]]
+"""Reads a cell of the column `calls`, parsed as JSON: (cell, source) → `{args, ret, meta, error}` of each call.
+
+`source` returns what the row's call was given, or None where that is lost; it is called only where it is needed."""
 
 
 class Score(NamedTuple):
@@ -40,11 +46,11 @@ class Score(NamedTuple):
         label: a word, such as the answer that was extracted or a judge's verdict.
         data: anything JSON-like.
         explanation: why, for people.
-        status: `scored`; `abstained` when the scorer found nothing it could grade; `skipped` when it is not to be asked
-            about this response; `failed` when it could not grade what it should have.
-        reason: what was missing, when not scored.
-        columns: the values of the scorer's own declared columns.
-        error: what was raised, where the scorer tells of it and does not raise it; tried again where the policy says.
+        status: `scored`; `abstained` if the scorer found nothing to grade; `skipped` if this response is not to be
+            graded; `failed` if the scorer could not grade it.
+        reason: what was missing, if not scored.
+        columns: the values of the columns that the scorer declares.
+        error: an exception that the scorer returns and does not raise; retried if the policy says so.
     """
 
     value: float | None = None
@@ -63,7 +69,7 @@ class Score(NamedTuple):
 
     @classmethod
     def of(cls, result: Any) -> Score:
-        """The score a function's plain return value stands for.
+        """The score for a function's plain return value.
 
         Example:
             >>> Score.of(True).value, Score.of("toxic").label, Score.of(None).status
@@ -100,9 +106,9 @@ class Scorer(ABC):
     Attributes:
         kind: the registered name.
         version: raised whenever the same parameters would grade differently.
-        cheap: pure and quick: graded in the evaluator's own loop instead of through the engine.
-        by_target: called once for each target when the dataset declares several.
-        ranges: column → the lowest and the highest number it can hold; what averages the column takes it for its range.
+        cheap: pure and quick: graded in the evaluator's loop instead of by the engine.
+        by_target: called once for each target if the dataset declares several.
+        ranges: column → the lowest and the highest possible number; metrics that average the column use it as range.
     """
 
     kind: ClassVar[str]
@@ -121,41 +127,40 @@ class Scorer(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not define how it grades one response")
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:  # noqa: B027 - most know nothing
-        """Looks, before anything is called, whether an example could be graded; by default nothing is known of that.
+        """Checks, before anything is called, that an example can be graded; accepts every example by default.
 
         Args:
             expected: the expected value, never None.
-            outputs: the output, where it is known.
+            outputs: the output, if it is known.
 
         Raises:
-            DataError: it could not, whatever the output if that is not known; an evaluation of nothing else is a
-                mistake.
+            DataError: it cannot be graded, whatever the output; an evaluation of only such examples is a mistake.
         """
 
     def check_example(self, example: Mapping[str, Any]) -> None:  # noqa: B027 - most know nothing
-        """Looks, before anything is called, whether an example has what is to be read of it.
+        """Checks, before anything is called, that an example has the parts that the scorer reads.
 
         Args:
             example: its id, input, expected, metadata, attributes and weight.
 
         Raises:
-            DataError: it has not; an evaluation of nothing but such examples is a mistake.
+            DataError: a part is missing; an evaluation of only such examples is a mistake.
         """
 
     def check_app(self, app: Mapping[str, Any]) -> None:  # noqa: B027 - most know nothing
-        """Looks, before anything is recorded, whether an app has what is to be read of its records.
+        """Checks, before anything is recorded, that records of an app have the parts that the scorer reads.
 
         Args:
             app: its structure, as `App.json`.
 
         Raises:
-            SpecError: it has not.
+            SpecError: a part can never exist.
         """
 
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
-        """What the scorer's own columns hold where there is no score, because the task or the scorer failed.
+        """The values of the scorer's declared columns where the task or the scorer failed; None by default.
 
-        By default nothing. Metrics need it whose bounds depend on what was expected, such as on how many spans.
+        Metrics need them if their bounds depend on what was expected, such as on how many spans.
         """
         return None
 
@@ -174,14 +179,12 @@ class Scorer(ABC):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What `score` is given, in order; names from `ARGUMENTS`."""
+        """The arguments of `score`, in order; names from `ARGUMENTS`."""
         return ("output", "expected")
 
     @property
     def sees_times(self) -> bool:
-        """Whether it can see when calls were made and what rows are called, so that rows which differ in nothing else
-        may have other scores.
-        """
+        """Whether it can see times and ids, so that rows which differ in nothing else may have different scores."""
         return "source" in self.arguments
 
     @property
@@ -193,6 +196,15 @@ class Scorer(ABC):
         """Whether the scorer grades many responses at a time, with `score_batch`."""
         return hasattr(self, "score_batch")
 
+    @classmethod
+    def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:
+        """The function that reads the cells of the column `calls`; None where the scorer stores no calls of others.
+
+        Args:
+            spec: the stored identity of a scorer of this kind.
+        """
+        return None
+
     def identify(self) -> Identity:
         """The scorer's identity as it is now: by its version where the class declares one, else by fingerprint."""
         if "version" in vars(type(self)):
@@ -201,20 +213,20 @@ class Scorer(ABC):
 
 
 class ReferenceScorer(Scorer):
-    """Compares an answer with a reference, or with a list of them of which any will do; a kind says how, in `compared`.
+    """Compares an answer with a reference, or with the best of several; subclasses define `compared`.
 
-    Abstains where nothing is expected and where the answer is no text.
+    Abstains where nothing is expected and where the answer is not text.
     """
 
     @abstractmethod
     def compared(self, output: str, references: Sequence[str]) -> Score:
-        """The grade of a text beside one or several references."""
+        """The score of a text, compared with one or several references."""
 
     def score(self, output: Any, expected: Any) -> Score:
         """Compares texts.
 
         Raises:
-            DataError: what is expected is no text.
+            DataError: what is expected is not text.
         """
         if expected is None:
             return NOTHING_EXPECTED
@@ -252,7 +264,7 @@ class FunctionScorer(Scorer):
         files: further files whose content it depends on.
 
     Raises:
-        SpecError: the function asks for something a scorer cannot be given.
+        SpecError: the function has a parameter that no scorer can have.
     """
 
     kind = "function"
@@ -332,7 +344,7 @@ def scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
 
 
 def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
-    """A scorer from a scorer, a function or the name of a kind, which gets its defaults.
+    """A scorer from a scorer, a function or the name of a kind, which is created with its defaults.
 
     Raises:
         SpecError: it is none of these.
@@ -349,6 +361,19 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
             f"scorer {name!r} is {with_article(type(given).__name__)}; give a scorer, a function or the name of a kind"
         )
     return FunctionScorer(given, name=name)
+
+
+def find_call_reader(spec: Mapping[str, Any]) -> CallReader | None:
+    """`Scorer.call_reader` of a stored scorer, found by its kind; None for scorers that store no calls.
+
+    Args:
+        spec: the identity of a scorer, as an evaluation's manifest has it.
+    """
+    kind = spec.get("kind")
+    if not isinstance(kind, str) or kind not in names("scorers"):
+        return None
+    found = find("scorers", kind)
+    return found.call_reader(spec) if isinstance(found, type) and issubclass(found, Scorer) else None
 
 
 def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]]:
@@ -433,12 +458,12 @@ def require_extra(scorer: Scorer, module: str, extra: str, package: str | None =
 
 
 def wrong_parameter(scorer: Scorer, name: str, need: str) -> SpecError:
-    """The error for one parameter of a scorer: which, what it is, and what to do."""
+    """The error for a parameter of a scorer: its name, its value, and what to do."""
     return SpecError(f"scorer {scorer.kind!r}: {name} is {described(getattr(scorer, name))}; {need}")
 
 
 def described(value: object) -> str:
-    """What a value is, in a few words, for reasons and messages.
+    """A value in a few words, for reasons and messages.
 
     Example:
         >>> described("18 apples"), described(18), described([1, 2]), described(None)
@@ -476,7 +501,7 @@ def _binding(function: Callable[..., Any], name: str) -> tuple[tuple[str, ...], 
     """The arguments a function takes by position, and those it can only be given by keyword."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # some built-ins do not tell
+    except (TypeError, ValueError):  # some built-ins have no readable signature
         return ARGUMENTS[:2], ()
     own = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if not any(p.name in ARGUMENTS for p in own):
@@ -512,5 +537,5 @@ def _unbound(name: str) -> SpecError:
 
 def _parameters(scorer: Any) -> dict[str, Any]:
     if not dataclasses.is_dataclass(scorer):
-        raise SpecError(f"scorer {type(scorer).__name__}: its parameters cannot be told; make it a frozen dataclass")
+        raise SpecError(f"scorer {type(scorer).__name__} has no known parameters; make it a frozen dataclass")
     return {f.name: getattr(scorer, f.name) for f in dataclasses.fields(scorer)}

@@ -21,7 +21,7 @@ _WITHOUT: Final = ("failed", "abstained", "skipped", "waiting")
 _WORDS: Final = {"higher": "higher is better", "lower": "lower is better"}
 _SPENT: Final = "spent by feedbacks, beside the cost of calls"
 _BOUNDS: Final = "worst – best"
-_NOTE: Final = "versions that share a letter cannot be told apart at {level:g} % (Holm)"
+_NOTE: Final = "versions that share a letter do not differ significantly at {level:g} % (Holm)"
 
 
 def leaderboard_table(facts: Facts) -> RenderableType:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 
 from evaluand.aggregation.aggregator import Aggregation, table_digest
-from evaluand.apps.recording.stored import Recording, counts_of, digest_of
+from evaluand.apps.recording.stored import Recording, count_records, recording_digest
 from evaluand.comparison.comparing import stored_digest
 from evaluand.core import identity
 from evaluand.core.errors import EvaluandError, Fault, NotFound
@@ -110,7 +110,7 @@ def _aggregation(store: Store, id: str) -> tuple[str, object]:
 def _recording(store: Store, id: str) -> tuple[str, object]:
     recording = Recording(store, id)
     run, evaluation = recording.run, recording.evaluation
-    return digest_of(run, evaluation), counts_of(run)
+    return recording_digest(run, evaluation), count_records(run)
 
 
 _RECOUNTED: dict[str, Callable[[Store, str], tuple[str, object]]] = {

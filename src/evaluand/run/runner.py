@@ -174,7 +174,7 @@ class Runner:
         prepare(calls.task, calls.dataset)
         identity = calls.identity
         unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
-        told = {
+        facts = {
             "task": text_of(calls.task.name),
             "parts": dict(identity.parts),
             "unpinned": unpinned,
@@ -184,7 +184,7 @@ class Runner:
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
             "fresh": fresh,
-            "provenance": provenance(origin) | told | _defaulted(calls.dataset),
+            "provenance": provenance(origin) | facts | _defaulted(calls.dataset),
         }
 
     def _why(self, identity: Identity, manifest: Manifest, before: str | None, retry_failed: bool) -> str:
@@ -315,9 +315,9 @@ def _defaulted(dataset: Dataset) -> dict[str, Any]:
 
 
 def _policy(policy: Policy) -> dict[str, Any]:
-    told = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+    limits = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
     return (
-        told
+        limits
         | ({"rate": str(policy.rate_limit)} if policy.rate_limit else {})
         | ({"processes": True} if policy.processes else {})
     )

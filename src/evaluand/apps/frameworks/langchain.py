@@ -5,16 +5,14 @@
         chain.invoke("Who wrote Emma?")
     app.select_context()                    # the selector of the texts that its retriever found
 
-Chains, retrievers, models and tools stand in a record where they stand in the app's object: a sequence has `first`,
-`middle[0]` … and `last`, a parallel `steps__`, a chain of the older sort what its fields are called. What is told of a
-component is told under the method that works in it: `_call(inputs)` of such a chain, `_get_relevant_documents(query)`
-of a retriever, `invoke(input)` of all others. It is one call, whether it came by `invoke`, `ainvoke`, `stream` or
-`batch`, and `invoke` leads to it in any component: `app.retriever.invoke` are the calls of `_get_relevant_documents`.
-First-party objects and methods with `@instrument` are recorded as in any app, also within a chain. A call that is
-streamed ends with its last part.
+Chains, retrievers, models and tools have the same place in a record as in the app's object: a sequence has `first`,
+`middle[0]` … and `last`, a parallel has `steps__`, a legacy chain has its fields. The calls of a component are recorded
+under the method that does the work: `_call(inputs)` of a legacy chain, `_get_relevant_documents(query)` of a retriever,
+`invoke(input)` of all others. It is one call, whether it came by `invoke`, `ainvoke`, `stream` or `batch`, and `invoke`
+selects it in any component: `app.retriever.invoke` are the calls of `_get_relevant_documents`. First-party objects and
+methods with `@instrument` are recorded as in any app, also within a chain. A streamed call ends with its last chunk.
 
-A run of LangChain in the `with` block that is no part of another is a record, and so is one of a chain that is no part
-of the app, since it is as a part of nothing else.
+An outermost run of LangChain in the `with` block is a record, even one of a chain that is not part of the app.
 """
 
 from __future__ import annotations
@@ -26,9 +24,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
 
-from evaluand.apps.app import App, RecordingSession
-from evaluand.apps.components import Component, components_of
-from evaluand.apps.instrument import Step, ambient, begin, class_key
+from evaluand.apps.app import App
+from evaluand.apps.components import Component, find_components
+from evaluand.apps.instrumentation.steps import Step, ambient, begin_step, class_key
+from evaluand.apps.session import RecordingSession
 from evaluand.core.errors import SpecError
 from evaluand.core.selector import Selector
 
@@ -58,8 +57,8 @@ class LangChainApp(App):
         ('HELLO', 'hello')
     """
 
-    def record(self, *, tags: str | None = None, meta: Any = None) -> LangChainRecording:
-        return LangChainRecording(self, self.tags if tags is None else tags, meta)
+    def record(self, *, tags: str | None = None, meta: Any = None) -> LangChainRecordingSession:
+        return LangChainRecordingSession(self, self.tags if tags is None else tags, meta)
 
     def select_context(self) -> Selector:
         """The selector of the texts that the app's retriever found.
@@ -74,11 +73,11 @@ class LangChainApp(App):
         path = f".{found[0].path}" if found[0].path else ""
         return Selector(f"__record__.app{path}.{RETRIEVE}[:].rets[:].page_content")
 
-    def _found(self) -> list[Component]:
-        return components_of(self.target, self._methods, told=_told)
+    def _find_components(self) -> list[Component]:
+        return find_components(self.target, self._methods, reported=_reported_methods)
 
 
-class LangChainRecording(RecordingSession):
+class LangChainRecordingSession(RecordingSession):
     """What is recorded of runs of LangChain; see `RecordingSession`."""
 
     def __enter__(self) -> Self:
@@ -94,7 +93,7 @@ class LangChainRecording(RecordingSession):
 
 
 class Handler(BaseCallbackHandler):
-    """Begins and ends a step for each run that LangChain tells of."""
+    """Begins and ends a step for each run that LangChain reports."""
 
     run_inline = True  # in the context of the run, async too
 
@@ -102,32 +101,32 @@ class Handler(BaseCallbackHandler):
         self.steps: dict[UUID, Step] = {}
 
     def on_chain_start(
-        self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **told: Any
+        self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **extra: Any
     ) -> None:
         runnable = _running()
         if _method(runnable) == CALL:
-            self._begin(run_id, parent_run_id, runnable, CALL, {"inputs": inputs}, "span", told)
+            self._begin(run_id, parent_run_id, runnable, CALL, {"inputs": inputs}, "span", extra)
         else:
-            self._begin(run_id, parent_run_id, runnable, INVOKE, {"input": inputs}, "span", told)
+            self._begin(run_id, parent_run_id, runnable, INVOKE, {"input": inputs}, "span", extra)
 
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, inputs: Any = None, **told: Any) -> None:
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, inputs: Any = None, **extra: Any) -> None:
         step = self.steps.get(run_id)
-        if step is not None and inputs is not None:  # of a run that was streamed, they are known at its end
+        if step is not None and inputs is not None:  # a streamed run reports its inputs at the end
             step.correct({"input": inputs}, _main(inputs, ()))
         self._end(run_id, outputs)
 
     def on_retriever_start(
-        self, serialized: Any, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **told: Any
+        self, serialized: Any, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **extra: Any
     ) -> None:
-        self._begin(run_id, parent_run_id, _running(), RETRIEVE, {"query": query}, "retriever", told)
+        self._begin(run_id, parent_run_id, _running(), RETRIEVE, {"query": query}, "retriever", extra)
 
-    def on_retriever_end(self, documents: Any, *, run_id: UUID, **told: Any) -> None:
+    def on_retriever_end(self, documents: Any, *, run_id: UUID, **extra: Any) -> None:
         self._end(run_id, list(documents))
 
     def on_llm_start(
-        self, serialized: Any, prompts: list[str], *, run_id: UUID, parent_run_id: UUID | None = None, **told: Any
+        self, serialized: Any, prompts: list[str], *, run_id: UUID, parent_run_id: UUID | None = None, **extra: Any
     ) -> None:
-        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": _sole(prompts)}, "llm", told)
+        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": _sole(prompts)}, "llm", extra)
 
     def on_chat_model_start(
         self,
@@ -136,11 +135,11 @@ class Handler(BaseCallbackHandler):
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        **told: Any,
+        **extra: Any,
     ) -> None:
-        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": _sole(messages)}, "llm", told)
+        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": _sole(messages)}, "llm", extra)
 
-    def on_llm_end(self, response: Any, *, run_id: UUID, **told: Any) -> None:
+    def on_llm_end(self, response: Any, *, run_id: UUID, **extra: Any) -> None:
         answers = [getattr(each[0], "message", each[0].text) if each else None for each in response.generations]
         step = self.steps.get(run_id)
         if step is not None:
@@ -155,16 +154,16 @@ class Handler(BaseCallbackHandler):
         run_id: UUID,
         parent_run_id: UUID | None = None,
         inputs: dict[str, Any] | None = None,
-        **told: Any,
+        **extra: Any,
     ) -> None:
         given = input_str if inputs is None else inputs
-        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": given}, "tool", told)
+        self._begin(run_id, parent_run_id, _running(), INVOKE, {"input": given}, "tool", extra)
 
-    def on_tool_end(self, output: Any, *, run_id: UUID, **told: Any) -> None:
+    def on_tool_end(self, output: Any, *, run_id: UUID, **extra: Any) -> None:
         self._end(run_id, output)
 
-    def _failed(self, error: BaseException, *, run_id: UUID, **told: Any) -> None:
-        step = self._left(run_id)
+    def _failed(self, error: BaseException, *, run_id: UUID, **extra: Any) -> None:
+        step = self._leave(run_id)
         if step is not None:
             step.fail(error)
 
@@ -178,24 +177,24 @@ class Handler(BaseCallbackHandler):
         method: str,
         args: dict[str, Any],
         kind: str,
-        told: Mapping[str, Any],
+        extra: Mapping[str, Any],
     ) -> None:
-        component = runnable if runnable is not None else class_key("langchain", str(told.get("name") or "run"))
+        component = runnable if runnable is not None else class_key("langchain", str(extra.get("name") or "run"))
         above = None if parent is None else self.steps.get(parent)
         given = _main(next(iter(args.values())), getattr(runnable, "input_keys", ()))
-        step = begin(component, method, args, kind=kind, given=given, above=above)
+        step = begin_step(component, method, args, kind=kind, given=given, above=above)
         if step is not None:
             self.steps[run_id] = step
-            if method != INVOKE:  # which has no context of its own, nor gives anything before its end
-                step.tell(also=INVOKE)
+            if method != INVOKE:  # `invoke` has no context of its own and returns nothing before its end
+                step.add_details(also=INVOKE)
                 step.enter()
 
     def _end(self, run_id: UUID, output: Any) -> None:
-        step = self._left(run_id)
+        step = self._leave(run_id)
         if step is not None:
             step.end(output, gave=_main(output, ()))
 
-    def _left(self, run_id: UUID) -> Step | None:
+    def _leave(self, run_id: UUID) -> Step | None:
         step = self.steps.pop(run_id, None)
         if step is not None and step.is_entered:
             step.leave()
@@ -208,7 +207,7 @@ register_configure_hook(_handler, inheritable=True)
 
 
 def _within() -> Step | None:
-    """The step of the run whose code is running, as LangChain tells it."""
+    """The step of the run whose code is running, according to LangChain."""
     config = var_child_runnable_config.get()
     run_id = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
     return None if run_id is None else _HANDLER.steps.get(run_id)
@@ -218,7 +217,9 @@ ambient.append(_within)
 
 
 def _running() -> Any:
-    """The object whose run is told of: a callback comes from one of its methods, but is not told which object."""
+    """The object whose run is reported: it is not among the callback's arguments, but one of the calling frames is
+    a method of it.
+    """
     frame = sys._getframe(2)
     for _ in range(_FRAMES):
         if frame is None:
@@ -234,14 +235,14 @@ _FRAMES: Final = 20
 
 
 def _method(runnable: Any) -> str:
-    """The method that works in a component."""
+    """The method of a component that does the work."""
     if isinstance(runnable, BaseRetriever):
         return RETRIEVE
     return CALL if any(base.__module__.endswith(".chains.base") for base in type(runnable).__mro__) else INVOKE
 
 
-def _told(value: object) -> tuple[str, ...]:
-    """The methods under which a component has the calls of which LangChain tells."""
+def _reported_methods(value: object) -> tuple[str, ...]:
+    """The methods under which the calls of a component are recorded."""
     return tuple(dict.fromkeys((_method(value), INVOKE))) if isinstance(value, Runnable) else ()
 
 
@@ -250,11 +251,11 @@ def _sole(values: Sequence[Any]) -> Any:
 
 
 def _main(value: Any, keys: Sequence[str]) -> Any:
-    """What counts of what a run was given or gave: of a message its content, of a mapping the value of one key."""
+    """The main part of an input or output: the content of a message, the value of one key of a mapping."""
     if isinstance(value, Mapping):
         texts = [key for key, item in value.items() if isinstance(item, str)]
-        named = [key for key in (*keys, *_OUTPUTS) if key in value]
-        key = named[0] if named else next(iter(value)) if len(value) == 1 else texts[0] if len(texts) == 1 else None
+        known = [key for key in (*keys, *_OUTPUTS) if key in value]
+        key = known[0] if known else next(iter(value)) if len(value) == 1 else texts[0] if len(texts) == 1 else None
         return value if key is None else _main(value[key], ())
     if isinstance(value, BaseMessage):
         return value.content
@@ -267,9 +268,9 @@ _OUTPUTS: Final = ("output", "answer", "result", "messages")
 
 
 def _used(answers: Sequence[Any], output: Mapping[str, Any]) -> dict[str, Any]:
-    """The tokens and the model that a model tells of."""
-    told = [getattr(answer, "usage_metadata", None) for answer in answers]
-    tokens: list[Mapping[str, Any]] = [each for each in told if each]
+    """The tokens and the name that a model reports."""
+    reported = [getattr(answer, "usage_metadata", None) for answer in answers]
+    tokens: list[Mapping[str, Any]] = [each for each in reported if each]
     used: dict[str, Any] = {}
     if tokens:
         used = {name: sum(each[name] for each in tokens) for name in ("input_tokens", "output_tokens")}

@@ -3,16 +3,16 @@
     app = LlamaIndexApp(index.as_query_engine(), name="qa")
     with app as recording:
         app.app.query("Who wrote Emma?")
-    app.select_source_nodes()               # the selector of the nodes that the answer is made of
+    app.select_source_nodes()               # the selector of the nodes that the answer is based on
     app.select_context()                    # of their texts
 
-What LlamaIndex instruments is recorded: queries, chats, retrievals, syntheses, models, embeddings … each under the path
-of its component in the app's object (`_retriever.retrieve`) and with its own arguments. First-party objects and methods
-with `@instrument` are recorded as in any app. The main input is the question, the main output the text of the answer;
-`calls[-1].rets` is the whole response with its nodes. An answer that is streamed ends its record when it has been read.
+Everything that LlamaIndex instruments is recorded: queries, chats, retrievals, syntheses, models, embeddings … each
+under the path of its component in the app's object (`_retriever.retrieve`) and with its own arguments. First-party
+objects and methods with `@instrument` are recorded as in any app. The main input is the question, the main output the
+text of the answer; `calls[-1].rets` is the complete response with its nodes. The record of a streamed answer ends when
+the answer has been read.
 
-A call in the `with` block that is no part of another is a record, and so is one of an object that is no part of the
-app, since it is as a part of nothing else.
+An outermost call in the `with` block is a record, even one of an object that is not part of the app.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import Any, Final
 from pydantic import PrivateAttr
 
 from evaluand.apps.app import App
-from evaluand.apps.components import Component, components_of
-from evaluand.apps.instrument import Step, begin, class_key
+from evaluand.apps.components import Component, find_components
+from evaluand.apps.instrumentation.steps import Step, begin_step, class_key
 from evaluand.core.errors import SpecError
 from evaluand.core.registry import nearest
 from evaluand.core.selector import Selector
@@ -55,16 +55,16 @@ class LlamaIndexApp(App):
     """A query or chat engine, or an object of your own that has one, whose calls can be recorded; see `App`."""
 
     def select_source_nodes(self, method: str | None = None) -> Selector:
-        """The selector of the nodes that the answer is made of, of an object of your own those of its one engine.
+        """The selector of the nodes that the answer is based on: those of the app's only engine.
 
-        Where it has no engine, they are what its one retriever found.
+        Without an engine, they are what its only retriever found.
 
         Args:
-            method: the method of the engine or retriever that your object calls, such as `aquery`; if not given,
-                `query`, `chat` or `retrieve`. Where the app is the engine itself, any.
+            method: the method of the engine or retriever that your object calls, such as `aquery`; default: `query`,
+                `chat` or `retrieve`; any method if the app is the engine itself.
 
         Raises:
-            SpecError: your object has no engine and no retriever, or several; names them. Or they have no such method.
+            SpecError: the app has no engine and no retriever, or several; names them. Or they have no such method.
         """
         return Selector(self._nodes(method))
 
@@ -77,27 +77,27 @@ class LlamaIndexApp(App):
         found = _outermost([each for each in holders if not isinstance(each.value, BaseRetriever)] or holders)
         if len(found) != 1:
             paths = ", ".join(each.path for each in found) or "none"
-            told = "select the nodes by the path of one: __record__.app.engine.query[:].rets.source_nodes[:]"
-            raise SpecError(f"engines and retrievers of {self.name}: {paths}; {told}")
+            hint = "select the nodes by the path of one: __record__.app.engine.query[:].rets.source_nodes[:]"
+            raise SpecError(f"engines and retrievers of {self.name}: {paths}; {hint}")
         [holder] = found
         nodes = "rets[:]" if isinstance(holder.value, BaseRetriever) else "rets.source_nodes[:]"
         if method is None and not holder.path:
             return f"__record__.calls[-1].{nodes}"
-        called = method or next(name for kind, name in _ANSWERING.items() if isinstance(holder.value, kind))
-        if called not in holder.methods:
-            raise SpecError(f"{holder.path or self.name} has no method {called!r}{nearest(called, holder.methods)}")
-        return f"__record__.app.{f'{holder.path}.{called}' if holder.path else called}[:].{nodes}"
+        name = method or next(name for kind, name in _ANSWERING.items() if isinstance(holder.value, kind))
+        if name not in holder.methods:
+            raise SpecError(f"{holder.path or self.name} has no method {name!r}{nearest(name, holder.methods)}")
+        return f"__record__.app.{f'{holder.path}.{name}' if holder.path else name}[:].{nodes}"
 
-    def _found(self) -> list[Component]:
-        return components_of(self.target, self._methods, told=_told)
+    def _find_components(self) -> list[Component]:
+        return find_components(self.target, self._methods, reported=_reported_methods)
 
 
 _ANSWERING: Final[Mapping[type, str]] = {BaseQueryEngine: "query", BaseChatEngine: "chat", BaseRetriever: "retrieve"}
-"""What gives nodes, and the method that does."""
+"""Classes that return nodes, and the method that does so."""
 
 
 def _outermost(components: Sequence[Component]) -> list[Component]:
-    """Those that are no part of another one."""
+    """The components that are not part of another one."""
     paths = [each.path for each in components]
     return [each for each in components if not any(_is_below(each.path, path) for path in paths)]
 
@@ -107,10 +107,10 @@ def _is_below(path: str, other: str) -> bool:
 
 
 class Handler(BaseSpanHandler[BaseSpan]):
-    """Begins and ends a step for each span that LlamaIndex tells of."""
+    """Begins and ends a step for each span that LlamaIndex reports."""
 
     _steps: dict[str, Step] = PrivateAttr(default_factory=dict)
-    _held: dict[int, tuple[str, Any]] = PrivateAttr(default_factory=dict)
+    _unfinished: dict[int, tuple[str, Any]] = PrivateAttr(default_factory=dict)
 
     def new_span(
         self,
@@ -119,14 +119,14 @@ class Handler(BaseSpanHandler[BaseSpan]):
         instance: Any = None,
         parent_span_id: str | None = None,
         tags: dict[str, Any] | None = None,
-        **told: Any,
+        **extra: Any,
     ) -> BaseSpan | None:
         place, _, method = id_[:-_UUID].rpartition(".")
         component = class_key("llama_index", place) if instance is None else instance
         args = dict(bound_args.arguments)
         given = _text(next(iter(args.values()), None))
         above = None if parent_span_id is None else self._steps.get(parent_span_id)
-        step = begin(component, method, args, kind=_kind(instance, method), given=given, above=above)
+        step = begin_step(component, method, args, kind=_kind(instance, method), given=given, above=above)
         if step is None:
             return None
         self._steps[id_] = step
@@ -135,9 +135,9 @@ class Handler(BaseSpanHandler[BaseSpan]):
         return BaseSpan(id_=id_, parent_id=parent_span_id)
 
     def prepare_to_exit_span(
-        self, id_: str, bound_args: inspect.BoundArguments, instance: Any = None, result: Any = None, **told: Any
+        self, id_: str, bound_args: inspect.BoundArguments, instance: Any = None, result: Any = None, **extra: Any
     ) -> BaseSpan | None:
-        step = self._left(id_)
+        step = self._leave(id_)
         if step is None:
             return None
         if isinstance(result, StreamingResponse) and isinstance(result.response_gen, Generator):
@@ -145,11 +145,11 @@ class Handler(BaseSpanHandler[BaseSpan]):
         elif isinstance(result, AsyncStreamingResponse) and isinstance(result.response_gen, AsyncGenerator):
             result.response_gen = primed_async(self._read_async(id_, result, result.response_gen))
         elif isinstance(result, StreamingAgentChatResponse):
-            self._hold(id_, result)
+            self._defer_end(id_, result)
         else:
             self._end(id_, result)
-        if isinstance(instance, StreamingAgentChatResponse):  # all of it was written to the history
-            self._end_held(instance)
+        if isinstance(instance, StreamingAgentChatResponse):  # it is written to the history completely
+            self._end_unfinished(instance)
         return self.open_spans.get(id_)
 
     def prepare_to_drop_span(
@@ -158,17 +158,17 @@ class Handler(BaseSpanHandler[BaseSpan]):
         bound_args: inspect.BoundArguments,
         instance: Any = None,
         err: BaseException | None = None,
-        **told: Any,
+        **extra: Any,
     ) -> BaseSpan | None:
-        step = self._left(id_)
+        step = self._leave(id_)
         if step is None:
             return None
         self._fail(id_, err or RuntimeError("the span was dropped"))
         if isinstance(instance, StreamingAgentChatResponse):
-            self._end_held(instance, err)
+            self._end_unfinished(instance, err)
         return self.open_spans.get(id_)
 
-    def _left(self, id: str) -> Step | None:
+    def _leave(self, id: str) -> Step | None:
         step = self._steps.get(id)
         if step is not None and step.is_entered:
             step.leave()
@@ -182,13 +182,13 @@ class Handler(BaseSpanHandler[BaseSpan]):
         if used:
             step.span.set(**used)
         if isinstance(result, Generator | AsyncGenerator):
-            result = None  # what it gives is told of where it is read
-        step.end(_whole(result, text), gave=_text(result) if text is None else text)
+            result = None  # its items are recorded where it is read
+        step.end(_response_data(result, text), gave=_text(result) if text is None else text)
 
     def _read(
         self, id: str, response: Any, parts: Iterator[Any], text: Callable[[Any], str] = str
     ) -> Generator[Any, None, None]:
-        """The parts of an answer; they are made within the step, which ends with the last of them."""
+        """The parts of an answer, which are generated within the step; it ends with the last of them."""
         with self._reading(id, response) as (step, read):
             yield
             while True:
@@ -235,18 +235,18 @@ class Handler(BaseSpanHandler[BaseSpan]):
         if step is not None:
             step.fail(error)
 
-    def _hold(self, id: str, response: StreamingAgentChatResponse) -> None:
-        """Lets the step go on until the whole answer has been written to the history, which a thread does."""
+    def _defer_end(self, id: str, response: StreamingAgentChatResponse) -> None:
+        """Continues the step until a thread has written the complete answer to the history."""
         if not response.is_writing_to_memory and response.chat_stream is not None:
             response.chat_stream = primed(self._read(id, response, response.chat_stream, lambda part: part.delta or ""))
             return
         key = builtins.id(response)
-        self._held[key] = (id, response)
+        self._unfinished[key] = (id, response)
         if response.is_done or response.exception is not None:
-            self._end_held(response)
+            self._end_unfinished(response)
 
-    def _end_held(self, response: StreamingAgentChatResponse, error: BaseException | None = None) -> None:
-        id, _ = self._held.pop(builtins.id(response), ("", None))
+    def _end_unfinished(self, response: StreamingAgentChatResponse, error: BaseException | None = None) -> None:
+        id, _ = self._unfinished.pop(builtins.id(response), ("", None))
         if error is None:
             self._end(id, response, response.response)
         else:
@@ -260,20 +260,20 @@ get_dispatcher().add_span_handler(_HANDLER)
 
 
 def primed(generator: Iterator[Any]) -> Any:
-    """A generator that has begun, so that it ends its step even if nobody reads it."""
+    """A started generator, which ends its step even if nobody reads it."""
     next(generator)
     return generator
 
 
 def primed_async(generator: AsyncGenerator[Any, None]) -> Any:
-    """The same of an async generator."""
+    """The same for an async generator."""
     with suppress(StopIteration):
         generator.__anext__().send(None)
     return generator
 
 
-def _told(value: object) -> tuple[str, ...]:
-    """The methods of a component of which LlamaIndex tells."""
+def _reported_methods(value: object) -> tuple[str, ...]:
+    """The methods of a component whose calls LlamaIndex reports."""
     names = (name for base in type(value).__mro__ for name, item in vars(base).items() if hasattr(item, _DECORATED))
     return tuple(dict.fromkeys(name for name in names if "_prompt" not in name))
 
@@ -289,7 +289,7 @@ def _kind(instance: Any, method: str) -> str:
 
 
 def _text(value: Any) -> Any:
-    """What counts of what a call was given or gave: of a question or a response its text."""
+    """The main part of an input or output: the text of a question or a response."""
     if isinstance(value, QueryBundle):
         return value.query_str
     if isinstance(value, Response | AgentChatResponse | StreamingAgentChatResponse):
@@ -301,16 +301,16 @@ def _text(value: Any) -> Any:
     return value.text if isinstance(value, CompletionResponse) else value
 
 
-def _whole(result: Any, text: str | None) -> Any:
-    """A response as data; one that was streamed with the text that was read of it."""
+def _response_data(result: Any, text: str | None) -> Any:
+    """A response as data; a streamed one with the text that was read."""
     if text is None:
         return result
-    told = {"response": text, "source_nodes": result.source_nodes}
-    return told | {name: getattr(result, name) for name in ("metadata", "sources") if hasattr(result, name)}
+    data = {"response": text, "source_nodes": result.source_nodes}
+    return data | {name: getattr(result, name) for name in ("metadata", "sources") if hasattr(result, name)}
 
 
 def _used(result: Any) -> dict[str, Any]:
-    """The tokens that a model tells of."""
+    """The tokens that a model reports."""
     raw = getattr(result, "raw", None) if isinstance(result, CompletionResponse | ChatResponse) else None
     usage = raw.get("usage") if isinstance(raw, Mapping) else getattr(raw, "usage", None)
     names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}

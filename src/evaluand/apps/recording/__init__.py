@@ -1,61 +1,71 @@
-"""Recordings: what an app did while it was used, kept as it happens, and judged then, afterwards or by others.
+"""Recordings: what an app did while it was used, stored as it happens, and judged then, afterwards or by others.
 
     App ── each call that has ended ──▶ Recording ── close ──▶ Dataset of inputs, Run of calls, Evaluation
 
 A recording is an open artifact of a store. Each record is one line of its journal, written the moment the call has
-ended, so a process that is killed loses none; each feedback has a lane of its own, with the lines of an evaluation.
-The mode says who judges, and when:
+ended, so a process that is killed loses none; each feedback has a lane of its own in the journal, with the lines of an
+evaluation. The mode says who judges, and when:
 
     none             nobody, until `evaluate` is called
-    with_app         the app's own thread, before the call returns; beside it where a policy has a timeout
-    with_app_thread  threads beside the app
+    with_app         the app's own thread, before the call returns; another thread if the policy has a timeout
+    with_app_thread  threads of the app's process
     deferred         other processes (`work`, `evaluand feedback work`), while the app records or afterwards
 
-Why it is so:
+Design:
 
-- A record is judged as it is read back from its line, whoever does it. So all modes see the same, and so does an
+- A record is judged as it is read back from its line, whoever judges it. So all modes see the same, and so does an
   evaluation of the sealed run: there is one digest.
-- Sealing is that of every run and evaluation. The evaluation takes over what the lanes hold and does what is missing,
-  so it does not matter how far the judging has come.
-- What is judged must not harm what is used: an error of a feedback is a row, one that hangs holds up no call, and what
-  is given to a full queue is left in the journal.
-- A slot belongs to one writer, who has claimed its block: threads, forks and other processes record at once, and the
+- A recording is sealed like every run and evaluation. The evaluation takes over what the lanes hold and judges what is
+  missing, so it does not matter how far the judging has come.
+- Judging must not disturb the app: an error of a feedback is a row, a feedback that hangs delays no call, and a
+  record that finds the queue full stays in the journal.
+- A slot belongs to one writer, which has claimed its block: threads, forks and other processes record at once, and the
   blocks that they do not use up leave gaps.
+
+    recording/writer.py           a recording in progress
+    recording/stored.py           a recording in a store, and how it is sealed
+    recording/judge.py            judging records, one at a time
+    recording/workers.py          judging in other processes
+    recording/feedback_import.py  feedbacks in other processes
 """
 
-from evaluand.apps.recording.feedback_import import loaded
-from evaluand.apps.recording.judge import ATTEMPTS
-from evaluand.apps.recording.live import (
-    About,
-    NotRecorded,
-    RecordingWriter,
-    Snapshot,
-    about,
-    check_metadata,
-    check_policy,
-    definitions,
-)
-from evaluand.apps.recording.stored import KIND, MODES, Recording, Standing, found, sealed, standing
-from evaluand.apps.recording.workers import closed, work
+from __future__ import annotations
 
-__all__ = [
-    "ATTEMPTS",
-    "KIND",
-    "MODES",
-    "About",
-    "NotRecorded",
-    "Recording",
-    "RecordingWriter",
-    "Snapshot",
-    "Standing",
-    "about",
-    "check_metadata",
-    "check_policy",
-    "closed",
-    "definitions",
-    "found",
-    "loaded",
-    "sealed",
-    "standing",
-    "work",
-]
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.apps.recording.feedback_import import load_feedback as load_feedback
+    from evaluand.apps.recording.stored import KIND as KIND
+    from evaluand.apps.recording.stored import MODES as MODES
+    from evaluand.apps.recording.stored import Recording as Recording
+    from evaluand.apps.recording.stored import RecordingProgress as RecordingProgress
+    from evaluand.apps.recording.stored import find_recording_id as find_recording_id
+    from evaluand.apps.recording.stored import read_progress as read_progress
+    from evaluand.apps.recording.stored import seal_recording as seal_recording
+    from evaluand.apps.recording.workers import close_recording as close_recording
+    from evaluand.apps.recording.workers import work as work
+    from evaluand.apps.recording.writer import Annotations as Annotations
+    from evaluand.apps.recording.writer import NotRecorded as NotRecorded
+    from evaluand.apps.recording.writer import RecordingWriter as RecordingWriter
+    from evaluand.apps.recording.writer import Snapshot as Snapshot
+    from evaluand.apps.recording.writer import annotate as annotate
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "feedback_import": ("load_feedback",),
+        "stored": (
+            "KIND",
+            "MODES",
+            "Recording",
+            "RecordingProgress",
+            "find_recording_id",
+            "read_progress",
+            "seal_recording",
+        ),
+        "workers": ("close_recording", "work"),
+        "writer": ("Annotations", "NotRecorded", "RecordingWriter", "Snapshot", "annotate"),
+    },
+)

@@ -1,8 +1,8 @@
-"""Feedbacks in other processes: in which form they are stored, and how they are made again of it.
+"""Feedbacks in other processes: the form in which they are stored, and how they are loaded from it.
 
-What is imported by a name that stands in a store is code that the store chooses. So only first-party modules are,
-evaluand's providers and common aggregates, and whatever else the one who works has allowed; and a feedback that is made
-again must be the one that was recorded, by its identity.
+Code that is imported by a name in a store is chosen by the store. So only first-party modules, evaluand's providers,
+common aggregates and modules that the user allows are imported; and a loaded feedback must have the identity of the one
+that was recorded.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import Identity
 from evaluand.core.fingerprint.homes import is_first_party
-from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.feedback.feedback import Feedback
 from evaluand.evaluation.feedback.references import NotAllowed
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.store.store import Manifest
 
 
 def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
-    """A feedback as a recording keeps it; None where it has no such form.
+    """A feedback as a recording stores it; None if it cannot be stored.
 
     Raises:
-        SpecError: it has none, and has to.
+        SpecError: it cannot be stored, and `required` is set.
     """
     try:
         if hasattr(scorer, "to_json"):
@@ -36,51 +36,51 @@ def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
             raise SpecError(f"feedback {name!r} cannot be deferred: {error}") from None
         return None
     if required:
-        raise SpecError(f"feedback {name!r} cannot be deferred: it is no feedback function, and cannot be stored")
+        raise SpecError(f"feedback {name!r} cannot be deferred: it is not a Feedback, so it cannot be stored")
     return None
 
 
-def all_loaded(manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
-    """The feedbacks of a recording by name; see `loaded`."""
-    return {name: loaded(manifest, name, allow=allow) for name in manifest["spec"]["feedbacks"]}
+def load_feedbacks(manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
+    """The feedbacks of a recording by name; see `load_feedback`."""
+    return {name: load_feedback(manifest, name, allow=allow) for name in manifest["spec"]["feedbacks"]}
 
 
-def loaded(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Scorer:
-    """A feedback of a recording, made again of what the manifest says.
+def load_feedback(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Scorer:
+    """A feedback of a recording, loaded from the definition in the manifest.
 
     Args:
         manifest: of the recording.
         name: of the feedback.
-        allow: modules and packages that may be imported beside first-party ones.
+        allow: modules and packages that may be imported in addition to first-party ones.
 
     Raises:
-        SpecError: it cannot be imported, may not be, or is not what it was.
+        SpecError: its code cannot be imported, may not be, or has changed.
     """
     form = manifest["provenance"]["forms"].get(name)
     if form is None:
-        raise SpecError(f"feedback {name!r} cannot be imported: it did not stand at the top of a module")
-    modules = sorted(_modules(form))
-    gone = next((module for module in modules if module not in sys.modules and not _places(module)), None)
-    if gone is not None:
-        told = f"no module {gone} is found from {os.getcwd()}; start in the folder where it is"
-        raise SpecError(f"feedback {name!r} cannot be imported: {told}")
+        raise SpecError(f"feedback {name!r} cannot be imported: it was not defined at the top of a module")
+    modules = sorted(_collect_modules(form))
+    missing = next((module for module in modules if module not in sys.modules and not _module_places(module)), None)
+    if missing is not None:
+        hint = f"no module {missing} is found from {os.getcwd()}; start in the folder where it is"
+        raise SpecError(f"feedback {name!r} cannot be imported: {hint}")
     try:
         feedback = Feedback.from_json(form, modules=[*filter(_is_own, modules), *allow])
     except NotAllowed as error:
         raise SpecError(
-            f"feedback {name!r} cannot be imported: {error.reference} may not be imported: it is no code of yours",
+            f"feedback {name!r} cannot be imported: {error.reference} may not be imported: it is not first-party code",
             python=f"allow it by name: allow=[{error.module!r}]",
             command=f"allow it by name: --allow {error.module}",
         ) from None
     except SpecError as error:
         raise SpecError(f"feedback {name!r} cannot be imported: {error}") from None
     if feedback.identify().spec != manifest["spec"]["feedbacks"][name]:
-        raise SpecError(f"feedback {name!r} is not what it was when the recording was opened: its code has changed")
+        raise SpecError(f"feedback {name!r} has changed since the recording was opened")
     return feedback
 
 
 class Absent(Scorer):
-    """In place of a feedback that cannot be had: it has its identity, and fails on what it has not judged before."""
+    """Replaces a feedback that cannot be loaded: it has its identity, and fails for records without a score."""
 
     kind = "absent"
 
@@ -105,24 +105,25 @@ class Absent(Scorer):
         raise TaskError(f"was not judged before the recording was closed, and {self._why}")
 
 
-def _modules(form: Any) -> set[str]:
-    """The modules that code is named of in a stored form."""
+def _collect_modules(form: Any) -> set[str]:
+    """The modules of the code that a stored form names."""
     if isinstance(form, list):
-        return set().union(*map(_modules, form))
+        return set().union(*map(_collect_modules, form))
     if not isinstance(form, Mapping):
         return set()
-    named = {form.get(key) for key in ("function", "class")}
-    return {name.partition(":")[0] for name in named if isinstance(name, str)}.union(*map(_modules, form.values()))
+    names = {form.get(key) for key in ("function", "class")}
+    modules = {name.partition(":")[0] for name in names if isinstance(name, str)}
+    return modules.union(*map(_collect_modules, form.values()))
 
 
 def _is_own(module: str) -> bool:
-    """Whether a module is first-party code, as far as can be told without importing anything."""
-    places = _places(module)
+    """Whether a module is first-party code, judged without importing anything."""
+    places = _module_places(module)
     return bool(places) and all(place is not None and is_first_party(place) for place in places)
 
 
-def _places(module: str) -> list[str | None]:
-    """Where the package of a module is; empty where there is none, and None for what comes with the interpreter."""
+def _module_places(module: str) -> list[str | None]:
+    """The places of a module's package; empty if it does not exist, None for built-in modules."""
     try:
         found = find_spec(module.partition(".")[0])
     except (ImportError, ValueError):

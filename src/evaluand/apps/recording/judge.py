@@ -1,4 +1,4 @@
-"""Judging records: one at a time, where they are recorded, beside that, or in another process."""
+"""Judging records one at a time: in the app's thread, in other threads, or in another process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from evaluand.apps.recording.stored import KIND, Lanes, name_in, read, unit_of
+from evaluand.apps.recording.stored import KIND, Lanes, app_name, parse_record, read_record
 from evaluand.core.errors import TaskError
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import LocalEngine, Outcome, Policy, too_long
@@ -31,17 +31,17 @@ T = TypeVar("T")
 ATTEMPTS: Final = 3
 QUEUE: Final = 1024
 POLICY: Final = Policy(concurrency=4, timeout=60.0)
-"""How feedbacks are asked where nobody says."""
+"""How feedbacks are called by default."""
 
 _POLL = 0.2
 _SHORT_POLL = 0.02
 
 judging: ContextVar[bool] = ContextVar("evaluand.judging", default=False)
-"""Whether a feedback is being asked: what it calls is no use of the app."""
+"""Whether a feedback is judging: its calls of the app are not recorded."""
 
 
 class Judge:
-    """One feedback of a recording, and the lane in which it writes what it says."""
+    """One feedback of a recording, and the lane to which its scores are written."""
 
     def __init__(
         self, scorer: Scorer, lane: WorkLog, policy: Policy, app: Mapping[str, Any], in_time: bool = False
@@ -49,30 +49,30 @@ class Judge:
         self.lane = lane
         self._in_time = in_time
         self.low = 0  # every slot below is judged
-        self.mine: set[int] = set()  # those that were judged here and are not read back yet
-        self._grader = Grader(scorer, policy, app=app, name=name_in(app))
+        self.mine: set[int] = set()  # slots that were judged here and are not read back yet
+        self._grader = Grader(scorer, policy, app=app, name=app_name(app))
         self._policy = policy
         self._is_async = scorer.is_async
 
     def ask(self, unit: Unit) -> Any:
-        """What the feedback says of a record, in this thread; raises what is worth another try."""
+        """The scores of the feedback for a record, computed in this thread; raises errors worth another attempt."""
         token = judging.set(True)
         try:
-            said = self._grader.call(unit)
-            return in_loop(said) if self._is_async else said
+            scores = self._grader.call(unit)
+            return run_coroutine(scores) if self._is_async else scores
         finally:
             judging.reset(token)
 
     def write(self, unit: Unit, outcome: Outcome, *, at_once: bool = False) -> bool:
-        """Writes down what came out; whether it failed."""
+        """Writes the outcome to the journal; returns whether it failed."""
         line, failed = self._grader.line(unit, outcome)
         (self.lane.write if at_once else self.lane.append)(line)
         return bool(failed)
 
     def judge(self, unit: Unit) -> None:
-        """Asks and writes it down, here and now; whatever the feedback raises is a row.
+        """Judges a record in this thread and writes the scores; whatever the feedback raises becomes a row.
 
-        What takes longer than the policy allows fails: at once where it is asked `in_time`, else when it has ended.
+        A call that takes longer than the policy allows fails: at once if `in_time`, else when it has ended.
         """
         limit = self._policy.timeout or math.inf
         unit.attempts = attempts = 0
@@ -100,17 +100,17 @@ class Judge:
         self.write(unit, Outcome(value, error, attempts, 0, 0), at_once=True)
 
 
-def judges(
+def create_judges(
     scorers: Mapping[str, Scorer], lanes: Lanes, policy: Policy, manifest: Manifest, *, in_time: bool = False
 ) -> dict[str, Judge]:
-    """Those who judge the records of a recording, by name; `in_time` gives up what takes too long at once."""
+    """The judges of a recording by feedback; `in_time` ends calls that take too long at once."""
     app = manifest["spec"]["app"]
     return {name: Judge(scorer, lanes.judged[name], policy, app, in_time) for name, scorer in scorers.items()}
 
 
 @dataclass(slots=True)
-class Asked:
-    """A record that one feedback is asked about."""
+class JudgeTask:
+    """A record for one feedback to judge."""
 
     judge: Judge
     unit: Unit
@@ -119,20 +119,20 @@ class Asked:
         return f"record {self.unit.slot}"
 
 
-def ask(asked: Asked) -> Any:
-    return asked.judge.ask(asked.unit)
+def run_task(task: JudgeTask) -> Any:
+    return task.judge.ask(task.unit)
 
 
-class Beside:
-    """Judges records in threads beside the app, in the order in which they are given.
+class BackgroundJudging:
+    """Judges records in threads of the app's process, in the order in which they arrive.
 
-    Records wait in a queue. Of those that find it full only the number is kept; they are read from the journal when the
+    Records wait in a queue. Of those that find it full only the slot is stored; they are read from the journal when the
     queue is empty.
 
     Args:
         lanes: of this process.
-        judges: who is asked about each record.
-        policy: how.
+        judges: judge each record.
+        policy: how they are called.
         manifest: of the recording.
     """
 
@@ -143,11 +143,11 @@ class Beside:
         self._left = array("q")
         self._changed = threading.Condition()
         self._ended = False
-        self._pending = 0  # what was given and is not judged, of each feedback
+        self._pending = 0  # records that are not judged yet, counted for each feedback
         self._thread: threading.Thread | None = None
 
     def give(self, slot: int, line: bytes) -> None:
-        """Has a record judged; never waits."""
+        """Queues a record; never waits."""
         with self._changed:
             if len(self._queue) < QUEUE and not self._left:
                 self._queue.append(line)
@@ -160,13 +160,13 @@ class Beside:
                 self._thread.start()
 
     def wait(self) -> None:
-        """Returns when every record that was given is judged, or nobody can judge the rest."""
+        """Returns when every queued record is judged, or the thread that judges has died."""
         with self._changed:
             while self._pending and self._thread is not None and self._thread.is_alive():
                 self._changed.wait(_POLL)
 
     def drain(self) -> None:
-        """As `wait`; afterwards nothing is judged any more."""
+        """Like `wait`; afterwards nothing more is judged."""
         with self._changed:
             self._ended = True
             self._changed.notify_all()
@@ -174,21 +174,21 @@ class Beside:
             self._thread.join()
 
     def _work(self) -> None:
-        with suppress(Exception):  # what is not judged, because the disk is full for example, is missing and asked anew
-            LocalEngine().map(self._asked(), ask, self._done, self._policy)
+        with suppress(Exception):  # a record that is not judged, because the disk is full for example, is judged later
+            LocalEngine().map(self._tasks(), run_task, self._finish, self._policy)
 
-    def _done(self, asked: Asked, outcome: Outcome) -> None:
+    def _finish(self, task: JudgeTask, outcome: Outcome) -> None:
         try:
-            asked.judge.write(asked.unit, outcome)
+            task.judge.write(task.unit, outcome)
         finally:
             with self._changed:
                 self._pending -= 1
                 self._changed.notify_all()
 
-    def _asked(self) -> Iterator[Asked]:
+    def _tasks(self) -> Iterator[JudgeTask]:
         while (line := self._next()) is not None:
-            unit = read(line, self._app)
-            yield from (Asked(judge, copy(unit)) for judge in self._judges.values())
+            unit = read_record(line, self._app)
+            yield from (JudgeTask(judge, copy(unit)) for judge in self._judges.values())
 
     def _next(self) -> bytes | None:
         with self._changed:
@@ -207,13 +207,13 @@ class Beside:
 
 
 class Worker:
-    """Judges what is missing of a recording, beside any number of others that do.
+    """Judges what is missing in a recording, together with any number of other workers.
 
-    Each unit, a record and a feedback, is held by a lease of its own while it is judged. A unit whose holders have
-    died so many times is not tried again.
+    Each unit, a record and a feedback, has a lease while it is judged. A unit whose holders have died `attempts` times
+    is not tried again.
 
     Args:
-        attempts: how many.
+        attempts: how many times.
         follow: whether to wait for further records while the app records.
     """
 
@@ -224,19 +224,19 @@ class Worker:
         self._attempts, self._follow = attempts, follow
         manifest = store.manifest(KIND, id)
         self._lanes = Lanes.of(store, manifest)
-        self._judges = judges(scorers, self._lanes, policy, manifest)
+        self._judges = create_judges(scorers, self._lanes, policy, manifest)
 
     def perform(self) -> bool:
-        """Returns when nothing is left to be judged here; whether that is all there will be."""
+        """Judges until nothing is left here; returns whether the recording is complete."""
         try:
-            LocalEngine().map(self._taken(), ask, self._done, self._policy)
+            LocalEngine().map(self._tasks(), run_task, self._finish, self._policy)
             return self._is_sealed() or (self._lanes.are_complete and not self._lanes.records.leases.busy())
         finally:
             self._lanes.close()
 
-    def _taken(self) -> Iterator[Asked]:
+    def _tasks(self) -> Iterator[JudgeTask]:
         while not self._is_sealed():
-            living = self._lanes.records.leases.busy()  # asked first: what was recorded before is read below
+            living = self._lanes.records.leases.busy()  # first, so that everything recorded before is read below
             self._lanes.refresh()
             taken, until = False, time.monotonic() + _POLL
             while time.monotonic() < until:
@@ -245,20 +245,20 @@ class Worker:
                     unit = self._take(name)
                     if unit is not None:
                         found = taken = True
-                        yield Asked(judge, unit)
+                        yield JudgeTask(judge, unit)
                 if not found:
                     break
             if taken:
                 continue
             if not self._lanes.are_complete:
-                time.sleep(_SHORT_POLL)  # others are at it
+                time.sleep(_SHORT_POLL)  # other workers hold the rest
             elif living and self._follow:
                 time.sleep(_POLL)
             else:
                 return
 
     def _take(self, name: str) -> Unit | None:
-        """The next record that a feedback is to be asked about; None where others hold what is missing."""
+        """The next record for a feedback to judge; None where other workers hold what is missing."""
         judge, records = self._judges[name], self._lanes.records
         lane = judge.lane
         while lane.is_done(judge.low) or judge.low in judge.mine:
@@ -271,28 +271,28 @@ class Worker:
             if lane.is_done(slot):
                 lane.leases.drop(slot)
                 continue
-            unit = unit_of(records.line(slot))
+            unit = parse_record(records.line(slot))
             if takers < self._attempts:
                 return unit
-            told = f"whoever judged it died, {takers} times"
-            self._done(Asked(judge, unit), Outcome(None, JudgeDied(told), takers, 0, 0))
+            error = JudgeDied(f"the process that judged it died, {takers} times")
+            self._finish(JudgeTask(judge, unit), Outcome(None, error, takers, 0, 0))
         return None
 
-    def _done(self, asked: Asked, outcome: Outcome) -> None:
-        asked.judge.write(asked.unit, outcome)
-        asked.judge.mine.add(asked.unit.slot)
-        asked.judge.lane.leases.drop(asked.unit.slot)
+    def _finish(self, task: JudgeTask, outcome: Outcome) -> None:
+        task.judge.write(task.unit, outcome)
+        task.judge.mine.add(task.unit.slot)
+        task.judge.lane.leases.drop(task.unit.slot)
 
     def _is_sealed(self) -> bool:
         return self._store.is_sealed(KIND, self._id)
 
 
 class JudgeDied(TaskError):
-    """Every process that asked a feedback about a record has died of it."""
+    """Every process in which a feedback judged this record has died."""
 
 
 class _Loop:
-    """An event loop in a thread of its own, for feedbacks that are coroutines."""
+    """An event loop in a separate thread, for async feedbacks."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -304,11 +304,11 @@ _loop: _Loop | None = None
 _making_loop = threading.Lock()
 
 
-def in_loop(said: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives, also where the caller is in a running loop: it runs in one beside."""
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, which runs in another thread's loop: the caller may be in a running loop."""
     global _loop
     with _making_loop:
         if _loop is None or _loop.pid != os.getpid():  # a fork has the loop, but not its thread
             _loop = _Loop()
         loop = _loop.loop
-    return asyncio.run_coroutine_threadsafe(said, loop).result()
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result()

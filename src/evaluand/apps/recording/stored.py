@@ -1,7 +1,7 @@
-"""A recording as it is kept: its manifest, its lanes, how far it is, and what it becomes.
+"""A recording in a store: its manifest, its lanes, its progress, and how it is sealed.
 
-A line of the lane `records` is the journal record of a call (`evaluand.responses`) and, as its last part, what is known
-of the call beside: `[input, name, tags, metadata]`.
+A line of the lane `records` is the journal record of a call (`evaluand.run.responses`) and, as its last part, other
+facts about the call: `[input, name, tags, metadata]`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from evaluand.trace.record import Record
 KIND: Final = "recordings"
 MODES: Final = ("none", "with_app", "with_app_thread", "deferred")
 OWN_COLUMNS: Final = ("input", "id", "tags")
-"""Columns of the dataset of a recording that metadata cannot be called."""
+"""Columns of the dataset of a recording, which no key of metadata may be named like."""
 
 _RECORDS, _CLOSING = "records", "closing"
 _TICK = 0.05
 
 
 class Lanes:
-    """The lanes of an open recording, as one process has them.
+    """The lanes of an open recording's journal, as opened by one process.
 
     Attributes:
         records: one line for each record.
@@ -59,24 +59,24 @@ class Lanes:
         return cls(store, manifest["id"], list(manifest["spec"]["feedbacks"]))
 
     def refresh(self) -> None:
-        """Reads what anybody has written since."""
+        """Reads what all processes have written since."""
         self.records.refresh()
         for lane in self.judged.values():
             lane.refresh()
 
     def sync(self) -> None:
-        """Makes what was written survive the death of the machine."""
+        """Makes what was written survive a crash of the machine."""
         for lane in (self.records, *self.judged.values()):
             lane.sync()
 
     def missing(self, name: str, start: int = 0) -> Iterator[int]:
-        """The slots of records that a feedback has not judged, as far as was read."""
+        """The slots of records, among those read so far, that a feedback has not judged."""
         records, judged = self.records, self.judged[name]
         return (s for s in range(start, records.slots) if records.is_done(s) and not judged.is_done(s))
 
     @property
     def are_complete(self) -> bool:
-        """Whether every feedback has judged every record, as far as was read."""
+        """Whether every feedback has judged every record that was read so far."""
         return all(lane.n_done >= self.records.n_done for lane in self.judged.values())
 
     def close(self) -> None:
@@ -84,17 +84,17 @@ class Lanes:
             lane.close()
 
 
-def name_in(app: Mapping[str, Any]) -> str:
-    """What an app is called."""
+def app_name(app: Mapping[str, Any]) -> str:
+    """The name of an app."""
     return str(app.get("name") or "app")
 
 
-def unit_of(line: bytes) -> Unit:
-    """A record, as what judges it sees it."""
+def parse_record(line: bytes) -> Unit:
+    """The record of a journal line, as feedbacks are given it."""
     record = orjson.loads(line)
     input, name, tags, metadata = record[-1]
     response = response_of(record)
-    told = {} if tags is None else {"tags": ids.restore(tags)}
+    metadata_columns = {} if tags is None else {"tags": ids.restore(tags)}
     slot = response.index
     return Unit(
         slot,
@@ -107,7 +107,7 @@ def unit_of(line: bytes) -> Unit:
             ids.restore(metadata),
             None,
             None,
-            told,
+            metadata_columns,
             response.digest,
         ),
         response,
@@ -116,28 +116,28 @@ def unit_of(line: bytes) -> Unit:
     )
 
 
-def read(line: bytes, app: Mapping[str, Any]) -> Unit:
-    """A record with what is read of it for all feedbacks."""
-    unit = unit_of(line)
-    unit.record = record_in(unit, app)
+def read_record(line: bytes, app: Mapping[str, Any]) -> Unit:
+    """The record of a journal line, parsed once for all feedbacks."""
+    unit = parse_record(line)
+    unit.record = build_record(unit, app)
     return unit
 
 
-def record_in(unit: Unit, app: Mapping[str, Any]) -> Record:
-    """A record as selectors see it."""
+def build_record(unit: Unit, app: Mapping[str, Any]) -> Record:
+    """The record that selectors read."""
     answers = unit.response.responses
-    return record_of(unit, answers[0] if answers else None, app, name_in(app))
+    return record_of(unit, answers[0] if answers else None, app, app_name(app))
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How far an open recording is.
+class RecordingProgress:
+    """The progress of an open recording.
 
     Attributes:
-        records: how many there are.
-        recording: whether its app still records, as far as can be seen from here.
-        feedbacks: by feedback: records by status, `waiting` for those it has not judged.
-        working: how many units workers hold.
+        records: how many records there are.
+        recording: whether its app still records, as far as this machine can see.
+        feedbacks: by feedback, records by status; `waiting` are those it has not judged.
+        working: how many units are being judged by workers.
     """
 
     records: int
@@ -150,8 +150,8 @@ class Standing:
         return sum(counts.get("waiting", 0) for counts in self.feedbacks.values())
 
 
-def standing(store: Store, id: str) -> Standing:
-    """How far an open recording is.
+def read_progress(store: Store, id: str) -> RecordingProgress:
+    """The progress of an open recording.
 
     Raises:
         EngineError: its journal is damaged.
@@ -164,7 +164,7 @@ def standing(store: Store, id: str) -> Standing:
             left = lanes.records.n_done - lane.n_done
             feedbacks[name] = dict(sorted(counts.items())) | ({"waiting": left} if left > 0 else {})
         working = sum(lane.leases.held() for lane in lanes.judged.values())
-        return Standing(lanes.records.n_done, lanes.records.leases.busy(), feedbacks, working)
+        return RecordingProgress(lanes.records.n_done, lanes.records.leases.busy(), feedbacks, working)
 
 
 class Recording(Artifact):
@@ -188,27 +188,27 @@ class Recording(Artifact):
 
     @property
     def run(self) -> Run | None:
-        """What was recorded, once it is sealed; None where nothing was."""
-        id = self._made("run")
+        """The recorded calls, once the recording is sealed; None where there are none."""
+        id = self._find_id("run")
         return None if id is None else Run(self.store, id)
 
     @property
     def evaluation(self) -> Evaluation | None:
-        """What the feedbacks said, once it is sealed; None where nobody was asked."""
-        id = self._made("evaluation")
+        """The scores of the feedbacks, once the recording is sealed; None where nothing was judged."""
+        id = self._find_id("evaluation")
         return None if id is None else Evaluation(self.store, id)
 
-    def _made(self, what: str) -> str | None:
-        made: str | None = self.store.manifest(KIND, self.id)["provenance"].get(what)
-        return made
+    def _find_id(self, part: str) -> str | None:
+        id: str | None = self.store.manifest(KIND, self.id)["provenance"].get(part)
+        return id
 
 
-def found(store: Store, recording: str) -> str:
-    """The id of the recording that a name, an id or the beginning of one stands for."""
+def find_recording_id(store: Store, recording: str) -> str:
+    """The id of a recording, from its name, its id or the beginning of its id."""
     return resolve(store, recording, KIND)[1]
 
 
-def sealed(
+def seal_recording(
     store: Store,
     id: str,
     scorers: Mapping[str, Scorer],
@@ -218,19 +218,19 @@ def sealed(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Recording:
-    """A recording that has ended, as a whole: with the run of its records and the evaluation of its feedbacks.
+    """Seals a recording that has ended, with the run of its records and the evaluation by its feedbacks.
 
     Args:
         scorers: its feedbacks.
-        evaluated: whether they are asked.
-        policy: how they are asked about what they have not judged.
-        engine: which makes these calls.
-        progress: shows how far they are.
+        evaluated: whether to evaluate the run.
+        policy: how feedbacks are called for records that they have not judged.
+        engine: makes these calls.
+        progress: shows the progress of these calls.
 
     Raises:
         SpecError: its app still records.
     """
-    with _alone(store, id):
+    with _exclusively(store, id):
         manifest = store.manifest(KIND, id)
         if "digest" in manifest:
             return Recording(store, id)
@@ -238,34 +238,34 @@ def sealed(
             if lanes.records.leases.busy():
                 raise SpecError(f"recording {id} is still being recorded; close it when its app has ended")
             lanes.refresh()
-            run = run_of(store, manifest, lanes.records) if lanes.records.n_done else None
+            run = save_run(store, manifest, lanes.records) if lanes.records.n_done else None
             evaluation = None
             if run is not None and evaluated and scorers:
-                evaluation = evaluation_of(store, manifest, run, scorers, lanes, policy, engine, progress)
+                evaluation = save_evaluation(store, manifest, run, scorers, lanes, policy, engine, progress)
             _seal(store, manifest, run, evaluation)
     return Recording(store, id)
 
 
-def policy_of(manifest: Manifest, concurrency: int | None = None) -> Policy:
-    """How the feedbacks of a recording are asked where nobody says: no longer than by its own app."""
-    return Policy(concurrency, timeout=manifest["provenance"]["timeout"])  # type: ignore[arg-type] # None is as if not given
+def recorded_policy(manifest: Manifest, concurrency: int | None = None) -> Policy:
+    """The default policy for the feedbacks of a recording: with the timeout of its app."""
+    return Policy(concurrency, timeout=manifest["provenance"]["timeout"])  # type: ignore[arg-type] # None is like no argument
 
 
-def digest_of(run: Run | None, evaluation: Evaluation | None) -> str:
-    """32 hexadecimal digits that stand for what a recording came to."""
-    return ids.digest([made and made.digest for made in (run, evaluation)]).hex()
+def recording_digest(run: Run | None, evaluation: Evaluation | None) -> str:
+    """The digest of a recording's run and evaluation, in 32 hexadecimal digits."""
+    return ids.digest([artifact and artifact.digest for artifact in (run, evaluation)]).hex()
 
 
-def counts_of(run: Run | None) -> dict[str, int]:
+def count_records(run: Run | None) -> dict[str, int]:
     """Records by status."""
     return dict(run.counts) if run else {}
 
 
-def run_of(store: Store, manifest: Manifest, records: WorkLog) -> Run:
-    """The run of the records that were read: found, or made by the ordinary seal."""
+def save_run(store: Store, manifest: Manifest, records: WorkLog) -> Run:
+    """The run of the records that were read: an existing one, or a new one that is sealed like any other."""
     id, spec, name = manifest["id"], manifest["spec"], manifest["name"]
-    dataset = _dataset(id, records, name).save(store)
-    asked = {
+    dataset = _build_dataset(id, records, name).save(store)
+    run_spec = {
         "task": {"kind": "app", **{key: spec["app"].get(key) for key in ("name", "version")}, "recording": id},
         "seed": 0,
         "dataset": dataset.id,
@@ -273,15 +273,15 @@ def run_of(store: Store, manifest: Manifest, records: WorkLog) -> Run:
         "replications": 1,
     }
     about = {"work": [], "pinned": True, "fresh": False, "app": spec["app"]}
-    made_by = {"parts": {}, "unpinned": [], "policy": {}, "recording": id, "task": name_in(spec["app"])}
+    origin = {"parts": {}, "unpinned": [], "policy": {}, "recording": id, "task": app_name(spec["app"])}
     opened = begin(
         store,
         "runs",
-        asked,
+        run_spec,
         name=name,
         again=lambda last: False,
         resume=None,
-        about=lambda: about | {"provenance": provenance() | made_by},
+        about=lambda: about | {"provenance": provenance() | origin},
     )
     if "digest" not in opened:
         placed = ([place, *record[1:-1]] for place, record in enumerate(records.records()))  # without gaps
@@ -289,7 +289,7 @@ def run_of(store: Store, manifest: Manifest, records: WorkLog) -> Run:
     return Run(store, opened["id"])
 
 
-def evaluation_of(
+def save_evaluation(
     store: Store,
     manifest: Manifest,
     run: Run,
@@ -299,14 +299,14 @@ def evaluation_of(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """The evaluation of a run of records, which takes over what stands in the lanes.
+    """The evaluation of a run of records, which takes over the scores in the lanes.
 
-    It is filed under what the feedbacks were when the recording was opened. Where one has become another since, nobody
-    knows which of them has said what, so that is unpinned, and an `EvaluandWarning` is told.
+    It is stored under the identities that the feedbacks had when the recording was opened. Where one has changed since,
+    its scores may be of either version, so it is unpinned, and an `EvaluandWarning` is given.
     """
-    judged = {name: _judgements(manifest["id"], lane) for name, lane in lanes.judged.items() if name in scorers}
-    changed = _changed(manifest, {name: scorers[name] for name in judged if lanes.judged[name].n_done})
-    made = Evaluator(store, policy or policy_of(manifest), engine or LocalEngine(), progress).evaluate(
+    judged = {name: _read_scores(manifest["id"], lane) for name, lane in lanes.judged.items() if name in scorers}
+    changed = _find_changed(manifest, {name: scorers[name] for name in judged if lanes.judged[name].n_done})
+    evaluation = Evaluator(store, policy or recorded_policy(manifest), engine or LocalEngine(), progress).evaluate(
         run,
         scorers,
         name=manifest["name"],
@@ -316,40 +316,42 @@ def evaluation_of(
     )
     for name in (name for name, identity in changed.items() if identity.unpinned == _CHANGED):
         warnings.warn(
-            f"feedback {name!r} is not what it was when the recording was opened: its values may not be of one kind; "
-            "ask it anew about the run, or where what changes is of no account give the feedback a version",
+            f"feedback {name!r} has changed since the recording was opened, so its values may be of two versions; "
+            "evaluate the run again with it, or give the feedback a version if the change does not matter",
             EvaluandWarning,
             stacklevel=3,
         )
-    return made
+    return evaluation
 
 
-def _changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str, Identity]:
-    """What feedbacks were when the recording was opened, of those that are something else by now."""
-    asked = manifest["spec"]["feedbacks"]
+def _find_changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str, Identity]:
+    """The recorded identities of the feedbacks that have changed since the recording was opened."""
+    recorded = manifest["spec"]["feedbacks"]
     present = {name: scorer.identify() for name, scorer in scorers.items()}
-    return {n: Identity(asked[n], False, i.unpinned or _CHANGED) for n, i in present.items() if i.spec != asked[n]}
+    return {
+        n: Identity(recorded[n], False, i.unpinned or _CHANGED) for n, i in present.items() if i.spec != recorded[n]
+    }
 
 
-_CHANGED: Final = ("it is not what it was when its recording was opened",)
+_CHANGED: Final = ("it has changed since its recording was opened",)
 
 
-def _judgements(id: str, lane: WorkLog) -> Iterator[tuple[RowKey, list[Any]]]:
-    """What stands in a lane; only reading it is to say that the journal is damaged, not what is done with it."""
+def _read_scores(id: str, lane: WorkLog) -> Iterator[tuple[RowKey, list[Any]]]:
+    """The scores in a lane; only errors of reading it are reported as damage of the journal."""
     with journalled(KIND, id):
         for slot, _, scores in lane.records():
             yield (slot, 0), scores
 
 
-def _dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
-    """The inputs of records with what is known of them; what is unknown of some is null there."""
+def _build_dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
+    """The inputs of records with their tags and metadata; a key that a record does not have is null there."""
     with journalled(KIND, recording):
-        told = [(record[0], *record[-1]) for record in records.records()]
-        attributes = sorted({key for *_, metadata in told for key in metadata})
-        names = _told_apart([(slot, name) for slot, _, name, _, _ in told])
-    tagged = any(tags is not None for *_, tags, _ in told)
+        facts = [(record[0], *record[-1]) for record in records.records()]
+        attributes = sorted({key for *_, metadata in facts for key in metadata})
+        names = _distinct_names([(slot, name) for slot, _, name, _, _ in facts])
+    tagged = any(tags is not None for *_, tags, _ in facts)
     rows = []
-    for (slot, input, _, tags, metadata), id in zip(told, names, strict=True):
+    for (slot, input, _, tags, metadata), id in zip(facts, names, strict=True):
         row = {INDEX: slot, "input": ids.restore(input)} | dict.fromkeys(attributes)
         row |= ids.restore(metadata) | ({"tags": ids.restore(tags)} if tagged else {})
         rows.append(row | ({"id": id} if id is not None else {}))
@@ -357,32 +359,32 @@ def _dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
     return Dataset.from_rows(rows, name=name, **roles)
 
 
-def _told_apart(names: Sequence[tuple[int, str | None]]) -> Sequence[str | None]:
-    """The ids of examples: their names, or their numbers where some have one; None where none has."""
+def _distinct_names(names: Sequence[tuple[int, str | None]]) -> Sequence[str | None]:
+    """The ids of examples: their names, and the numbers of those without a name; None where no example has a name."""
     if all(name is None for _, name in names):
         return [None] * len(names)
     taken: set[str] = set()
-    made = []
+    distinct = []
     for slot, name in names:
         id, n = str(slot) if name is None else name, 1
         while id in taken:
             n += 1
             id = f"{slot if name is None else name} ({n})"
         taken.add(id)
-        made.append(id)
-    return made
+        distinct.append(id)
+    return distinct
 
 
 def _seal(store: Store, manifest: Manifest, run: Run | None, evaluation: Evaluation | None) -> None:
-    made = {"run": run and run.id, "evaluation": evaluation and evaluation.id}
-    ended = {"digest": digest_of(run, evaluation), "counts": counts_of(run), "sealed": now()}
+    parts = {"run": run and run.id, "evaluation": evaluation and evaluation.id}
+    ended = {"digest": recording_digest(run, evaluation), "counts": count_records(run), "sealed": now()}
     with drafted(store, KIND, manifest["id"]) as draft:
-        draft.seal(manifest | ended | {"provenance": manifest["provenance"] | made})
+        draft.seal(manifest | ended | {"provenance": manifest["provenance"] | parts})
 
 
 @contextmanager
-def _alone(store: Store, id: str) -> Iterator[None]:
-    """Of several who seal a recording, one after the other."""
+def _exclusively(store: Store, id: str) -> Iterator[None]:
+    """Lets one process at a time seal a recording."""
     lane = store.lane(KIND, id, _CLOSING, 1) if not store.is_sealed(KIND, id) else None
     if lane is None:
         yield

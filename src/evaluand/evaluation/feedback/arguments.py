@@ -1,4 +1,4 @@
-"""The arguments of an implementation: which it has, which it needs, and how they are handed over."""
+"""The arguments of an implementation: which it has, which it requires, and how it is called with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evaluand.core.registry import nearest
 T = TypeVar("T")
 
 PLAIN: Final = frozenset((str, int, float, bool, type(None)))
-"""Types of values that no implementation can change."""
+"""Types of immutable values, which need no copy."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class Arguments:
     """The arguments of a function.
 
     Attributes:
-        called: what the function is called.
-        names: of those it has, in order.
+        function: the name of the function.
+        names: the names of the arguments, in order.
         required: those without a default.
-        positional: those that are only taken by position.
-        open: whether it takes further ones by name.
-        variadic: whether it takes further ones by position.
+        positional: those that are positional only.
+        open: whether the function takes any further arguments by name (`**kwargs`).
+        variadic: whether it takes any further arguments by position (`*args`).
     """
 
-    called: str
+    function: str
     names: tuple[str, ...]
     required: frozenset[str]
     positional: tuple[str, ...]
@@ -42,16 +42,16 @@ class Arguments:
         """Reads the signature.
 
         Raises:
-            SpecError: the function does not tell it.
+            SpecError: the function has no readable signature.
         """
-        called = str(getattr(function, "__name__", type(function).__name__))
+        name = str(getattr(function, "__name__", type(function).__name__))
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
-            raise SpecError(f"{called} does not tell its arguments; call it from a function of your own") from None
+            raise SpecError(f"{name} has no readable signature; call it from a function of your own") from None
         own = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         return cls(
-            called,
+            name,
             tuple(p.name for p in own),
             frozenset(p.name for p in own if p.default is p.empty),
             tuple(p.name for p in own if p.kind is p.POSITIONAL_ONLY),
@@ -63,70 +63,70 @@ class Arguments:
         return ", ".join(self.names) or "no arguments"
 
     def require(self, name: str) -> None:
-        """Refuses a name that the function has no argument of.
+        """Refuses the name of an argument that the function does not have.
 
         Raises:
-            SpecError: names those it has, and the nearest.
+            SpecError: lists the arguments, and the most similar one.
         """
         if name not in self.names and not self.open:
-            raise SpecError(f"{self.called} has no argument {name!r}{nearest(name, self.names)}; it has {self}")
+            raise SpecError(f"{self.function} has no argument {name!r}{nearest(name, self.names)}; it has {self}")
 
     def next_after(self, bound: Collection[str]) -> str:
         """The first argument that is not bound yet.
 
         Raises:
-            SpecError: all are.
+            SpecError: all are bound.
         """
         name = next((name for name in self.names if name not in bound), None)
         if name is None:
-            all_are = f"it has {self}, bound already" if self.names else "it has none"
+            state = f"it has {self}, bound already" if self.names else "it has none"
             hint = "; further ones are bound by name" if self.open else ""
-            raise SpecError(f"{self.called} has no argument left: {all_are}{hint}")
+            raise SpecError(f"{self.function} has no argument left: {state}{hint}")
         return name
 
     def ordered(self, bound: Mapping[str, T]) -> dict[str, T]:
-        """What is bound, in the order of the signature, so that it is the same however it was written."""
+        """The bindings in the order of the signature, so that they are equal however they were written."""
         named = {name: bound[name] for name in self.names if name in bound}
         return named | {name: bound[name] for name in sorted(bound.keys() - named.keys())}
 
     def check(self, bound: Collection[str]) -> None:
-        """Looks whether all that is needed is bound.
+        """Checks that all required arguments are bound.
 
         Raises:
-            SpecError: an argument is not; names it.
+            SpecError: names an argument that is not.
         """
         if self.required.issubset(bound) and not self.positional:
             return
-        needed = [name for name in self.names if name in self.required and name not in bound]
-        given = [place for place, name in enumerate(self.positional) if name in bound]
-        needed += [name for name in self.positional[: given[-1] if given else 0] if name not in bound]
-        if needed:
-            raise SpecError(f"{self.called} needs {needed[0]}, which is not bound; bind it with on({needed[0]}=…)")
+        missing = [name for name in self.names if name in self.required and name not in bound]
+        places = [place for place, name in enumerate(self.positional) if name in bound]
+        missing += [name for name in self.positional[: places[-1] if places else 0] if name not in bound]
+        if missing:
+            raise SpecError(f"{self.function} needs {missing[0]}, which is not bound; bind it with on({missing[0]}=…)")
 
     def caller(self, function: Callable[..., Any], *, copied: bool) -> Callable[[dict[str, Any]], Any]:
-        """What calls the function with arguments by name.
+        """A callable that calls the function with arguments by name.
 
         Args:
-            function: whose arguments these are.
-            copied: whether it is given copies, so that it can change nothing of the values.
+            function: the function whose arguments these are.
+            copied: whether to pass copies, so that the function cannot change the values.
         """
         if not self.positional:
-            return (lambda args: function(**_copied(args))) if copied else (lambda args: function(**args))
+            return (lambda args: function(**_copy_values(args))) if copied else (lambda args: function(**args))
 
         def call(args: dict[str, Any]) -> Any:
-            named = _copied(args) if copied else dict(args)
+            named = _copy_values(args) if copied else dict(args)
             first = [named.pop(name) for name in self.positional if name in named]
             return function(*first, **named)
 
         return call
 
 
-def _copied(args: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value if type(value) in PLAIN else _copy_of(value) for name, value in args.items()}
+def _copy_values(args: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value if type(value) in PLAIN else _copy_value(value) for name, value in args.items()}
 
 
-def _copy_of(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     try:
         return copy.deepcopy(value)
-    except Exception:  # an object of the app's that cannot be copied is handed over as it is
+    except Exception:  # an object of the app that cannot be copied is passed as it is
         return value

@@ -1,4 +1,4 @@
-"""The calls of a feedback's implementation: what each returned or raised, and how that is told."""
+"""The calls of a feedback's implementation: what each returned or raised, and how that is recorded."""
 
 from __future__ import annotations
 
@@ -13,99 +13,105 @@ from evaluand.evaluation.scorer import described
 
 
 class Calls:
-    """The calls of an implementation: each as it is told, and apart from that what they said, or raised."""
+    """The calls of an implementation.
 
-    __slots__ = ("called", "errors", "said", "skipped", "strict", "told", "undefined")
+    Attributes:
+        records: each call in order, as `{args, ret, meta, error}`.
+        values: what the calls that have a value returned, as floats, lists of floats or dictionaries of floats.
+        errors: what failed calls raised.
+        skipped: what skipped calls raised.
+        undefined: the reason of each call that returned no value.
+    """
 
-    def __init__(self, called: str, strict: bool) -> None:
-        self.called = called
+    __slots__ = ("errors", "function", "records", "skipped", "strict", "undefined", "values")
+
+    def __init__(self, function: str, strict: bool) -> None:
+        self.function = function
         self.strict = strict
-        self.told: list[dict[str, Any]] = []
-        self.said: list[Any] = []
+        self.records: list[dict[str, Any]] = []
+        self.values: list[Any] = []
         self.errors: list[Exception] = []
         self.skipped: list[Skipped] = []
         self.undefined: list[str] = []
 
-    def add(self, args: dict[str, Any], said: Any) -> None:
-        """A call that returned.
+    def add(self, args: dict[str, Any], returned: Any) -> None:
+        """Records a call that returned.
 
         Raises:
-            DataError: it returned what no call should.
+            DataError: it returned something that is not a value, with or without metadata.
         """
         meta: dict[str, Any] = {}
-        if isinstance(said, tuple):
-            said, meta = self._parts(said)
-        if said is None and meta:
+        if isinstance(returned, tuple):
+            returned, meta = self._split(returned)
+        if returned is None and meta:
             ret = None
             self.undefined.append(str(meta.get("reason", "no value")))
         else:
-            ret = said if type(said) is float else self._ret(said)
-            self.said.append(ret)
-        self.told.append({"args": args, "ret": ret, "meta": meta, "error": None})
+            ret = returned if type(returned) is float else self._to_floats(returned)
+            self.values.append(ret)
+        self.records.append({"args": args, "ret": ret, "meta": meta, "error": None})
 
     def add_failed(self, args: dict[str, Any], error: Exception) -> None:
-        """A call that raised; raises what is to stop everything."""
+        """Records a call that raised; raises errors that stop the run."""
         if isinstance(error, TaskError) and error.stops:
             raise error
         if isinstance(error, Skipped):
             self.skipped.append(error)
         else:
             self.errors.append(error)
-        self.told.append({"args": args, "ret": None, "meta": {}, "error": line_of_error(error)})
+        self.records.append({"args": args, "ret": None, "meta": {}, "error": error_line(error)})
 
     @property
     def failures(self) -> str:
-        """What is to be told of the calls that failed."""
-        return self._of_all("failed", [line_of_error(error) for error in self.errors])
+        """How many calls failed, and why the first did; empty where none did."""
+        return self._count("failed", [error_line(error) for error in self.errors])
 
     @property
     def gaps(self) -> str:
-        """What is to be told of the calls without a value that did not fail."""
-        skipped = self._of_all("were skipped", [line_of_error(error) for error in self.skipped])
-        return "; ".join(filter(None, (self._of_all("have no value", self.undefined), skipped)))
+        """How many calls have no value although they did not fail, and why the first has none."""
+        skipped = self._count("were skipped", [error_line(error) for error in self.skipped])
+        return "; ".join(filter(None, (self._count("have no value", self.undefined), skipped)))
 
-    def _of_all(self, what: str, reasons: Sequence[str]) -> str:
-        if not reasons or len(self.told) == 1:
+    def _count(self, outcome: str, reasons: Sequence[str]) -> str:
+        if not reasons or len(self.records) == 1:
             return reasons[0] if reasons else ""
-        return f"{len(reasons)} of {len(self.told)} calls {what}: {reasons[0]}"
+        return f"{len(reasons)} of {len(self.records)} calls {outcome}: {reasons[0]}"
 
-    def _parts(self, said: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
-        if len(said) != 2 or not isinstance(said[1], Mapping):
-            listed = ", ".join(described(value) for value in said)
-            raise DataError(f"{self.called} returned ({listed}); a tuple is a value and a dictionary of metadata")
-        return said[0], dict(said[1])
+    def _split(self, returned: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+        if len(returned) != 2 or not isinstance(returned[1], Mapping):
+            items = ", ".join(described(value) for value in returned)
+            raise DataError(f"{self.function} returned ({items}); a tuple must be a value and a dictionary of metadata")
+        return returned[0], dict(returned[1])
 
-    def _ret(self, said: Any) -> Any:
-        """What a call returned, as floats."""
-        number = number_of(said)
+    def _to_floats(self, returned: Any) -> Any:
+        number = to_number(returned)
         if number is not None:
             return number
-        if isinstance(said, Mapping) and said:
-            return {escape_surrogates(str(key)): self._part(value, f"under {key!r}") for key, value in said.items()}
-        if isinstance(said, list) and said:
-            return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
-        empty = "an empty list or object" if isinstance(said, list | Mapping) else described(said)
+        if isinstance(returned, Mapping) and returned:
+            return {
+                escape_surrogates(str(key)): self._to_float(value, f"under {key!r}") for key, value in returned.items()
+            }
+        if isinstance(returned, list) and returned:
+            return [self._to_float(value, f"at place {place}") for place, value in enumerate(returned)]
+        what = "an empty list or object" if isinstance(returned, list | Mapping) else described(returned)
         raise DataError(
-            f"{self.called} returned {empty}; it is to return a number, a list of numbers or a dictionary of numbers, "
+            f"{self.function} returned {what}; it must return a number, a list of numbers or a dictionary of numbers, "
             "alone or in a tuple with a dictionary of metadata"
         )
 
-    def _part(self, value: Any, where: str) -> float:
-        number = number_of(value)
+    def _to_float(self, value: Any, where: str) -> float:
+        number = to_number(value)
         if number is None or (self.strict and not isinstance(value, float)):
-            raise DataError(f"{self.called} returned {described(value)} {where}; it is to be a {self._kind}")
+            kind = "float" if self.strict else "number"
+            raise DataError(f"{self.function} returned {described(value)} {where}; it must be a {kind}")
         return number
-
-    @property
-    def _kind(self) -> str:
-        return "float" if self.strict else "number"
 
 
 _NUMBERS: Final = frozenset((float, int, bool))
 
 
-def number_of(value: Any) -> float | None:
-    """A number of any kind as a float; None for what is none."""
+def to_number(value: Any) -> float | None:
+    """A number of any kind as a float; None for anything else."""
     if type(value) not in _NUMBERS and hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # of NumPy
         value = value.item()
     if not isinstance(value, numbers.Real | Decimal):
@@ -116,12 +122,12 @@ def number_of(value: Any) -> float | None:
         return None
 
 
-def line_of_error(error: Exception) -> str:
-    """An error in one line, as it is kept."""
+def error_line(error: Exception) -> str:
+    """An error in one line, as it is stored."""
     return f"{type(error).__name__}: {storable_message(error)}"
 
 
-def reason_of(calls: Sequence[Mapping[str, Any]]) -> str | None:
-    """The reason that the one call gave, where there is one."""
+def only_reason(calls: Sequence[Mapping[str, Any]]) -> str | None:
+    """The reason in the metadata of the only call; None where there are several calls or no reason."""
     reason = calls[0]["meta"].get("reason") if len(calls) == 1 else None
     return reason if isinstance(reason, str) else None

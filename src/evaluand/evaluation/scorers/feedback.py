@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from evaluand.core.fingerprint import Identity
-from evaluand.evaluation.feedback import Feedback
+from evaluand.evaluation.feedback.feedback import Feedback
 from evaluand.evaluation.feedback.references import AGGREGATES, aggregate_called
-from evaluand.evaluation.scorer import Scorer, require_choice, wrong_parameter
+from evaluand.evaluation.scorer import CallReader, Scorer, require_choice, wrong_parameter
 
 SHORTHANDS: Final = ("default", "input", "output", "input_output")
 
@@ -19,27 +19,27 @@ SHORTHANDS: Final = ("default", "input", "output", "input_output")
 class FeedbackKind(Scorer):
     """Judges what happened within a call: a function of parts of its record, the app and the example.
 
-    Where a selector leads to several values, the function is called with each combination of them. All calls are kept
-    in the column `calls`, without long arguments: `Evaluation.calls` tells these too.
+    Where a selector finds several values, the function is called with each combination of them. All calls are stored
+    in the column `calls`, without long arguments, which `Evaluation.calls` selects again.
 
     Attributes:
         implementation: the function, `file.py:name`; it returns a number, or a number and a dictionary with a reason.
-        on: what its arguments are: `default` (of those that are needed, the output, or input and output), `input`,
-            `output` or `input_output`; a list of selectors, in the order of the arguments; or a selector for each
-            argument by name. Selectors begin with `__record__`, `__app__` or `__example__`, such as
-            `__record__.app.retriever.search.rets[:]`.
-        name: shown in tables of recordings; the function's name if not given.
-        higher_is_better: which way is good; what the function says of itself if not given.
-        aggregate: makes one number of what the calls said: mean, min, max, median, sum and others of the standard
+        on: what its arguments are bound to: `default` (the only required argument to the output, or the two required
+            ones to input and output), `input`, `output` or `input_output`; a list of selectors, in the order of the
+            arguments; or a selector for each argument by name. Selectors begin with `__record__`, `__app__` or
+            `__example__`, such as `__record__.app.retriever.search.rets[:]`.
+        name: shown in tables of recordings; default: the function's name.
+        higher_is_better: whether higher values are better; default: the function's attribute of this name.
+        aggregate: makes one number of the calls' results: mean, min, max, median, sum and others of the standard
             library and of NumPy, or a function, `file.py:name`.
         combinations: `product`, or `zip`: the first of each, then the second of each.
-        if_missing: what is done where a selector leads to nothing: `error`, `warn` or `ignore`; the last two skip rows.
-        if_exists: a selector; rows where it leads to nothing are skipped.
-        on_error: where a call fails, the row does (`fail`), or the call is left out (`leave_out`).
+        if_missing: where a selector finds nothing: `error`, `warn` or `ignore`; the last two skip the row.
+        if_exists: a selector; rows in which it finds nothing are skipped.
+        on_error: where a call fails, the row fails (`fail`), or the call is left out (`leave_out`).
         version: pins the function instead of its fingerprint.
 
     Raises:
-        SpecError: the function lacks an argument that is bound, or needs one that is not, or one of these cannot work.
+        SpecError: the function lacks an argument that is bound, or needs one that is not, or an attribute is wrong.
 
     Example:
         >>> def share(contexts: list[str]) -> float:
@@ -70,7 +70,7 @@ class FeedbackKind(Scorer):
     @cached_property
     def feedback(self) -> Feedback:
         """The feedback itself."""
-        made = Feedback(
+        unbound = Feedback(
             self.implementation,
             name=self.name,
             higher_is_better=self.higher_is_better,
@@ -82,11 +82,11 @@ class FeedbackKind(Scorer):
             version=self.version,
         )
         if isinstance(self.on, dict):
-            return made.on(**self.on)
+            return unbound.on(**self.on)
         if not isinstance(self.on, str):
-            return made.on(*self.on)
+            return unbound.on(*self.on)
         require_choice(self, "on", SHORTHANDS)
-        return getattr(made, f"on_{self.on}")()  # type: ignore[no-any-return]
+        return getattr(unbound, f"on_{self.on}")()  # type: ignore[no-any-return]
 
     @property
     def _aggregate(self) -> Any:
@@ -115,6 +115,10 @@ class FeedbackKind(Scorer):
     @property
     def sees_times(self) -> bool:
         return self.feedback.sees_times
+
+    @classmethod
+    def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:
+        return Feedback.call_reader(spec)
 
     def check_example(self, example: Mapping[str, Any]) -> None:
         self.feedback.check_example(example)

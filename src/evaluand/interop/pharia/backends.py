@@ -176,7 +176,7 @@ class FileShelf:
         except BlockingIOError:
             os.close(descriptor)
             return False
-        except OSError:  # a file system that knows no locks keeps nobody apart
+        except OSError:  # a file system without locks excludes nobody
             pass
         self._held[path] = descriptor
         if os.fstat(descriptor).st_nlink:

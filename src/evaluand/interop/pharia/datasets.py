@@ -118,18 +118,18 @@ class DatasetRepository(ABC):
 
 
 class _KeptDatasets(DatasetRepository):
-    """Keeps datasets somewhere that is told by three functions."""
+    """Stores datasets in a place that three functions define."""
 
     @abstractmethod
     def _keep(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
         """Keeps a dataset that is not there yet."""
 
     @abstractmethod
-    def _kept(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
+    def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
         """The examples, in the order of their ids; None where there is no such dataset."""
 
     @abstractmethod
-    def _kept_one(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
+    def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
         """The example of an id, or none; None where there is no such dataset."""
 
     def create_dataset(
@@ -155,7 +155,7 @@ class _KeptDatasets(DatasetRepository):
         examples_to_skip: frozenset[str] | None = None,
     ) -> Iterable[Example[Input, ExpectedOutput]]:
         skipped = examples_to_skip or frozenset()
-        kept = (each for each in _known(self._kept(dataset_id), dataset_id) if each.id not in skipped)
+        kept = (each for each in _require_found(self._read_examples(dataset_id), dataset_id) if each.id not in skipped)
         return _typed(kept, dataset_id, input_type, expected_output_type)
 
     def example(
@@ -165,7 +165,7 @@ class _KeptDatasets(DatasetRepository):
         input_type: type[Input],
         expected_output_type: type[ExpectedOutput],
     ) -> Example[Input, ExpectedOutput] | None:
-        kept = _known(self._kept_one(dataset_id, example_id), dataset_id)
+        kept = _require_found(self._read_example(dataset_id, example_id), dataset_id)
         return next(_typed(kept, dataset_id, input_type, expected_output_type), None)
 
 
@@ -189,12 +189,12 @@ class InMemoryDatasetRepository(_KeptDatasets):
         kept = {each.id: each.model_copy(deep=True) for each in examples}
         self._datasets[dataset.id] = dataset, dict(sorted(kept.items()))
 
-    def _kept(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
+    def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
         if dataset_id not in self._datasets:
             return None
         return (each.model_copy(deep=True) for each in self._datasets[dataset_id][1].values())
 
-    def _kept_one(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
+    def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
         if dataset_id not in self._datasets:
             return None
         found = self._datasets[dataset_id][1].get(example_id)
@@ -233,7 +233,7 @@ class FileDatasetRepository(_KeptDatasets):
             with replaced(self._folder / name / (name + suffix)) as file:
                 file.write(content)
 
-    def _kept(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
+    def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
         path = self._path(dataset_id, ".jsonl")
         text = read_text(path)
         if text is None:
@@ -250,7 +250,7 @@ class FileDatasetRepository(_KeptDatasets):
             raise Misfit(faults)
         return sorted(found, key=lambda example: example.id)
 
-    def _kept_one(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
+    def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
         path = self._path(dataset_id, ".jsonl")
         try:
             with path.open("rb") as file:
@@ -269,8 +269,8 @@ class FileDatasetRepository(_KeptDatasets):
 
     def _places(self, file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
         """Number and beginning of each example's line; kept of the file that was asked for last."""
-        told = os.fstat(file.fileno())
-        key = told.st_dev, told.st_ino, told.st_mtime_ns, told.st_size
+        status = os.fstat(file.fileno())
+        key = status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
         last, places = self._indexed
         if last != key:
             places, offset = {}, 0
@@ -306,7 +306,7 @@ def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, An
     seen: set[str] = set()
     for example in examples:
         if example.id in seen:
-            raise Refused(f"two examples have the id {example.id!r}; their results could not be told apart")
+            raise Refused(f"two examples have the id {example.id!r}; their results could not be distinguished")
         seen.add(example.id)
         exact_text(example.id)
         yield example
@@ -352,7 +352,7 @@ def _faults(where: str, error: ValidationError) -> Iterator[Fault]:
     return (Fault(".".join((where, *map(str, each["loc"]))), each["msg"]) for each in error.errors())
 
 
-def _known(found: T | None, dataset_id: str) -> T:
+def _require_found(found: T | None, dataset_id: str) -> T:
     if found is None:
         raise Unknown(f"this repository has no dataset {dataset_id!r}")
     return found

@@ -65,7 +65,7 @@ class Example(BaseModel, Generic[Input, ExpectedOutput]):
 
 
 class ExtendedExample(Example[Any, Any]):
-    """An example that was kept with fields of its own class: they are its attributes, as JSON."""
+    """An example of a subclass, read back: the additional fields are its attributes, as JSON."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -74,14 +74,14 @@ class ExtendedExample(Example[Any, Any]):
 
 
 def retyped(example: Example[Any, Any], values: Mapping[str, Any]) -> Example[Any, Any]:
-    """An example with values made those of their types; one of a class of its own stays of it."""
+    """An example with its values converted to their types; it keeps its class."""
     if is_extended(type(example)):
         return example.model_copy(update=values)
     return Example(**values, id=example.id, metadata=example.metadata)
 
 
 def is_extended(type_: Any) -> bool:
-    """Whether a type is a class of its own, derived from `Example`, and not `Example` itself or `Example[…]`."""
+    """Whether a type is a subclass of `Example`, not `Example` itself or `Example[…]`."""
     if not (isinstance(type_, type) and issubclass(type_, Example)):
         return False
     return Example not in (type_, type_.__pydantic_generic_metadata__["origin"])
@@ -115,7 +115,7 @@ class FailedExampleRun(BaseModel):
     @classmethod
     def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> FailedExampleRun:
         """The failure that an exception stands for; with the stack trace on request, since results are shared."""
-        return cls(error_message=told(exception, stack_trace))
+        return cls(error_message=format_exception(exception, stack_trace))
 
 
 class ExampleOutput(BaseModel, Generic[Output]):
@@ -142,7 +142,7 @@ class FailedExampleEvaluation(BaseModel):
     @classmethod
     def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> FailedExampleEvaluation:
         """The failure that an exception stands for; with the stack trace on request, since results are shared."""
-        return cls(error_message=told(exception, stack_trace))
+        return cls(error_message=format_exception(exception, stack_trace))
 
 
 class ExampleEvaluation(BaseModel, Generic[Evaluation]):
@@ -226,7 +226,7 @@ class EvaluationOverview(_Evaluated):
 
     def __str__(self) -> str:
         counts = f"{self.successful_evaluation_count} successful, {self.failed_evaluation_count} failed"
-        others = _told_of_others([self])
+        others = _describe_others([self])
         return f"evaluation {self.id} of {len(self.run_overviews)} runs: {counts}{others} ({self.description})"
 
 
@@ -274,7 +274,7 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
     def __str__(self) -> str:
         counts = f"{self.successful_evaluation_count} evaluated, {self.failed_evaluation_count} failed"
         policy = f" and {self.failure_policy}" if self.failure_policy and self.failed_evaluation_count else ""
-        others = _told_of_others(self.evaluation_overviews, failures_told=True)
+        others = _describe_others(self.evaluation_overviews, with_failures=True)
         made = sum(e.successful_evaluation_count + e.failed_evaluation_count for e in self.evaluation_overviews)
         lost = made - self.successful_evaluation_count - self.crashed_during_evaluation_count
         others = f", {lost} lost{others}" if lost > 0 else others
@@ -315,11 +315,11 @@ class RecoveryData(BaseModel):
     finished_examples: list[str] = []
 
 
-def _told_of_others(evaluations: Iterable[EvaluationOverview], *, failures_told: bool = False) -> str:
+def _describe_others(evaluations: Iterable[EvaluationOverview], *, with_failures: bool = False) -> str:
     """What stands behind the counts of results: examples without one, and those with one of some runs only."""
     skipped = unlabelled = incomplete = 0
     for each in evaluations:
-        told_already = each.unlabelled_example_count + ((each.run_failure_count or 0) if failures_told else 0)
+        told_already = each.unlabelled_example_count + ((each.run_failure_count or 0) if with_failures else 0)
         skipped += max((each.skipped_example_count or 0) - told_already, 0)
         unlabelled += each.unlabelled_example_count
         incomplete += each.incomplete_example_count or 0
@@ -331,11 +331,11 @@ def _told_of_others(evaluations: Iterable[EvaluationOverview], *, failures_told:
     return "".join(f", {count} {words}" for words, count in parts.items() if count)
 
 
-def told(exception: BaseException, stack_trace: bool) -> str:
+def format_exception(exception: BaseException, stack_trace: bool) -> str:
     """An exception as one text, with where it was raised if wanted.
 
     Example:
-        >>> told(ValueError("too long"), stack_trace=False)
+        >>> format_exception(ValueError("too long"), stack_trace=False)
         'ValueError: too long'
     """
     line = f"{type(exception).__name__}: {exception}"

@@ -182,8 +182,8 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
             raise Unknown(f"this repository has no run {', '.join(map(repr, missing))}")
         runs = [overview for overview in found.values() if overview is not None]
         if len({run.dataset_id for run in runs}) > 1:
-            told = ", ".join(f"{run.id} of {run.dataset_id}" for run in runs)
-            raise Refused(f"the runs are of several datasets, so nothing can be compared: {told}")
+            listed = ", ".join(f"{run.id} of {run.dataset_id}" for run in runs)
+            raise Refused(f"the runs are of several datasets, so nothing can be compared: {listed}")
         return runs
 
     def _evaluable(self, runs: list[RunOverview], num_examples: int | None, whole: bool) -> Evaluable:

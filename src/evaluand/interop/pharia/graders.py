@@ -133,7 +133,7 @@ class LanguageMatchesGrader:
         self._scorer = LanguageMatch(threshold=min(max(acceptance_threshold, 0.0), 1.0))
 
     def languages_match(self, input: str, output: str) -> bool:
-        """Also true where the language of the input cannot be told; false where only that of the output cannot.
+        """Also true if the language of the input cannot be detected; false where only that of the output cannot.
 
         Raises:
             NoText: one of them is no text.

@@ -19,6 +19,7 @@ from pydantic_core import to_json
 
 from evaluand.core.errors import DataError, EvaluandWarning
 from evaluand.core.files.atomic import replaced
+from evaluand.core.text.wording import plural
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
@@ -33,7 +34,7 @@ from evaluand.interop.pharia.domain import (
     SerializableDict,
     SuccessfulExampleOutput,
     Unknown,
-    told,
+    format_exception,
     utc_now,
 )
 from evaluand.interop.pharia.evaluations import AsyncEvaluationRepository
@@ -172,8 +173,8 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
                     replaced_labels.append(id)
                 lines.setdefault(id, {"example_id": id, "record": None})["label"] = line["label"]
         if replaced_labels:
-            told = f"{len(replaced_labels)} examples had another label, which gives way"
-            warnings.warn(f"{path}: {told}: {reprlib.repr(replaced_labels)}", EvaluandWarning, stacklevel=2)
+            message = f"{len(replaced_labels)} examples had another label, which is replaced"
+            warnings.warn(f"{path}: {message}: {reprlib.repr(replaced_labels)}", EvaluandWarning, stacklevel=2)
         self._write(partial_evaluation_id, list(lines.values()))
 
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
@@ -190,20 +191,24 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         waiting = self._submitted(partial_evaluation_id)
         lines = self._lines(waiting)
         results = {id: self._result(line) for id, line in lines.items()}
-        gone = [id for id in waiting.submitted_example_ids or () if id not in lines]
-        if gone:
-            told = f"{len(gone)} examples that were submitted have no line any more and count as not labelled yet"
-            warnings.warn(
-                f"{self.labelling_file(waiting.id)}: {told}: {reprlib.repr(gone)}", EvaluandWarning, stacklevel=2
+        missing = [id for id in waiting.submitted_example_ids or () if id not in lines]
+        if missing:
+            message = (
+                f"{plural(len(missing), 'submitted example')} without a line any more, counted as not labelled yet"
             )
-        for id in self._kept(waiting.id):
+            warnings.warn(
+                f"{self.labelling_file(waiting.id)}: {message}: {reprlib.repr(missing)}",
+                EvaluandWarning,
+                stacklevel=2,
+            )
+        for id in self._submitted_ids(waiting.id):
             if results.get(id) is None:
                 self._waiting.delete_example_evaluation(waiting.id, id)
         given = {id: result for id, result in results.items() if result is not None}
         for id, result in given.items():
             kept: ExampleEvaluation[Any] = ExampleEvaluation(evaluation_id=waiting.id, example_id=id, result=result)
             self._waiting.store_example_evaluation(kept)
-        unlabelled = len(results) + len(gone) - len(given)
+        unlabelled = len(results) + len(missing) - len(given)
         failed = sum(isinstance(result, FailedExampleEvaluation) for result in given.values())
         own = {"submitted_evaluation_count", "submitted_example_ids", "run_overviews", "skipped_example_count"}
         overview = EvaluationOverview(
@@ -227,7 +232,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
     def _lines(self, waiting: PartialEvaluationOverview) -> dict[str, Mapping[str, Any]]:
         return _by_example(self.labelling_file(waiting.id), waiting.submitted_example_ids)
 
-    def _kept(self, id: str) -> set[str]:
+    def _submitted_ids(self, id: str) -> set[str]:
         """The examples that have a result from before."""
         try:
             return {each.example_id for each in self._waiting.example_evaluations(id, Any)}
@@ -243,7 +248,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         except FAILING as error:
             if abort_on_error:
                 raise
-            return line | {"error": told(error, stack_trace=False)}
+            return line | {"error": format_exception(error, stack_trace=False)}
 
     def _write(self, id: str, lines: list[dict[str, Any]]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -229,13 +229,13 @@ class RepositoryNavigator:
 
 def _doubt_gone(gone: list[str], dataset_id: str, what: str) -> None:
     if gone:
-        told = f"{len(gone)} examples of {what} are not in dataset {dataset_id} any more and have no lineage"
-        warnings.warn(f"{told}: {reprlib.repr(gone)}", EvaluandWarning, stacklevel=3)
+        message = f"{len(gone)} examples of {what} are no longer in dataset {dataset_id} and have no lineage"
+        warnings.warn(f"{message}: {reprlib.repr(gone)}", EvaluandWarning, stacklevel=3)
 
 
 def run_lineages_to_pandas(run_lineages: Sequence[RunLineage[Input, ExpectedOutput, Output]]) -> pd.DataFrame:
     """A row for each lineage: input, expected_output, metadata, output and lineage, by example_id and run_id."""
-    rows = [{**_of_example(each), **_of_output(each.output), "lineage": each} for each in run_lineages]
+    rows = [{**_example_columns(each), **_output_columns(each.output), "lineage": each} for each in run_lineages]
     return _frame(rows, ["example_id", "run_id"], ["input", "expected_output", "metadata", "output", "lineage"])
 
 
@@ -249,7 +249,7 @@ def evaluation_lineages_to_pandas(
     for each in evaluation_lineages:
         of_lineage = {"evaluation_id": each.evaluation.evaluation_id, "result": each.evaluation.result, "lineage": each}
         for output, tracer in zip(each.outputs, each.tracers, strict=True):
-            rows.append({**_of_example(each), **_of_output(output), "tracer": tracer, **of_lineage})
+            rows.append({**_example_columns(each), **_output_columns(output), "tracer": tracer, **of_lineage})
     columns = ["input", "expected_output", "metadata", "output", "result", "tracer", "lineage"]
     return _frame(rows, ["example_id", "evaluation_id", "run_id"], columns)
 
@@ -299,7 +299,7 @@ def _tree(title: str, example: Example[Any, Any], outputs: Iterable[ExampleOutpu
     return tree
 
 
-def _of_example(lineage: Any) -> dict[str, Any]:
+def _example_columns(lineage: Any) -> dict[str, Any]:
     example = lineage.example
     return {
         "example_id": example.id,
@@ -309,7 +309,7 @@ def _of_example(lineage: Any) -> dict[str, Any]:
     }
 
 
-def _of_output(output: ExampleOutput[Any]) -> dict[str, Any]:
+def _output_columns(output: ExampleOutput[Any]) -> dict[str, Any]:
     return {"run_id": output.run_id, "output": output.output}
 
 

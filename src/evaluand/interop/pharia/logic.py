@@ -71,7 +71,7 @@ class LogicTypes:
     """The types that an evaluation logic declares.
 
     Attributes:
-        example: the class of its own that it annotates examples with, if it does.
+        example: the subclass of `Example` that it annotates examples with, if any.
     """
 
     def __init__(self, logic: EvaluationLogicBase[Any, Any, Any, Any]) -> None:
@@ -81,13 +81,13 @@ class LogicTypes:
         single = isinstance(logic, SingleOutputEvaluationLogic)
         self._method = "do_evaluate_single_output" if single else "do_evaluate"
         method = getattr(cls, self._method, None)
-        told = {} if method is None else hints(method)
+        annotations = {} if method is None else hints(method)
         names = [] if method is None else [n for n in inspect.signature(method).parameters if n != "self"]
-        example, output = [told.get(name) for name in names[:2]] + [None] * (2 - len(names[:2]))
+        example, output = [annotations.get(name) for name in names[:2]] + [None] * (2 - len(names[:2]))
         self.example = example if is_extended(example) else None
-        input, expected = _values(self.example) or _arguments(example) or (Input, ExpectedOutput)
+        input, expected = _value_types(self.example) or _arguments(example) or (Input, ExpectedOutput)
         given = output if single else next(iter(_arguments(output)), Output)
-        annotated = input, given or Output, expected, told.get("return", Evaluation)
+        annotated = input, given or Output, expected, annotations.get("return", Evaluation)
         self._types = [first_known(*both) for both in zip(brackets, annotated, strict=True)]
 
     def input(self) -> Any:
@@ -109,10 +109,10 @@ class LogicTypes:
 def aggregation_types(logic: AggregationLogic[Any, Any]) -> tuple[Any, Any]:
     """The types of results and statistics that an aggregation logic declares."""
     brackets = arguments(type(logic), AggregationLogic)
-    told = hints(type(logic).aggregate)
+    annotations = hints(type(logic).aggregate)
     names = [name for name in inspect.signature(type(logic).aggregate).parameters if name != "self"]
-    item = next(iter(get_args(told.get(names[0]))), Evaluation)
-    found = first_known(brackets[0], item), first_known(brackets[1], told.get("return", AggregatedEvaluation))
+    item = next(iter(get_args(annotations.get(names[0]))), Evaluation)
+    found = first_known(brackets[0], item), first_known(brackets[1], annotations.get("return", AggregatedEvaluation))
     return (
         require_type(found[0], logic, "result", "aggregate"),
         require_type(found[1], logic, "statistics", "aggregate"),
@@ -124,8 +124,8 @@ def _arguments(type_: Any) -> tuple[Any, ...]:
     return tuple(getattr(type_, "__pydantic_generic_metadata__", {}).get("args", ()))
 
 
-def _values(example: type[Example[Any, Any]] | None) -> tuple[Any, ...]:
-    """The types of input and expected output that a class of examples of its own has."""
+def _value_types(example: type[Example[Any, Any]] | None) -> tuple[Any, ...]:
+    """The types of input and expected output of a subclass of `Example`."""
     if example is None:
         return ()
     return tuple(example.model_fields[name].annotation for name in ("input", "expected_output"))

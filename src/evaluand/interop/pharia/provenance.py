@@ -25,7 +25,7 @@ def origin(
         seed: the declared seed.
         environment_version: the declared version of the environment.
     """
-    told = {name: value for name, value in provenance().items() if name != "origin"}
+    facts = {name: value for name, value in provenance().items() if name != "origin"}
     code = {"identity": digest(identity.spec).hex(), "pinned": identity.pinned, "unpinned": list(identity.unpinned)}
     declared = {"seed": seed, "environment_version": environment_version}
-    return {**told, "code": code, "configuration": dict(configuration), **declared}
+    return {**facts, "code": code, "configuration": dict(configuration), **declared}

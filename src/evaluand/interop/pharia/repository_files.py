@@ -1,6 +1,6 @@
 """Files of repositories: names made of any id, and rows appended to one file.
 
-A name is made one to one from an id, holds no separator and no dot, is told apart where upper and lower case are not,
+A name is made one to one from an id, holds no separator and no dot, stays distinct where file names ignore case,
 and is reserved nowhere: `../x`, `CON`, `A` and `a` and text of 300 characters are all files below the repository's
 root. Plain ids in lower case, such as UUIDs, are their own names, as in the SDKs' folders.
 
@@ -87,8 +87,8 @@ def exact_text(value: Any, indent: int | None = None) -> bytes:
             text = to_json(_as_undefined(plain, value), indent=indent)
         return text
     except (PydanticSerializationError, UnicodeError) as error:
-        told = "it holds half a character (a lone surrogate)" if "surrogates" in str(error) else str(error)
-        raise Refused(f"{reprlib.repr(value)} cannot be kept: {told}") from None
+        reason = "it holds half a character (a lone surrogate)" if "surrogates" in str(error) else str(error)
+        raise Refused(f"{reprlib.repr(value)} cannot be stored: {reason}") from None
 
 
 def read_text(path: Path) -> bytes | None:

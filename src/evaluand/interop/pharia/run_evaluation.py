@@ -14,7 +14,7 @@ from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.interop.pharia.aggregations import FileAggregationRepository
 from evaluand.interop.pharia.aggregator import Aggregator
 from evaluand.interop.pharia.datasets import FileDatasetRepository
-from evaluand.interop.pharia.domain import FAILING, told
+from evaluand.interop.pharia.domain import FAILING, format_exception
 from evaluand.interop.pharia.evaluations import FileEvaluationRepository
 from evaluand.interop.pharia.evaluator import Evaluator
 from evaluand.interop.pharia.runner import Runner
@@ -44,7 +44,7 @@ def command(
             raise SpecError(f"{dataset_repository_path} holds no datasets; name the folder that datasets/ is in")
         datasets = FileDatasetRepository(dataset_repository_path)
         runs, evaluations = FileRunRepository(target_dir), FileEvaluationRepository(target_dir)
-        made, logic, aggregation = (_made(name) for name in (task, eval_logic, aggregation_logic))
+        made, logic, aggregation = (_construct(name) for name in (task, eval_logic, aggregation_logic))
         run = Runner(made, datasets, runs, description).run_dataset(dataset_id)
         evaluation = Evaluator(datasets, runs, evaluations, description, logic).evaluate_runs(run.id)
         aggregator = Aggregator(evaluations, FileAggregationRepository(target_dir), description, aggregation)
@@ -53,7 +53,7 @@ def command(
         except FAILING as error:
             if isinstance(error, EvaluandError):
                 raise
-            cause = told(error, stack_trace=False)
+            cause = format_exception(error, stack_trace=False)
             raise SpecError(f"{aggregation_logic} fails on {evaluation}, kept in {target_dir}: {cause}") from error
     except EvaluandError as error:
         raise click.ClickException(str(error)) from error
@@ -64,12 +64,12 @@ def main(args: Sequence[str] | None = None) -> None:
     """The command, by its arguments; those of the process if not given.
 
     Raises:
-        SystemExit: a mistake in the arguments, told without a traceback.
+        SystemExit: an invalid argument, reported without a traceback.
     """
     command.main(args=None if args is None else list(args), standalone_mode=args is None)
 
 
-def _made(name: str) -> Any:
+def _construct(name: str) -> Any:
     """What the class or function of a dotted name makes, found in the folder of the process too."""
     module, _, attribute = name.rpartition(".")
     if "" not in sys.path:
@@ -78,13 +78,13 @@ def _made(name: str) -> Any:
         maker = getattr(importlib.import_module(module), attribute)
     except Exception as error:  # the user's module may raise anything
         raise SpecError(
-            f"{name} cannot be imported: {told(error, stack_trace=False)}; write it as module.Name"
+            f"{name} cannot be imported: {format_exception(error, stack_trace=False)}; write it as module.Name"
         ) from error
     try:
         return maker()
     except Exception as error:
         hint = "name a class or function that makes it without arguments"
-        raise SpecError(f"{name} makes nothing: {told(error, stack_trace=False)}; {hint}") from error
+        raise SpecError(f"{name} makes nothing: {format_exception(error, stack_trace=False)}; {hint}") from error
 
 
 if __name__ == "__main__":

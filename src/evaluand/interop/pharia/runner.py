@@ -231,7 +231,7 @@ class Runner(Generic[Input, Output]):
 
 
 def _awaited(value: Awaitable[Any]) -> Any:
-    """What an awaitable gives. It is awaited in a thread of its own, since a loop may be running in this one."""
+    """What an awaitable gives. It is awaited in a new thread, since a loop may be running in this one."""
 
     async def wait_for() -> Any:
         return await value

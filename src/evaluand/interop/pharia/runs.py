@@ -195,7 +195,7 @@ class _KeptRuns(RunRepository):
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
-        """As every repository's, with a note of its own for each run, which is held as long as the run is under way."""
+        """As every repository's, with a separate note for each run, which is locked while the run is in progress."""
         note, run = (self._left(tmp_hash) if resume else None) or self._new(tmp_hash)
         try:
             yield run
@@ -207,13 +207,13 @@ class _KeptRuns(RunRepository):
     def _left(self, tmp_hash: str) -> tuple[str, RecoveryData] | None:
         """The run that got furthest of those that did not end, which is held from now on."""
         notes = [note for note in self._shelf.ids(NOTE) if note.startswith(f"{tmp_hash}-")]
-        held = [(note, run) for note in notes if (run := self._held(note))]
+        held = [(note, run) for note in notes if (run := self._lock_note(note))]
         held.sort(key=lambda each: len(each[1].finished_examples))
         for note, _ in held[:-1]:
             self._shelf.let_go(note, NOTE, remove=False)
         return held[-1] if held else None
 
-    def _held(self, note: str) -> RecoveryData | None:
+    def _lock_note(self, note: str) -> RecoveryData | None:
         if not self._shelf.hold(note, NOTE):
             return None
         run = self.finished_examples(note)

@@ -146,7 +146,9 @@ def native_evaluation(
         )
     (run,) = head.run_overviews
     results = {
-        each.example_id: each.result if isinstance(each.result, FailedExampleEvaluation) else _plain(each.result)
+        each.example_id: each.result
+        if isinstance(each.result, FailedExampleEvaluation)
+        else _to_plain_data(each.result)
         for each in evaluation_repository.example_evaluations(evaluation_id, Any)
     }
     dataset = native_dataset(dataset_repository, run.dataset_id)
@@ -186,7 +188,7 @@ class _LogicScorer(Scorer):
         answer: SuccessfulExampleOutput[Any] = SuccessfulExampleOutput(
             run_id="", example_id=example.id, output=self._output.validate_python(output)
         )
-        return Score.of(_plain(self._logic.do_evaluate(typed, answer)))
+        return Score.of(_to_plain_data(self._logic.do_evaluate(typed, answer)))
 
     def identify(self) -> Identity:
         return code_identity("scorer", self._logic, type(self._logic).__qualname__)
@@ -255,5 +257,5 @@ def _example_of(example: NativeExample) -> Example[Any, Any]:
     return Example(input=example.input, expected_output=example.expected, id=example.id, metadata=metadata or None)
 
 
-def _plain(result: Any) -> Any:
+def _to_plain_data(result: Any) -> Any:
     return to_jsonable_python(result)

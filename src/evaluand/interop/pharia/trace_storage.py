@@ -78,7 +78,7 @@ class _Keeper(Watcher):
 
 
 class _Kept(NamedTuple):
-    """A trace as it is written; the first span without those values that a row of its own has."""
+    """A trace as it is written; the first span without the values that have a separate row."""
 
     id: str
     name: str

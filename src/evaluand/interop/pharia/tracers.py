@@ -1,8 +1,4 @@
-"""The SDKs' names for tracing; all that is traced by is `evaluand.trace` and the kinds of `evaluand.trace.tracers`.
-
-`Span` and `TaskSpan` are there to be derived from, by tracers for backends of one's own; spans of evaluand are
-instances of them.
-"""
+"""Base classes of spans for tracers of other backends, as in the SDKs; spans of evaluand are instances of them."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ class Span(Tracer):
     """One step of a task.
 
     Attributes:
-        context: its ids; those of a span that is opened on no other are alike.
+        context: its ids; both are equal for a span without a parent.
         status_code: how it ended.
     """
 
@@ -39,11 +35,11 @@ class Span(Tracer):
 
     @abstractmethod
     def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
-        """Keeps a value."""
+        """Log a value."""
 
     @abstractmethod
     def end(self, timestamp: datetime | None = None) -> None:
-        """Ends the span; done by itself at the end of a `with` block."""
+        """End the span; a `with` block does so at its end."""
         self._closed = True
 
     def __enter__(self) -> Self:
@@ -65,7 +61,7 @@ class TaskSpan(Span):
 
     @abstractmethod
     def record_output(self, output: Any) -> None:
-        """Keeps the output."""
+        """Record the output."""
 
 
 Span.register(trace.Span)

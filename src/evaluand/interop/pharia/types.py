@@ -43,7 +43,7 @@ def require_type(found: Any, owner: object, what: str, method: str) -> Any:
 
 
 def declared(tell: Callable[[], Any]) -> Any:
-    """The type that a function tells; of one that is not told, anything."""
+    """The annotated type; anything if there is no annotation."""
     try:
         return tell()
     except Untyped:
@@ -64,7 +64,7 @@ def read_as(type_: Any, value: Any, what: str) -> Any:
     try:
         return adapter_of(type_).validate_python(value)
     except ValidationError as error:
-        raise Misfit(_told(error, what, type_)) from None
+        raise Misfit(_misfit_message(error, what, type_)) from None
 
 
 def read_head(model: type[Head], text: bytes, where: object) -> Head:
@@ -81,7 +81,7 @@ def read_head(model: type[Head], text: bytes, where: object) -> Head:
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        raise Misfit(_told(error, str(where), model)) from None
+        raise Misfit(_misfit_message(error, str(where), model)) from None
 
 
 def keepable(value: Any, type_: Any, what: str) -> Any:
@@ -120,7 +120,7 @@ def require_told(**given: Any) -> None:
         Refused: one of description, labels, metadata, seed and environment_version is not what it must be.
     """
     for name, value in given.items():
-        type_, words = _TOLD[name]
+        type_, words = _SIMPLE_TYPES[name]
         try:
             adapter_of(type_ | None).validate_python(value)
             exact_text(value)
@@ -128,13 +128,13 @@ def require_told(**given: Any) -> None:
             raise Refused(f"{name} must be {words}, not {reprlib.repr(value)}") from None
 
 
-def _told(error: ValidationError, what: str, type_: Any) -> str:
+def _misfit_message(error: ValidationError, what: str, type_: Any) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
     return f"{what} is no {getattr(type_, '__name__', type_)}: {place + ': ' if place else ''}{first['msg']}"
 
 
-_TOLD: Final[dict[str, tuple[Any, str]]] = {
+_SIMPLE_TYPES: Final[dict[str, tuple[Any, str]]] = {
     "description": (str, "text"),
     "labels": (set[str], "a set of texts"),
     "metadata": (SerializableDict, "a dictionary of what JSON has"),

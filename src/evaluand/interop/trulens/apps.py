@@ -22,14 +22,17 @@ from typing import Any, Final, TypeVar, overload
 import orjson
 
 from evaluand.apps import app as native
+from evaluand.apps import logs as native_logs
+from evaluand.apps import session as native_session
 from evaluand.apps.components import path_text
-from evaluand.apps.instrument import CompletedCall, instrumented
+from evaluand.apps.instrumentation.marking import make_instrumented
+from evaluand.apps.instrumentation.steps import CompletedCall
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
 from evaluand.core.selector.steps import Member
 from evaluand.engine.engine import Policy
-from evaluand.evaluation.feedback import Result
-from evaluand.evaluation.feedback.call_storage import told
+from evaluand.evaluation.feedback.call_storage import read_calls
+from evaluand.evaluation.feedback.results import Result
 from evaluand.evaluation.provider import Spending
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
@@ -56,13 +59,13 @@ class instrument:  # noqa: N801 - a decorator
     """
 
     def __new__(cls, method: R) -> R:  # type: ignore[misc]
-        made: R = instrumented(method)
-        return made
+        marked: R = make_instrumented(method)
+        return marked
 
     @staticmethod
     def method(of_cls: type, name: str) -> None:
         """Mark a method of an existing class, for all its users."""
-        setattr(of_cls, name, instrumented(inspect.getattr_static(of_cls, name)))
+        setattr(of_cls, name, make_instrumented(inspect.getattr_static(of_cls, name)))
 
     @staticmethod
     def methods(of_cls: type, names: Iterable[str]) -> None:
@@ -96,7 +99,7 @@ class AppDefinition:
     dict = model_dump
 
 
-class Recording(native.RecordingSession):
+class Recording(native_session.RecordingSession):
     """The records of a `with` block, with the names of TruLens."""
 
     _rows: tuple[int, dict[str, tuple[Any, dict[int, dict[str, Any]]]]] | None = None
@@ -128,7 +131,7 @@ class Recording(native.RecordingSession):
         """Each of the app's feedbacks with its result for a record."""
         if not self.app.feedbacks:
             return
-        record_id, source = self.record_id(number), self.kept.source(number)
+        record_id, source = self.record_id(number), self.writer.source(number)
         for name, (spec, rows) in self._feedback_rows().items():
             feedback: Any = self.app.feedbacks[name]
             result = _read_result(rows[number], spec, source)
@@ -137,13 +140,13 @@ class Recording(native.RecordingSession):
 
     def record_id(self, number: int) -> str:
         """The id of a record; if it is only the record's number, the recording's id is put before it."""
-        record_id = str(self.kept.record(number)["record_id"])
+        record_id = str(self.writer.record(number)["record_id"])
         return f"{self.id}/{number}" if record_id == str(number) else record_id
 
     def _feedback_rows(self) -> dict[str, tuple[Any, dict[int, dict[str, Any]]]]:
         """Feedback name → its identity, and its row of each record by the record's number."""
         if self._rows is None or self._rows[0] != len(self._numbers):
-            evaluation = self.kept.evaluate()
+            evaluation = self.writer.evaluate()
             specs = evaluation.manifest["spec"]["scorers"].items()
             tables = {name: (spec, evaluation.table(name).to_pylist()) for name, spec in specs}
             rows = {name: (spec, {row["_index_"]: row for row in table}) for name, (spec, table) in tables.items()}
@@ -171,7 +174,7 @@ class Records(Sequence[Record]):
         return [self._read_record(number) for number in numbers]
 
     def _read_record(self, number: int) -> Record:
-        record = Record.from_native(self._recording.kept.record(number), lambda: self._recording.results(number))
+        record = Record.from_native(self._recording.writer.record(number), lambda: self._recording.results(number))
         record.record_id = self._recording.record_id(number)
         return record
 
@@ -304,8 +307,8 @@ class App(native.App):
 
     def wait_for_feedback_results(self, feedback_timeout: float | None = None) -> None:
         """Evaluate everything recorded so far; see `Record.wait_for_feedback_results`."""
-        if self._kept is not None and self.feedbacks:
-            self._kept.evaluate()
+        if self._writer is not None and self.feedbacks:
+            self._writer.evaluate()
 
     def format_instrumented_methods(self) -> str:
         """The traced methods of each component, as text."""
@@ -412,7 +415,7 @@ class VirtualRecord(Record):
             **({} if self.cost in (None, Cost()) else {"usage": _usage(self.cost)}),
             **{name: value for name in ("record_id", "tags", "meta") if (value := getattr(self, name))},
         }
-        return native.logged(interaction, "the virtual record")
+        return native_logs.read_interaction(interaction, "the virtual record")
 
     def layout_calls_as_app(self) -> Layout:
         return Layout(self._to_native())
@@ -529,5 +532,5 @@ def _read_spending(usage: Mapping[str, Any]) -> Spending:
 def _read_result(row: Mapping[str, Any], spec: Mapping[str, Any], source: Mapping[str, Any]) -> Result:
     """Read the result of a feedback for a record from its row."""
     value = identity.decode(row["data"]) if row["data"] is not None else row["value"]
-    calls = () if row["calls"] is None else told(orjson.loads(row["calls"]), spec, lambda: source)
+    calls = () if row["calls"] is None else read_calls(spec, orjson.loads(row["calls"]), lambda: source)
     return Result(row["status"], value, calls, row["reason"], row["explanation"])

@@ -20,9 +20,10 @@ from typing import Any, ClassVar, Self
 from evaluand.core import identity
 from evaluand.core.errors import Skipped, SpecError, warn
 from evaluand.core.selector import Selector
-from evaluand.evaluation.feedback import Aggregator, Missing, Result, mean
-from evaluand.evaluation.feedback import Feedback as Native
-from evaluand.evaluation.feedback.calls import number_of
+from evaluand.evaluation.feedback.calls import to_number
+from evaluand.evaluation.feedback.feedback import Aggregator
+from evaluand.evaluation.feedback.feedback import Feedback as Native
+from evaluand.evaluation.feedback.results import Missing, Result, mean
 from evaluand.evaluation.feedback.selector_checks import APP, RECORD
 from evaluand.evaluation.provider import Spending, spending
 from evaluand.evaluation.scorer import described
@@ -112,7 +113,7 @@ class FeedbackResult:
         self.status = _STATUSES[result.status]
         self.name = feedback.name
         several = isinstance(result.value, dict)
-        number = number_of(result.value)
+        number = to_number(result.value)
         self.result: Any = math.nan if several else result.value if number is None else number
         self.error = result.reason if result.status == "failed" else None
         self.reason = None if result.status == "failed" else result.reason
@@ -212,7 +213,7 @@ class Feedback(Native):
         combinations: str | FeedbackCombinations = FeedbackCombinations.PRODUCT,
         on_error: str = "fail",
     ) -> None:
-        self._become(
+        self._initialise(
             imp,  # type: ignore[arg-type] # None is refused there
             name=name,
             higher_is_better=getattr(imp, "higher_is_better", True) if higher_is_better is None else higher_is_better,
@@ -337,17 +338,17 @@ class Feedback(Native):
         return cls.from_json(data, modules=modules)
 
     @property
-    def _by_default(self) -> Sequence[str]:
+    def _default_arguments(self) -> Sequence[str]:
         """All arguments: TruLens binds those with defaults too."""
         return self.accepts.names
 
-    def _selector(self, given: Any) -> Selector:
-        if isinstance(given, Lens):
-            return Selector.of(*given.selector().steps, objects=True)
-        if isinstance(given, Selector):
-            return given
+    def _to_selector(self, value: Any) -> Selector:
+        if isinstance(value, Lens):
+            return Selector.of(*value.selector().steps, objects=True)
+        if isinstance(value, Selector):
+            return value
         raise InvalidLens(
-            f"{described(given)} is not a lens; pass one such as Select.RecordInput, or Lens.of_string(text)"
+            f"{described(value)} is not a lens; pass one such as Select.RecordInput, or Lens.of_string(text)"
         )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from evaluand.apps.frameworks.langchain import RETRIEVE, LangChainApp, LangChainRecording
+from evaluand.apps.frameworks.langchain import RETRIEVE, LangChainApp, LangChainRecordingSession
 from evaluand.core.selector import Selector
 from evaluand.interop.trulens import apps
 from evaluand.interop.trulens.lens import Lens
 
 
-class Recording(apps.Recording, LangChainRecording):
+class Recording(apps.Recording, LangChainRecordingSession):
     """The records of a chain."""
 
 

@@ -176,9 +176,9 @@ class OfBoxes(WeightedRowsMetric):
             raise DataError("some detections have a confidence and some have none; give it to all, or to none")
         ranks = np.argsort(in_order(rows[LABELS]) if len(rows[LABELS]) else [0])
         label = np.where(rows["label"] >= 0, ranks[np.maximum(rows["label"], 0)], -1)
-        sure = np.where(detected, -np.nan_to_num(confidence, nan=0.0, posinf=np.inf), 0.0)
+        descending = np.where(detected, -np.nan_to_num(confidence, nan=0.0, posinf=np.inf), 0.0)
         corners = rows["corners"].T[::-1] if self.rules.ties == "box" else ()
-        order = np.lexsort((*corners, sure, rows["sort"], label))
+        order = np.lexsort((*corners, descending, rows["sort"], label))
         found = {name: rows[name][order] for name in (*_ROW, WEIGHT, BLOCK)} | {"label": label[order]}
         labels = list(self._labels(found, rows[LABELS][in_order(rows[LABELS])]))
         return {**found, LABELS: rows[LABELS], DETECTED: _objects(labels)}

@@ -122,7 +122,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 
     def _curves(self, rows: Columns) -> Iterator[tuple[str | None, Curve]]:
         """The curves of the classes that are most often the truth; for the micro average, that of all pairs."""
-        classes, weight = _found_classes(rows), rows[WEIGHT]
+        classes, weight = _occurring_classes(rows), rows[WEIGHT]
         if self.average == "micro" and len(classes) > 1:
             pairs = (rows[TRUTH][:, None] == classes).ravel()
             scores = np.concatenate([_scores(rows, place)[:, None] for place in classes.tolist()], axis=1).ravel()
@@ -143,7 +143,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
             yield part, self.curve(positive, scores, weight)
 
     def arranged(self, rows: Columns) -> Columns:
-        rows = {**rows, _CLASSES: _found_classes(rows)}
+        rows = {**rows, _CLASSES: _occurring_classes(rows)}
         return rows if self._hard else {**rows, ORDERED: _object_array([*self._ordered(rows)])}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
@@ -311,7 +311,7 @@ def _classes(rows: Columns) -> np.ndarray:
     return np.asarray(rows[_CLASSES])
 
 
-def _found_classes(rows: Columns) -> np.ndarray:
+def _occurring_classes(rows: Columns) -> np.ndarray:
     """The labels that are the truth of a row, or have a score in one."""
     known = np.bincount(rows[TRUTH] + 1, minlength=len(rows[LABELS]) + 1)[1:] > 0
     if SCORES in rows:

@@ -568,11 +568,7 @@ _CLUSTERS: Final = ("cluster_key", "cluster_group", "cluster_weight")
 """Arrays of `CLUSTER_TABLE`, with an entry for each row: clusters are complete only when all states are merged."""
 _AT_ONCE: Final = 1 << 22  # weights in memory at once
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
-
-
 _FEWEST: Final = 1.5  # a single deciding row has no spread
-
-
 _FEW_DECIDE: Final = "no interval: leaving a few rows out leaves no value, or changes nothing, or too much"
 
 

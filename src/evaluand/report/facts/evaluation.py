@@ -171,17 +171,15 @@ def graded_rows(found: Lineage) -> list[Facts]:
 
 def _complete_calls(evaluation: Evaluation, run: Run | None, rows: Mapping[str, Sequence[Facts]]) -> None:
     """Completes the calls in rows of feedbacks, by scorer, with what only the run stores."""
-    from evaluand.evaluation.feedback.call_storage import (  # on use: `evaluand list` does without Arrow
-        is_of_feedback,
-        told,
-    )
-    from evaluand.evaluation.grading import Sources
+    from evaluand.evaluation.grading import Sources  # on use: `evaluand list` does without Arrow
+    from evaluand.evaluation.scorer import find_call_reader
 
     sources, specs = Sources(run), evaluation.manifest["spec"]["scorers"]
-    judged = [(row, specs[s]) for s, found in rows.items() if is_of_feedback(specs[s]) for row in found if row[CALLS]]
-    for row, spec in sorted(judged, key=lambda each: (each[0]["_index_"], each[0]["replication"])):
+    readers = {scorer: find_call_reader(specs[scorer]) for scorer in rows}
+    judged = [(row, read) for s, found in rows.items() if (read := readers[s]) for row in found if row[CALLS]]
+    for row, read in sorted(judged, key=lambda each: (each[0]["_index_"], each[0]["replication"])):
         source = partial(sources.of, row["_index_"], row["replication"], row["_response_index_"])
-        row[CALLS] = to_json(told(row[CALLS], spec, source))
+        row[CALLS] = to_json(read(row[CALLS], source))
 
 
 def feedback_calls(value: Any) -> list[Facts] | None:

@@ -19,8 +19,8 @@ import orjson
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
-from evaluand.evaluation.feedback.call_storage import is_of_feedback, told
 from evaluand.evaluation.grading import Sources
+from evaluand.evaluation.scorer import find_call_reader
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
@@ -213,8 +213,8 @@ class Examples:
                 score[name] = _cut(text, TEXT)
         if data is not None:
             score["data"] = json_cell(data)
-        if is_of_feedback(of.spec) and (text := held.pop(CALLS)) is not None:
-            calls = told(orjson.loads(text), of.spec, partial(source, number))
+        if of.read_calls is not None and (text := held.pop(CALLS)) is not None:
+            calls = of.read_calls(orjson.loads(text), partial(source, number))
             score |= {"calls": [_call(to_json(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
         if held:
             score["columns"] = {name: _short_text(v) for name, v in held.items() if v is not None}
@@ -435,12 +435,12 @@ class _ScorerTable(_Keyed):
 
     Attributes:
         own: the names of the columns that only this scorer has, which come last.
-        spec: the scorer's identity.
+        read_calls: reads the cells of its column `calls`; None where it has none.
     """
 
     def __init__(self, evaluation: Evaluation | None, scorer: str, columns: list[str] | None = None) -> None:
         assert evaluation is not None
-        self.spec = evaluation.manifest["spec"]["scorers"][scorer]
+        self.read_calls = find_call_reader(evaluation.manifest["spec"]["scorers"][scorer])
         self.own = [] if columns else [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
         names = [*_KEY, *(columns or [*_SCORE, *self.own])]
         super().__init__(row for b in evaluation.batches(scorer, names) for row in _tuples(b.select(names)))

@@ -184,21 +184,21 @@ class EstimatorTask(Task[Any, Any]):
         Raises:
             SpecError: none can be made.
         """
-        made = self._made() if self._is_factory else _clone(self.model)
+        made = self._create_model() if self._is_factory else _clone(self.model)
         if not hasattr(made, "fit") or not hasattr(made, "predict"):
             raise SpecError(f"estimator: {self.name} is a {type(made).__name__}, which lacks fit or predict")
         return made
 
     def _fitted(self) -> Any:
         """The estimator to be used as it is."""
-        model = self._made() if self._is_factory else self.model
+        model = self._create_model() if self._is_factory else self.model
         if not hasattr(model, "predict"):
             raise SpecError(f"estimator: {self.name} is a {type(model).__name__}, which lacks predict")
         if not _is_fitted(model):
             raise SpecError(f"estimator: {self.name} is not fitted; fit it first, or give a split to fit it by")
         return model
 
-    def _made(self) -> Any:
+    def _create_model(self) -> Any:
         try:
             return self.model()
         except Exception as error:
@@ -217,8 +217,10 @@ def _assigned(split: Split | Folds | None, dataset: Dataset) -> Folds | None:
     if not isinstance(split, Folds):
         return split.assign(dataset) if split else None
     if split.numbers.shape[1] != len(dataset):
-        told = f"the folds are of {split.numbers.shape[1]:,} examples, the dataset of {len(dataset):,}"
-        raise SpecError(f"estimator: {told}; give those of this dataset")
+        raise SpecError(
+            f"estimator: the folds are for {split.numbers.shape[1]:,} examples, but the dataset has {len(dataset):,}; "
+            "pass the folds of this dataset"
+        )
     return split
 
 
@@ -272,7 +274,7 @@ class _Work:
             except Exception as error:
                 return TaskError(f"the fit of {what} failed: {_error_message(error)}", code="fit_failed")
         try:
-            answers = _answers(model, _taken(self.features, tested), self.targets, self.task.positive)
+            answers = _answers(model, _take_rows(self.features, tested), self.targets, self.task.positive)
         except Exception as error:
             return TaskError(f"the prediction of {what} failed: {_error_message(error)}", code="predict_failed")
         return dict(zip(tested.tolist(), answers, strict=True))
@@ -282,7 +284,7 @@ class _Work:
         _set_random_states(model, seed)
         learnt = () if self.truth is None else (self.truth[train],)
         weights = {} if self.weights is None else {"sample_weight": self.weights[train]}
-        model.fit(_taken(self.features, train), *learnt, **weights)
+        model.fit(_take_rows(self.features, train), *learnt, **weights)
         return model
 
 
@@ -297,9 +299,11 @@ def _tell_parted(folds: Folds, dataset: Dataset, cluster: str) -> None:
     codes = column.dictionary_encode()
     parted = len(folds.find_split_clusters(np.asarray(codes.indices.fill_null(-1))))
     if parted:
-        told = f"rows of one {cluster!r} lie in training and in test rows, for {parted:,} of {len(codes.dictionary):,}"
+        problem = (
+            f"rows of one {cluster!r} are in training and in test rows, for {parted:,} of {len(codes.dictionary):,}"
+        )
         why = "values are optimistic; say groups: true in the split to keep them together"
-        warnings.warn(f"{told}: {why}", PartedClusters, stacklevel=1)
+        warnings.warn(f"{problem}: {why}", PartedClusters, stacklevel=1)
 
 
 # -- the estimator
@@ -323,7 +327,7 @@ def _clone(model: Any) -> Any:
 
 
 def _is_fitted(model: Any) -> bool:
-    """Whether a model has been fitted, as far as that can be told: of others than scikit-learn's, predict tells."""
+    """Whether a model has been fitted; for other models than scikit-learn's, predict fails if not."""
     if not type(model).__module__.startswith("sklearn."):
         return True
     from sklearn.exceptions import NotFittedError
@@ -337,7 +341,7 @@ def _is_fitted(model: Any) -> bool:
 
 
 def _set_random_states(model: Any, seed: bytes) -> None:
-    """Sets what would be drawn from the system's randomness, each from a number of its own."""
+    """Set every unset random state, each to a different number."""
     if not (hasattr(model, "get_params") and hasattr(model, "set_params")):
         return
     for name, value in sorted(model.get_params(deep=True).items()):
@@ -383,12 +387,12 @@ def _features(dataset: Dataset, frame: bool, known: Sequence[str] | None) -> Any
     try:
         return _frame(table)
     except SpecError:  # no pandas
-        return np.column_stack([_objects(list(_values(table, i))) for i in range(len(names))])
+        return np.column_stack([_objects(list(_column_values(table, i))) for i in range(len(names))])
 
 
 def _one_column(table: pa.Table, dataset: Dataset) -> Array:
     """A column of text as it is, one of lists of numbers as a matrix."""
-    name, values = table.schema.names[0], list(_values(table, 0))
+    name, values = table.schema.names[0], list(_column_values(table, 0))
     if all(isinstance(value, str) for value in values):
         return _objects(values)
     width = len(values[0]) if isinstance(values[0], list) else -1
@@ -407,7 +411,7 @@ def _frame(table: pa.Table) -> Any:
     except ImportError:
         raise SpecError("estimator: inputs by name need pandas: pip install evaluand[pandas]") from None
     plain = {
-        field.name: pd.Series(list(_values(table, i)), dtype=object)
+        field.name: pd.Series(list(_column_values(table, i)), dtype=object)
         if tables.is_json(field)
         else table.column(i).to_pandas()
         for i, field in enumerate(table.schema)
@@ -415,7 +419,7 @@ def _frame(table: pa.Table) -> Any:
     return pd.DataFrame(plain)
 
 
-def _taken(features: Any, positions: Array) -> Any:
+def _take_rows(features: Any, positions: Array) -> Any:
     return features.iloc[positions] if hasattr(features, "iloc") else features[positions]
 
 
@@ -426,7 +430,7 @@ def _truth(dataset: Dataset, folds: Folds) -> Array | None:
         return None
     columns = [expected] if isinstance(expected, str) else list(expected.values())
     table = _table(dataset, columns)
-    found = [_labels(name, list(_values(table, i)), dataset, folds) for i, name in enumerate(columns)]
+    found = [_labels(name, list(_column_values(table, i)), dataset, folds) for i, name in enumerate(columns)]
     if len({array.dtype.kind for array in found}) > 1:
         raise SpecError(f"estimator: the targets {', '.join(columns)} are of several types; give them one type")
     return found[0] if len(found) == 1 else np.column_stack(found)
@@ -471,7 +475,7 @@ def _table(dataset: Dataset, names: list[str]) -> pa.Table:
     return pa.Table.from_batches(dataset.columns(names), schema)
 
 
-def _values(table: pa.Table, column: int) -> Iterator[Any]:
+def _column_values(table: pa.Table, column: int) -> Iterator[Any]:
     values = table.column(column).to_pylist()
     if not tables.is_json(table.schema.field(column)):
         return iter(values)
@@ -508,11 +512,11 @@ def _answers(model: Any, features: Any, targets: list[str] | None, positive: Any
             probabilities, classes = [given], [model.classes_]
         elif isinstance(given, list):
             probabilities, classes = given, model.classes_
-    found = [_of_target(predicted[:, i], probabilities[i], classes[i], positive) for i in range(wanted)]
+    found = [_target_outputs(predicted[:, i], probabilities[i], classes[i], positive) for i in range(wanted)]
     return found[0] if targets is None else [dict(zip(targets, row, strict=True)) for row in zip(*found, strict=True)]
 
 
-def _of_target(predicted: Array, probabilities: Any, classes: Any, positive: Any) -> list[Any]:
+def _target_outputs(predicted: Array, probabilities: Any, classes: Any, positive: Any) -> list[Any]:
     if probabilities is None:
         return predicted.tolist()  # type: ignore[no-any-return]
     labels = np.asarray(classes).tolist()

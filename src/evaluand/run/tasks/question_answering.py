@@ -251,14 +251,14 @@ def _passages(path: str, text: str, id: str | None, max_length: int) -> list[tup
             if called in seen:
                 raise DataError(f"{source.where(row)}: {id} {called!r} occurs twice; give each document its own")
             seen.add(called)
-            made += _named(called, list(chunks(document, max_length)))
+            made += _number_passages(called, list(chunks(document, max_length)))
             row += 1
     if not made:
         raise DataError(f"{path}: the file holds no documents")
     return made
 
 
-def _named(document: str, passages: Sequence[str]) -> list[tuple[str, str]]:
+def _number_passages(document: str, passages: Sequence[str]) -> list[tuple[str, str]]:
     if len(passages) == 1:
         return [(document, passages[0])]
     return [(f"{document}#{place}", passage) for place, passage in enumerate(passages)]

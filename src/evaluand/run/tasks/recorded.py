@@ -278,7 +278,7 @@ class RecordedTask(Task[Any, Any]):
             return _key(number, replication)
         value = _selector(column).get(row)
         if self.by == "index":
-            return _key(_whole(column, value), replication)
+            return _key(_whole_number(column, value), replication)
         if value is None or value == "":
             raise DataError(f"{column} is empty; give the row the id of its example")
         return _key(str(value), replication)
@@ -365,7 +365,7 @@ def _example_key(key: Hashable) -> Hashable:
     return key[0] if isinstance(key, tuple) else key
 
 
-def _whole(column: str, value: Any) -> int:
+def _whole_number(column: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():  # another row made the column one of floats
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -375,7 +375,7 @@ def _whole(column: str, value: Any) -> int:
 
 def _number(column: str, value: Any) -> int:
     """The number of a repeat or fold."""
-    number = _whole(column, value)
+    number = _whole_number(column, value)
     if not 0 <= number < 2**31:
         raise DataError(f"{column} is {value}; repeats and folds are numbered from 0")
     return number

@@ -38,7 +38,7 @@ from evaluand.trace.spans import TaskSpan
 
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 
-INPUT = "input"  # the field for an input that is no object
+INPUT = "input"  # the field for an input that is not an object
 _LOGGED = 2000  # characters of a request or an answer that a trace keeps
 _PIPELINES = ("client_pipeline", "input_pipeline", "output_pipeline")
 
@@ -62,7 +62,7 @@ class _Service(Task[Any, Any]):
         faults = list(self._faults())
         if faults:
             raise ParameterError(faults)
-        for name, pipeline in self._pipelines.items():  # what is called later is what was given now
+        for name, pipeline in self._pipelines.items():  # later changes of the arguments have no effect
             object.__setattr__(self, name, pipeline.spec)
 
     @property
@@ -137,7 +137,7 @@ class _Service(Task[Any, Any]):
         """Whether what leads to the service asks for the example's `_index_`; then it is given, else never sent."""
         return any(_names_index(self._pipelines[name].spec) for name in ("client_pipeline", "input_pipeline"))
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _request_row(self, request: Request) -> dict[str, Any]:
         """What the service is asked: one object.
 
         Raises:
@@ -176,7 +176,7 @@ class _Service(Task[Any, Any]):
         try:
             text = self._hidden(json.dumps(value, ensure_ascii=False, default=_brief))
         except (TypeError, ValueError, RecursionError):
-            return  # what is no JSON is told when it is sent
+            return  # invalid JSON is reported when it is sent
         request.task_span.log(name, text if len(text) <= _LOGGED else f"{text[:_LOGGED]}…")
 
     def _hidden(self, text: str) -> str:
@@ -189,8 +189,8 @@ class _Service(Task[Any, Any]):
         rows = answer if isinstance(answer, list) else [answer]
         wrong = [row for row in rows if not isinstance(row, dict)]
         if wrong:
-            told = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
-            raise BadAnswer(f"the answer {told}; it must be a JSON object, or a list of objects", code="form")
+            found = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
+            raise BadAnswer(f"the answer {found}; it must be a JSON object, or a list of objects", code="form")
         try:
             items = [item for row in rows for item in self._pipelines["output_pipeline"].apply(row)]
         except AdapterError as error:
@@ -204,9 +204,9 @@ class _Service(Task[Any, Any]):
         if not isinstance(item, Mapping):
             return None, item
         item = dict(item)
-        told = item.pop(INDEX, index)
-        if type(told) is not int or told != index:
-            raise BadAnswer(f"answered {INDEX} {told!r}, but {index} was asked", code="foreign")
+        answered = item.pop(INDEX, index)
+        if type(answered) is not int or answered != index:
+            raise BadAnswer(f"answered {INDEX} {answered!r}, not {index}", code="foreign")
         number = item.pop(RESPONSE_INDEX, None)
         if number is not None and (type(number) is not int or number < 0):
             raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not a whole number", code="form")
@@ -216,8 +216,8 @@ class _Service(Task[Any, Any]):
         if self.output_schema is None:
             return
         for fault in self._schema.faults([{"item": item} for item in items], json=True):
-            told = f"{fault.path} {fault.message}".replace("item", f"item {fault.row}", 1)
-            raise BadAnswer(f"{told}: it does not fit the output schema", code="schema")
+            message = f"{fault.path} {fault.message}".replace("item", f"item {fault.row}", 1)
+            raise BadAnswer(f"{message}: it does not fit the output schema", code="schema")
 
     def _responses(self, items: list[tuple[int | None, Any]], task_span: TaskSpan) -> Any:
         numbered = [number for number, _ in items if number is not None]
@@ -236,8 +236,8 @@ class _Service(Task[Any, Any]):
             return Candidates(list(groups.values()))
         several = [number for number, values in groups.items() if len(values) > 1]
         if several:
-            told = f"{RESPONSE_INDEX} {several[0]} occurs {len(groups[several[0]])} times"
-            raise BadAnswer(f"{told}; say items: true where several items are one response", code="form")
+            repeated = f"{RESPONSE_INDEX} {several[0]} occurs {len(groups[several[0]])} times"
+            raise BadAnswer(f"{repeated}; set items: true if several items are one response", code="form")
         return Candidates([value for (value,) in groups.values()])
 
 
@@ -319,7 +319,7 @@ class ServiceTask(_Service):
         return True
 
     async def call(self, request: Request) -> Any:
-        row = self._asked(request)
+        row = self._request_row(request)
         try:
             if self.batch is None:
                 upload = self._pipelines["input_pipeline"].last
@@ -370,7 +370,7 @@ class ServiceTask(_Service):
             return
         if type(self.batch) is not int or self.batch < 1:
             yield ("batch",), f"is {self.batch!r}; give a whole number of at least 1"
-        with suppress(AdapterSpecError):  # told above
+        with suppress(AdapterSpecError):  # reported above
             if Pipeline.of(self.input_pipeline).last:
                 yield ("batch",), "FileUpload sends one file in a request; leave batch out"
 
@@ -414,7 +414,7 @@ class LocalServiceTask(_Service):
         return is_coroutine_function(self.function)
 
     def call(self, request: Request) -> Any:
-        asked = self._asked(request)
+        asked = self._request_row(request)
         row = asked if self._pipelines["input_pipeline"].last else json.loads(_write_json(asked))
         if self.is_async:
             return self._awaited(row, request)
@@ -512,7 +512,7 @@ def _faults_of(name: str, steps: Any) -> Iterator[tuple[tuple[str | int, ...], s
         except AdapterSpecError as error:
             found = [((name,), line) for line in str(error).split("\n")]
         else:
-            found = [((name,), told) for told in _pipeline_faults(name, pipeline)]
+            found = [((name,), message) for message in _pipeline_faults(name, pipeline)]
     yield from found
 
 

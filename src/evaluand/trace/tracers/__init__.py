@@ -1,1 +1,1 @@
-"""Tracers: where spans are told to, one kind per file."""
+"""Tracers: where spans are recorded, one kind per file."""

@@ -1,4 +1,4 @@
-"""Functions that take the place of others: what they are called with becomes a step, and what they give its output."""
+"""Functions that replace instrumented ones: a call becomes a step, and what it returns becomes the step's output."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
-from evaluand.apps.instrument.steps import (
+from evaluand.apps.instrumentation.steps import (
     Recorder,
     Step,
-    begin,
+    begin_step,
     class_key,
+    current_recorders,
     is_recorded,
-    missed,
     open_anywhere,
-    recorders,
+    report_missed,
 )
 
 MARK: Final = "__evaluand_call__"
-"""The attribute by which an instrumented function is known."""
+"""The attribute of a replacement that holds its `InstrumentedFunction`."""
 
 
-class Called:
-    """A function that is instrumented: how its calls are told.
+class InstrumentedFunction:
+    """An instrumented function, and how its calls are recorded.
 
     Args:
         function: the function.
-        kind: of the spans.
-        name: what it is called; its own name if not given.
-        marked: whether its author wants it traced.
-        bound: whether its first argument is the object or class that it is called on; None where that shows only when
-            it is called: a function does not know whether its class makes a static method of it.
+        kind: the kind of the spans.
+        name: its name in records; default: its own name.
+        marked: whether its author marked it with `@instrument`.
+        bound: whether its first argument is the object or class that it is called on; None where that is only known
+            when it is called: a function does not know whether its class makes a static method of it.
     """
 
     __slots__ = (
@@ -65,23 +65,23 @@ class Called:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The names under which arguments are told."""
+        """The names under which arguments are recorded."""
         receiver = self.places[: self._looks_bound if self._bound is None else self._bound]
         names = dict.fromkeys((*self.places, *self.keywords, self.rest, self.extra))
         return tuple(name for name in names if name not in receiver)
 
     def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], made: tuple[Recorder, ...] = ()) -> Step | None:
-        """The step of a call, where somebody records it, or did where it was made."""
+        """The step of a call, if it is recorded here, or by the recorders where it was created."""
         if not made and not is_recorded():
             if open_anywhere:
-                missed(self._received(args)[0], self.name)
+                report_missed(self._received(args)[0], self.name)
             return None
         component, args = self._received(args)
         given, main = self.given(args, kwargs)
-        return begin(component, self.name, given, kind=self.kind, main=main, marked=self.marked, made=made)
+        return begin_step(component, self.name, given, kind=self.kind, main=main, marked=self.marked, made=made)
 
     def _received(self, args: tuple[Any, ...]) -> tuple[object, tuple[Any, ...]]:
-        """What stands for the object or class that it is called on, or for the function itself; and the arguments."""
+        """The object or class that it is called on, or the function itself; and the other arguments."""
         if not args or not self._is_bound(args[0]):
             return self.owner, args
         on = args[0]
@@ -146,23 +146,23 @@ def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, None], str, s
     return (*positional, *either), keywords, rest[0], extra[0]
 
 
-def wrapped(called: Called) -> Any:
-    """The function that takes the place of one: of the same sort, so that whoever looks takes it for that."""
+def wrap(called: InstrumentedFunction) -> Any:
+    """The replacement of a function: of the same sort (plain, async, generator), so that callers see no difference."""
     function = called.function
     if inspect.iscoroutinefunction(function):
-        call = _of_coroutine(called)
+        call = _wrap_coroutine(called)
     elif inspect.isasyncgenfunction(function):
-        call = _of_async_generator(called)
+        call = _wrap_async_generator(called)
     elif inspect.isgeneratorfunction(function):
-        call = _of_generator(called)
+        call = _wrap_generator(called)
     else:
-        call = _of_function(called)
+        call = _wrap_function(called)
     functools.update_wrapper(call, function)
     setattr(call, MARK, called)
     return call
 
 
-def _of_function(called: Called) -> Any:
+def _wrap_function(called: InstrumentedFunction) -> Any:
     function = called.function
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -177,39 +177,39 @@ def _of_function(called: Called) -> Any:
             step.fail(error)
             raise
         step.leave()
-        return finished(step, result)
+        return finish(step, result)
 
     return call
 
 
-def _of_coroutine(called: Called) -> Any:
+def _wrap_coroutine(called: InstrumentedFunction) -> Any:
     function = called.function
 
     async def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         step = called.begin(args, kwargs, made)
         if step is None:
             return await function(*args, **kwargs)
-        return await _awaited(step, function(*args, **kwargs))
+        return await _await_result(step, function(*args, **kwargs))
 
-    return _made(run, function)
+    return _note_recorders(run, function)
 
 
-def _of_generator(called: Called) -> Any:
+def _wrap_generator(called: InstrumentedFunction) -> Any:
     function = called.function
 
     def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         step = called.begin(args, kwargs, made)
         generator = function(*args, **kwargs)
-        return (yield from generator if step is None else _given(step, generator))
+        return (yield from generator if step is None else _read_generator(step, generator))
 
-    return _made(run, function)
+    return _note_recorders(run, function)
 
 
-def _of_async_generator(called: Called) -> Any:
+def _wrap_async_generator(called: InstrumentedFunction) -> Any:
     function = called.function
 
     async def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        given = _given_async(called.begin(args, kwargs, made), function(*args, **kwargs))
+        given = _read_async_generator(called.begin(args, kwargs, made), function(*args, **kwargs))
         sent, thrown = None, None
         try:
             while True:
@@ -226,20 +226,20 @@ def _of_async_generator(called: Called) -> Any:
         finally:
             await given.aclose()
 
-    return _made(run, function)
+    return _note_recorders(run, function)
 
 
-def _made(run: Any, function: Any) -> Any:
-    """A function whose calls give generators or coroutines, and which notes when it is called who records there.
+def _note_recorders(run: Any, function: Any) -> Any:
+    """A function that returns generators or coroutines, and notes who records when it is called.
 
-    They work only when they are read, perhaps after the recording they were made in, or in another thread. Python's
-    interpreter makes them by an instruction of the code; its flags, by which others tell the sort of a function, are
-    here those of what the function gives.
+    Generators and coroutines run only when they are read, perhaps after the recording in which they were created, or in
+    another thread. The flags of the code object, by which `inspect` tells the sort of a function, are set to those of
+    what the function returns.
     """
     functools.update_wrapper(run, function)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return run(recorders(), args, kwargs)
+        return run(current_recorders(), args, kwargs)
 
     call.__code__ = call.__code__.replace(co_flags=call.__code__.co_flags | run.__code__.co_flags & _SORTS)
     return call
@@ -248,22 +248,22 @@ def _made(run: Any, function: Any) -> Any:
 _SORTS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-def finished(step: Step, result: Any) -> Any:
-    """What a call returned, of which the step may be ended only when it has been read."""
+def finish(step: Step, result: Any) -> Any:
+    """What a call returned; the step of a generator or coroutine ends only when it has been read."""
     kind = type(result)
     if kind is GeneratorType:
-        given = _given(step, result, primed=True)
+        given = _read_generator(step, result, primed=True)
         next(given)
         return given
     if kind is AsyncGeneratorType:
-        return _primed(_given_async(step, result, primed=True))
+        return _start_async_generator(_read_async_generator(step, result, primed=True))
     if kind is CoroutineType:
-        return _awaited(step, result)
+        return _await_result(step, result)
     step.end(result)
     return result
 
 
-async def _awaited(step: Step, coroutine: Coroutine[Any, Any, Any]) -> Any:
+async def _await_result(step: Step, coroutine: Coroutine[Any, Any, Any]) -> Any:
     step.enter()
     try:
         result = await coroutine
@@ -272,16 +272,18 @@ async def _awaited(step: Step, coroutine: Coroutine[Any, Any, Any]) -> Any:
         step.fail(error)
         raise
     step.leave()
-    return finished(step, result)
+    return finish(step, result)
 
 
-def _given(step: Step, generator: Generator[Any, Any, Any], *, primed: bool = False) -> Generator[Any, Any, Any]:
-    """What a generator gives, while its step is the current one only as long as it works.
+def _read_generator(
+    step: Step, generator: Generator[Any, Any, Any], *, primed: bool = False
+) -> Generator[Any, Any, Any]:
+    """The items of a generator; its step is the current one only while it runs.
 
     Args:
         step: its step, which ends with it.
         generator: of an instrumented call.
-        primed: whether to give nothing first: a generator that was never begun would not end its step.
+        primed: whether to yield once before the first item: a generator that was never started would not end its step.
     """
     given: list[Any] = []
     act, value = generator.send, None
@@ -302,21 +304,21 @@ def _given(step: Step, generator: Generator[Any, Any, Any], *, primed: bool = Fa
             except BaseException as error:
                 act, value = generator.throw, error
     except StopIteration as stop:
-        step.end(_whole(given))
+        step.end(_join_items(given))
         return stop.value
     except GeneratorExit as dropped:
-        _closed(step, generator)
-        step.fail(dropped, _whole(given))
+        _close_generator(step, generator)
+        step.fail(dropped, _join_items(given))
         raise
     except BaseException as error:
-        step.fail(error, _whole(given))
+        step.fail(error, _join_items(given))
         raise
 
 
-async def _given_async(
+async def _read_async_generator(
     step: Step | None, generator: AsyncGenerator[Any, Any], *, primed: bool = False
 ) -> AsyncGenerator[Any, Any]:
-    """The same of an async generator."""
+    """The same for an async generator."""
     given: list[Any] = []
     act: Any = generator.asend
     value: Any = None
@@ -341,16 +343,16 @@ async def _given_async(
                 act, value = generator.athrow, error
     except StopAsyncIteration:
         if step:
-            step.end(_whole(given))
+            step.end(_join_items(given))
     except BaseException as error:
         if isinstance(error, GeneratorExit):
             await generator.aclose()
         if step:
-            step.fail(error, _whole(given))
+            step.fail(error, _join_items(given))
         raise
 
 
-def _closed(step: Step, generator: Generator[Any, Any, Any]) -> None:
+def _close_generator(step: Step, generator: Generator[Any, Any, Any]) -> None:
     step.enter()
     try:
         generator.close()
@@ -361,12 +363,12 @@ def _closed(step: Step, generator: Generator[Any, Any, Any]) -> None:
     step.leave()
 
 
-def _primed(generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    with suppress(StopIteration):  # what gives at once needs no loop
+def _start_async_generator(generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+    with suppress(StopIteration):  # it yields at once and needs no event loop
         generator.__anext__().send(None)
     return generator
 
 
-def _whole(given: list[Any]) -> Any:
-    """All that a generator gave out."""
+def _join_items(given: list[Any]) -> Any:
+    """Everything that a generator yielded: its text if all items are texts."""
     return "".join(given) if given and all(isinstance(item, str) for item in given) else given

@@ -1,9 +1,9 @@
-"""A recording in the making."""
+"""A recording in progress: calls are written to its journal and handed to those who judge."""
 
 from __future__ import annotations
 
 import atexit
-import concurrent.futures.thread  # noqa: F401 - by now, since libraries that seal may not import it at the very end
+import concurrent.futures.thread  # noqa: F401 - now: libraries used for sealing cannot import it while the interpreter ends
 import os
 import secrets
 import threading
@@ -19,22 +19,22 @@ import orjson
 from orjson import Fragment
 
 from evaluand.apps.recording.feedback_import import stored_form
-from evaluand.apps.recording.judge import ATTEMPTS, POLICY, Beside, Worker, judges, judging
+from evaluand.apps.recording.judge import ATTEMPTS, POLICY, BackgroundJudging, Worker, create_judges, judging
 from evaluand.apps.recording.stored import (
     KIND,
     MODES,
     OWN_COLUMNS,
     Lanes,
     Recording,
-    Standing,
-    evaluation_of,
-    name_in,
-    read,
-    record_in,
-    run_of,
-    sealed,
-    standing,
-    unit_of,
+    RecordingProgress,
+    app_name,
+    build_record,
+    parse_record,
+    read_progress,
+    read_record,
+    save_evaluation,
+    save_run,
+    seal_recording,
 )
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, warn, with_article
@@ -59,26 +59,26 @@ class NotRecorded(UserWarning):
     """A call of an app could not be recorded."""
 
 
-class About(NamedTuple):
-    """What is known of a record beside the call."""
+class Annotations(NamedTuple):
+    """Facts about a record besides the call: its name, tags and metadata."""
 
     name: str | None = None
     tags: str | None = None
     metadata: Mapping[str, Any] = {}
 
-    def with_more(self, other: About) -> About:
-        """This, and what another knows better."""
+    def merge(self, other: Annotations) -> Annotations:
+        """These annotations, replaced by those that another has."""
         name = self.name if other.name is None else other.name
         tags = self.tags if other.tags is None else other.tags
-        return About(name, tags, {**self.metadata, **other.metadata} if other.metadata else self.metadata)
+        return Annotations(name, tags, {**self.metadata, **other.metadata} if other.metadata else self.metadata)
 
 
 class Snapshot(NamedTuple):
-    """What a recording came to so far.
+    """A recording so far.
 
     Attributes:
         run: the calls.
-        evaluation: what the feedbacks said of them; None where there are none.
+        evaluation: the scores of the feedbacks; None without feedbacks.
     """
 
     run: Run
@@ -86,46 +86,46 @@ class Snapshot(NamedTuple):
 
 
 @contextmanager
-def about(
+def annotate(
     *, name: str | None = None, tags: str | None = None, metadata: Mapping[str, Any] | None = None
 ) -> Iterator[None]:
-    """What is known of the calls that end meanwhile, in this thread or task: kept with their records.
+    """Annotates the records of calls that end within the block, in this thread or task.
 
     Args:
-        name: what the record is called; the id of the example that it becomes.
+        name: the name of the record, which is the id of the example that it becomes.
         tags: words for people.
-        metadata: anything to group by, an attribute of that example each.
+        metadata: anything to group by; each key becomes an attribute of that example.
 
     Raises:
-        SpecError: a name or key cannot be so.
+        SpecError: a name or key is not allowed.
 
     Example:
-        >>> with about(name="q1", tags="try", metadata={"topic": "novels"}):
+        >>> with annotate(name="q1", tags="try", metadata={"topic": "novels"}):
         ...     pass
     """
     outer = _about.get() or _NOTHING
     given = {} if metadata is None else dict(metadata)
     check_metadata(given)
-    token = _about.set(outer.with_more(About(name and check_name(name), tags, given)))
+    token = _about.set(outer.merge(Annotations(name and check_name(name), tags, given)))
     try:
         yield
     finally:
         _about.reset(token)
 
 
-_NOTHING: Final = About()
-_about: ContextVar[About | None] = ContextVar("evaluand.about", default=None)
+_NOTHING: Final = Annotations()
+_about: ContextVar[Annotations | None] = ContextVar("evaluand.annotations", default=None)
 
 
 class RecordingWriter(Recording):
-    """A recording that is being made; `begin` begins one. Leaving its `with` block ends it.
+    """A recording in progress, created by `begin`. Leaving its `with` block ends it.
 
-    Whatever goes wrong when a call is kept is a `NotRecorded` warning and never the app's business. What feedbacks call
-    of the app themselves is not recorded.
+    A failure to record a call is a `NotRecorded` warning and never reaches the app. Calls of the app by feedbacks are
+    not recorded.
 
     Attributes:
-        feedbacks: name → scorer, those that judge the records.
-        blocks: how many `with` blocks are open that record into it.
+        feedbacks: name → scorer that judges the records.
+        blocks: how many open `with` blocks record into it.
     """
 
     _lanes: Lanes
@@ -166,22 +166,22 @@ class RecordingWriter(Recording):
         """Opens a recording of an app.
 
         Args:
-            store: where.
-            app: what the app is: its `name`, `version` and structure, as JSON-like data.
-            feedbacks: what judges the records: one, several with names of their own, or by name.
+            store: where it is stored.
+            app: the app: its `name`, `version` and structure, as JSON-like data.
+            feedbacks: what judges the records: one, several that have names, or a mapping by name.
             mode: who judges when: one of `MODES`.
-            name: what the recording, its run and its evaluation are called; if not given, as the app.
-            policy: how feedbacks are asked: `concurrency` (4 threads if not given), `timeout` (a minute), retries,
-                pace. With one that has a timeout, feedbacks are asked in a thread beside in the mode `with_app` too,
-                which is left behind then; without, one that takes too long fails when it has ended.
-            attempts: how often a record may kill the process in which a feedback is asked about it.
+            name: the name of the recording, its run and its evaluation; default: that of the app.
+            policy: how feedbacks are called: `concurrency` (default: 4 threads), `timeout` (a minute), retries, rate
+                limit. If it has a timeout, feedbacks run in another thread in the mode `with_app` too, which is
+                abandoned when the time is over; otherwise a call that takes too long fails when it has ended.
+            attempts: how many times a record may kill the process that judges it.
 
         Raises:
-            SpecError: the mode or a feedback cannot be so; deferred, such as one that cannot be imported elsewhere.
+            SpecError: the mode is unknown, or a feedback cannot judge in it: a deferred one must be importable.
         """
         check_store(store)
         check_policy(policy)
-        mode, scorers = definitions(feedbacks, mode)
+        mode, scorers = resolve_feedbacks(feedbacks, mode)
         if type(attempts) is not int or attempts < 1:
             raise SpecError(f"attempts is {attempts!r}; give a whole number of at least 1")
         identities = {n: scorer.identify() for n, scorer in scorers.items()}
@@ -192,10 +192,10 @@ class RecordingWriter(Recording):
             "attempts": attempts,
             "opened": secrets.token_hex(16),
         }
-        name = name or _called(app)
+        name = name or _default_name(app)
         id = ids.artifact_id(KIND, spec)
         head = {"format": FORMAT, "kind": KIND, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
-        made = {"pinned": all(identity.pinned for identity in identities.values()), "work": []}
+        state = {"pinned": all(identity.pinned for identity in identities.values()), "work": []}
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
         better = {n: getattr(scorer, "higher_is_better", None) for n, scorer in scorers.items()}
@@ -206,8 +206,7 @@ class RecordingWriter(Recording):
             "ranges": ranges_of(scorers),
             "timeout": (policy or POLICY).timeout,
         }
-        told = {"provenance": provenance() | about, "created": now()}
-        store.open(head | made | told)
+        store.open(head | state | {"provenance": provenance() | about, "created": now()})
         store.refer(name, KIND, id)
         return cls(store, id, scorers, policy, attempts)
 
@@ -219,39 +218,41 @@ class RecordingWriter(Recording):
     ) -> None:
         self.end()
 
-    def keep(self, trace: Trace, error: BaseException | None = None, about: About | None = None) -> int | None:
-        """Keeps the record of a call that has ended, and has it judged as the mode says.
+    def keep(
+        self, trace: Trace, error: BaseException | None = None, annotations: Annotations | None = None
+    ) -> int | None:
+        """Records a call that has ended, and has it judged as the mode says.
 
         Args:
-            trace: of the call; its root has what the call was given and what it gave.
+            trace: of the call; its root has the input and the output.
             error: what it raised.
-            about: what is known beside; what `about` tells of this context goes before it.
+            annotations: of the record; those of `annotate` in this context take precedence.
 
         Returns:
-            The number of the record; None where it was not kept.
+            The number of the record; None where it was not recorded.
         """
         if judging.get():
             return None
         try:
             here = _about.get()
-            return self._keep(trace, error, (about or _NOTHING).with_more(here) if here else about or _NOTHING)
+            return self._keep(trace, error, (annotations or _NOTHING).merge(here) if here else annotations or _NOTHING)
         except Exception as fault:
-            self._tell(f"a call was not recorded: {type(fault).__name__}: {fault}")
+            self._warn(f"a call was not recorded: {type(fault).__name__}: {fault}")
         return None
 
     def end(self) -> None:
-        """Ends the recording: no more calls are kept. All but deferred ones are closed.
+        """Ends the recording: no more calls are recorded. It is closed unless it is deferred.
 
-        A fork of the process that opened it only ends its own part.
+        In a fork of the process that opened it, only the part of the fork ends.
         """
         self._stop()
         if self._pid == os.getpid() and self.mode != "deferred":
             self._close()
 
     def close(self) -> Self:
-        """Ends the recording and seals it: its run, and unless the mode is `none` the evaluation of its feedbacks.
+        """Ends the recording and seals it: its run and, unless the mode is `none`, the evaluation by its feedbacks.
 
-        What deferred feedbacks have not judged is judged here, beside the workers that are at it.
+        Records that deferred feedbacks have not judged are judged here, together with running workers.
 
         Raises:
             SpecError: another process still records.
@@ -261,7 +262,7 @@ class RecordingWriter(Recording):
         return self
 
     def snapshot(self) -> Snapshot:
-        """What there is so far, as a run and its evaluation by the feedbacks; the recording goes on.
+        """The run and its evaluation by the feedbacks so far; the recording continues.
 
         Raises:
             SpecError: nothing was recorded yet.
@@ -276,52 +277,51 @@ class RecordingWriter(Recording):
                 with closing(Lanes.of(self.store, self.manifest)) as lanes:
                     lanes.refresh()
                     if lanes.records.n_done:
-                        run = run_of(self.store, self.manifest, lanes.records)
-                        return Snapshot(run, self._evaluated(run, lanes) if self.feedbacks else None)
+                        run = save_run(self.store, self.manifest, lanes.records)
+                        return Snapshot(run, self._evaluate_run(run, lanes) if self.feedbacks else None)
         raise SpecError("nothing was recorded yet")
 
     def evaluate(self) -> Evaluation:
-        """The evaluation of what is recorded by the feedbacks; made where it is not there yet.
+        """The evaluation of the records by the feedbacks; computed if it does not exist yet.
 
         Raises:
             SpecError: there are no feedbacks, or no records.
         """
         if not self.feedbacks:
-            raise SpecError("the recording has no feedbacks; evaluate its run by some: Evaluator().evaluate(run, …)")
+            raise SpecError("the recording has no feedbacks; evaluate its run instead: Evaluator().evaluate(run, …)")
         with self._closing:
             if self.is_sealed:
-                made = self.evaluation or self._later
-                if made is None and (run := self.run) is not None:
-                    policy = self._policy or POLICY
-                    made = self._later = Evaluator(self.store, policy).evaluate(run, self.feedbacks, name=self.name)
+                evaluation = self.evaluation or self._later
+                if evaluation is None and (run := self.run) is not None:
+                    evaluator = Evaluator(self.store, self._policy or POLICY)
+                    evaluation = self._later = evaluator.evaluate(run, self.feedbacks, name=self.name)
             else:
-                made = self.snapshot().evaluation
-        if made is None:
+                evaluation = self.snapshot().evaluation
+        if evaluation is None:
             raise SpecError("nothing was recorded")
-        return made
+        return evaluation
 
-    def standing(self) -> Standing:
-        """How far it is, while it is open."""
-        return standing(self.store, self.id)
+    def progress(self) -> RecordingProgress:
+        """The progress of the recording while it is open."""
+        return read_progress(self.store, self.id)
 
-    # Keeping
-
-    def _keep(self, trace: Trace, error: BaseException | None, about: About) -> int | None:
+    # Recording calls
+    def _keep(self, trace: Trace, error: BaseException | None, annotations: Annotations) -> int | None:
         facts = facts_of(trace)
         started, duration = (None if facts[name] is None else facts[name] * 1000 for name in ("started", "duration"))
-        given = _text(facts["input"])
+        given = _to_text(facts["input"])
         output = facts["output"]
-        outcome = Outcome(None if output is None else Fragment(_text(output)), error, 1, started, duration)
+        outcome = Outcome(None if output is None else Fragment(_to_text(output)), error, 1, started, duration)
         body, _ = line_of(0, ids.digest_of_text(given), None, outcome, trace, False)
-        metadata = Fragment(ids.encode(about.metadata) if about.metadata else b"{}")
-        name = None if about.name is None else self._told_apart(about.name)
-        told = orjson.dumps([Fragment(given), name, about.tags, metadata])
+        metadata = Fragment(ids.encode(annotations.metadata) if annotations.metadata else b"{}")
+        name = None if annotations.name is None else self._distinct_name(annotations.name)
+        facts_text = orjson.dumps([Fragment(given), name, annotations.tags, metadata])
         with self._lock:
             if self._ended:
-                self._tell("a call ended after the recording had; it was not recorded")
+                self._warn("a call ended after the recording had; it was not recorded")
                 return None
             slot = self._slot()
-            line = b"[%d%b,%b]\n" % (slot, body[2:-2], told)
+            line = b"[%d%b,%b]\n" % (slot, body[2:-2], facts_text)
             self._lanes.records.write(line)
             self._under_way.add(slot)
         self._dirty.set()
@@ -334,31 +334,31 @@ class RecordingWriter(Recording):
         return slot
 
     def _have_judged(self, slot: int, line: bytes) -> None:
-        if self._beside is not None:
-            self._beside.give(slot, line)
+        if self._background is not None:
+            self._background.give(slot, line)
         elif self._judges_here:
-            unit = read(line, self.manifest["spec"]["app"])
+            unit = read_record(line, self.manifest["spec"]["app"])
             for judge in self._judges_here:
                 judge.judge(unit)
 
     def _await_calls(self) -> None:
-        """Returns when what other threads are keeping by now is judged, as far as it is judged there."""
+        """Returns when the calls that other threads are recording now are recorded, and judged if the threads judge."""
         if judging.get():  # a feedback that closes the recording would wait for itself
             return
         with self._passed:
             present = frozenset(self._under_way)
             self._passed.wait_for(lambda: present.isdisjoint(self._under_way))
 
-    def _told_apart(self, name: str) -> str:
-        """A name that no other record has, as far as this process knows; sealing knows all."""
+    def _distinct_name(self, name: str) -> str:
+        """A name that no other record of this process has; sealing resolves clashes with other processes."""
         with self._lock:
             self._named[name] += 1
             n = self._named[name]
             while n > 1 and f"{name} ({n})" in self._named:
                 n += 1
-            told = name if n == 1 else f"{name} ({n})"
-            self._named[told] = max(self._named[told], 1)
-            return told
+            distinct = name if n == 1 else f"{name} ({n})"
+            self._named[distinct] = max(self._named[distinct], 1)
+            return distinct
 
     def _slot(self) -> int:
         if self._next == self._block_end:
@@ -367,7 +367,7 @@ class RecordingWriter(Recording):
         return slot
 
     def _claim(self) -> None:
-        """Takes the next block of slots that nobody has used."""
+        """Claims the next unused block of slots."""
         leases = self._lanes.records.leases
         self._give_block()
         while (claim := leases.claim(_MOST_BLOCKS)) is not None:
@@ -375,7 +375,7 @@ class RecordingWriter(Recording):
             self._next, self._block_end = self._block * SHARD_SLOTS, (self._block + 1) * SHARD_SLOTS
             if not takers:
                 return
-            self._give_block()  # of one that died, who may have used some of it
+            self._give_block()  # its last holder died and may have used a part of it
         raise SpecError("the recording is full, or it was closed by another process")
 
     def _give_block(self) -> None:
@@ -385,10 +385,10 @@ class RecordingWriter(Recording):
         self._next = self._block_end = 0
 
     def _start(self) -> None:
-        """What each process has of its own."""
+        """Sets up what each process has for itself."""
         self._lock, self._reading = threading.Lock(), threading.Lock()
         self._passed = threading.Condition(self._lock)
-        self._under_way: set[int] = set()  # slots of records that are being kept
+        self._under_way: set[int] = set()  # slots of records that are being written
         self._named: Counter[str] = Counter()
         self._dirty = threading.Event()
         self._over = threading.Event()
@@ -397,19 +397,19 @@ class RecordingWriter(Recording):
         self._lanes = Lanes.of(self.store, self.manifest)
         policy = self._policy or POLICY
         in_time = self.mode == "with_app" and self._policy is not None and self._policy.timeout is not None
-        asked = judges(self.feedbacks, self._lanes, policy, self.manifest, in_time=in_time)
-        self._judges_here = [*asked.values()] if self.mode == "with_app" else []
-        beside = asked and self.mode == "with_app_thread"
-        self._beside = Beside(self._lanes, asked, policy, self.manifest) if beside else None
+        judges = create_judges(self.feedbacks, self._lanes, policy, self.manifest, in_time=in_time)
+        self._judges_here = [*judges.values()] if self.mode == "with_app" else []
+        in_background = judges and self.mode == "with_app_thread"
+        self._background = BackgroundJudging(self._lanes, judges, policy, self.manifest) if in_background else None
         if isinstance(self.store, MemoryStore):
             return
         threading.Thread(
-            target=_synced, args=(self._lanes, self._dirty, self._over), name="recording", daemon=True
+            target=_sync_lanes, args=(self._lanes, self._dirty, self._over), name="recording", daemon=True
         ).start()
 
     def _forked(self) -> None:
-        """In a fork: what the process that opened it has is not touched."""
-        self._inherited = self._lanes, self._beside
+        """Sets up a fork, which does not touch what belongs to the process that opened the recording."""
+        self._inherited = self._lanes, self._background
         ended = self._ended
         self._start()
         self._closing = threading.RLock()
@@ -422,42 +422,44 @@ class RecordingWriter(Recording):
             self._ended = True
         if not at_once:
             self._await_calls()
-        if self._beside is not None:
-            self._beside.drain()
+        if self._background is not None:
+            self._background.drain()
         self._over.set()
         self._dirty.set()
-        with suppress(Exception):  # a disk that is full tells so when the rest is written
+        with suppress(Exception):  # a full disk is reported when the rest is written
             self._give_block()
             self._lanes.sync()
         self._lanes.close()
         _living.discard(self)
 
     def _end_with_interpreter(self) -> None:
-        """No thread can be started any more: what is not judged by now is left to `evaluand resume`."""
+        """Ends the recording when no thread can be started any more: the rest is left to `evaluand resume`."""
         self._stop(at_once=True)
         if self._pid != os.getpid() or self.mode == "deferred" or isinstance(self.store, MemoryStore):
             return
-        if not exists(self.store, KIND, self.id):  # the store was removed meanwhile
+        if not exists(self.store, KIND, self.id):  # the store was removed
             return
         with suppress(Exception), closing(Lanes.of(self.store, self.manifest)) as lanes:
             lanes.refresh()
             if self.mode == "none" or lanes.are_complete:
-                sealed(self.store, self.id, self.feedbacks, evaluated=self.mode != "none", engine=InlineEngine())
+                seal_recording(
+                    self.store, self.id, self.feedbacks, evaluated=self.mode != "none", engine=InlineEngine()
+                )
 
     @property
     def has_ended(self) -> bool:
-        """Whether no more calls are kept."""
+        """Whether no more calls are recorded."""
         return self._ended
 
     def record(self, number: int) -> Record:
-        """A record by its number, as feedbacks see it."""
-        return record_in(self._unit(number), self.manifest["spec"]["app"])
+        """The record of a number, as feedbacks see it."""
+        return build_record(self._unit(number), self.manifest["spec"]["app"])
 
     def source(self, number: int) -> FeedbackInput:
-        """All that feedbacks are given of a record by its number."""
+        """What feedbacks are given for the record of a number."""
         unit, app = self._unit(number), self.manifest["spec"]["app"]
         answers = unit.response.responses
-        return source_of(unit, answers[0] if answers else None, app, name_in(app))
+        return source_of(unit, answers[0] if answers else None, app, app_name(app))
 
     def _unit(self, number: int) -> Unit:
         with self._reading:
@@ -469,7 +471,7 @@ class RecordingWriter(Recording):
             records = self._lanes.records
             if not records.is_done(number):
                 records.refresh()
-            return unit_of(records.line(number))
+            return parse_record(records.line(number))
 
     def _close(self) -> None:
         with self._closing:
@@ -477,7 +479,7 @@ class RecordingWriter(Recording):
                 return
             if self.mode == "deferred":
                 self._judge_missing()
-            sealed(
+            seal_recording(
                 self.store,
                 self.id,
                 self.feedbacks,
@@ -487,8 +489,8 @@ class RecordingWriter(Recording):
 
     def _judge_waiting(self) -> None:
         self._await_calls()
-        if self._beside is not None:
-            self._beside.wait()
+        if self._background is not None:
+            self._background.wait()
         elif self.mode == "deferred":
             self._judge_missing()
 
@@ -496,79 +498,79 @@ class RecordingWriter(Recording):
         policy = self._policy or POLICY
         Worker(self.store, self.id, self.feedbacks, policy, self._attempts, follow=False).perform()
 
-    def _evaluated(self, run: Run, lanes: Lanes) -> Evaluation:
-        return evaluation_of(self.store, self.manifest, run, self.feedbacks, lanes, self._policy or POLICY)
+    def _evaluate_run(self, run: Run, lanes: Lanes) -> Evaluation:
+        return save_evaluation(self.store, self.manifest, run, self.feedbacks, lanes, self._policy or POLICY)
 
-    def _tell(self, message: str) -> None:
-        with suppress(Warning):  # where warnings are errors, they are still none of the app's business
+    def _warn(self, message: str) -> None:
+        with suppress(Warning):  # where warnings are errors, they still must not reach the app
             warn(message, NotRecorded)
 
 
-def _synced(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None:
-    """Makes what was written survive the death of the machine, every now and then, so that no call waits for a disk."""
+def _sync_lanes(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None:
+    """Makes what was written survive a crash of the machine, once a second, so that no call waits for a disk."""
     while dirty.wait() and not over.wait(_SYNC_SECONDS):
         dirty.clear()
         with suppress(OSError):
             lanes.sync()
 
 
-def definitions(
+def resolve_feedbacks(
     feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer, mode: str
 ) -> tuple[str, dict[str, Scorer]]:
-    """A mode and feedbacks as they are taken; see `RecordingWriter.begin`.
+    """The mode, and the feedbacks by name, from what the user gave; see `RecordingWriter.begin`.
 
     Raises:
-        SpecError: they cannot be so.
+        SpecError: the mode is unknown, or a feedback cannot judge in it.
     """
     mode = str(getattr(mode, "value", mode))  # of an enum of such words
     if mode not in MODES:
         raise SpecError(f"mode is {described(mode)}; give one of {', '.join(MODES)}")
-    scorers = named(feedbacks)
+    scorers = name_feedbacks(feedbacks)
     for name, scorer in scorers.items():
-        scorer.identify()  # which refuses arguments that nothing is selected for
+        scorer.identify()  # refuses unbound arguments
         if mode == "deferred":
             stored_form(name, scorer, required=True)
     return mode, scorers
 
 
 def check_policy(policy: Any) -> None:
-    """Refuses what is no policy.
+    """Refuses values that are not a policy.
 
     Raises:
-        SpecError: says what one looks like.
+        SpecError: shows a policy.
     """
     if policy is not None and not isinstance(policy, Policy):
         raise SpecError(f"policy is {described(policy)}; give a Policy(timeout=…, retries=…), or none")
 
 
-def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) -> dict[str, Scorer]:
-    """Feedbacks by name, or one alone; of several with one name, the second is called `name 2`.
+def name_feedbacks(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) -> dict[str, Scorer]:
+    """Feedbacks by name; of several with the same name, the second is named `name 2`.
 
     Raises:
-        SpecError: something else is given.
+        SpecError: a value is not a feedback.
     """
     several: Any = [feedbacks] if isinstance(feedbacks, Scorer) else feedbacks
     if isinstance(several, str) or not isinstance(several, Iterable):
         raise SpecError(f"feedbacks is {described(several)}; give Feedback(function).on(…), or a list of such")
     if isinstance(several, Mapping):
-        given = [*several.items()]
+        pairs = [*several.items()]
     else:
-        given = [(str(getattr(each, "name", getattr(each, "kind", ""))), each) for each in several]
-    made: dict[str, Scorer] = {}
-    for name, scorer in given:
+        pairs = [(str(getattr(each, "name", getattr(each, "kind", ""))), each) for each in several]
+    by_name: dict[str, Scorer] = {}
+    for name, scorer in pairs:
         if not isinstance(scorer, Scorer):
-            told = with_article(type(scorer).__name__)
-            raise SpecError(f"a feedback is {told}; give Feedback(function).on(…), or another scorer")
-        called, n = check_name(name), 1
-        while called in made:
+            what = with_article(type(scorer).__name__)
+            raise SpecError(f"a feedback is {what}; give Feedback(function).on(…), or another scorer")
+        distinct, n = check_name(name), 1
+        while distinct in by_name:
             n += 1
-            called = f"{name} {n}"
-        made[called] = scorer
-    return made
+            distinct = f"{name} {n}"
+        by_name[distinct] = scorer
+    return by_name
 
 
-def _called(app: Mapping[str, Any]) -> str:
-    return f"{name_in(app)}/{app['version']}" if app.get("version") else name_in(app)
+def _default_name(app: Mapping[str, Any]) -> str:
+    return f"{app_name(app)}/{app['version']}" if app.get("version") else app_name(app)
 
 
 def check_metadata(metadata: Mapping[Any, Any]) -> None:
@@ -580,24 +582,24 @@ def check_metadata(metadata: Mapping[Any, Any]) -> None:
     for key in metadata:
         if not isinstance(key, str) or not key or key in OWN_COLUMNS or (key.startswith("_") and key.endswith("_")):
             own = ", ".join(OWN_COLUMNS)
-            raise SpecError(f"metadata cannot be called {key!r}: give text other than {own} and _names_ like this")
+            raise SpecError(f"{key!r} cannot be a key of metadata: give text other than {own} and _names_ like this")
     try:
         ids.encode(dict(metadata))
     except DataError as error:
         raise SpecError(f"metadata: {error}") from None
 
 
-def _text(value: Any) -> bytes:
-    """The canonical text of a value, which may be that already; what is no data is told by its likeness."""
+def _to_text(value: Any) -> bytes:
+    """The canonical text of a value, which may be that already; values that are not data are described."""
     return orjson.dumps(value) if type(value) is Fragment else text_of(value).encode()
 
 
-_living: set[RecordingWriter] = set()  # what is to be ended with the interpreter
+_living: set[RecordingWriter] = set()  # ended with the interpreter
 _forking: weakref.WeakSet[RecordingWriter] = weakref.WeakSet()
 
 
 def _end_all() -> None:
-    """At the end of the interpreter: what was given to be judged is judged, and what is complete is closed."""
+    """At the end of the interpreter, judges queued records and closes complete recordings."""
     for recording in list(_living):
         recording._end_with_interpreter()
 

@@ -1,4 +1,4 @@
-"""The spans of calls: what is kept of their values, and what is told of each beside."""
+"""The spans of calls, and how their values are stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evaluand.trace.record import CALL
 
 
 class CallSpan(Span):
-    """A span of a call, which keeps of values that are no data what they are like."""
+    """A span of a call, which stores a description of values that are not data."""
 
     __slots__ = ()
     _by_reference = False
@@ -34,7 +34,7 @@ class CallSpan(Span):
 
 
 class CallTaskSpan(CallSpan, TaskSpan):
-    """The span of the whole call; `thread` is the one it was made in."""
+    """The span of the outermost call; `thread` is the thread that called."""
 
     __slots__ = ("thread",)
 
@@ -47,30 +47,30 @@ KINDS: Final = (CallSpan, CallTaskSpan)
 _ATOMS: Final = frozenset((str, int, float, bool, type(None)))
 
 
-def shown(outer: Span, args: Mapping[str, Any]) -> Any:
-    """Arguments as the spans of a trace take them."""
+def to_span_input(outer: Span, args: Mapping[str, Any]) -> Any:
+    """Arguments in the form that the spans of a trace take."""
     if type(outer) is CallSpan or type(outer) is CallTaskSpan or all(type(value) in _ATOMS for value in args.values()):
         return args
     return decode(text_of(args))
 
 
-def call_of(main: str | None, args: Mapping[str, Any]) -> dict[str, Any]:
-    """What the root says of the call beside its input; see `evaluand.trace.record.CALL`."""
+def describe_call(main: str | None, args: Mapping[str, Any]) -> dict[str, Any]:
+    """What the root stores about the call besides its input; see `evaluand.trace.record.CALL`."""
     call: dict[str, Any] = {"argument": main, "pid": os.getpid(), "tid": threading.get_ident()}
     if main is None or len(args) > 1:
         call["arguments"] = {name: value for name, value in args.items() if name != main}
     return call
 
 
-def thread_of(outer: Span) -> dict[str, Any]:
-    """What a span says of its thread, where it is another than the root's."""
+def thread_attributes(outer: Span) -> dict[str, Any]:
+    """The attribute for a span's thread, if it differs from the root's."""
     root = outer._trace.root
     here = threading.get_ident()
     return {CALL: {"tid": here}} if type(root) is CallTaskSpan and root.thread != here else {}
 
 
-def cut(top: Span, told: str | None, names: Mapping[int, str], gave: Any) -> Trace:
-    """The part of a trace below a span as a trace of its own, in the names of one recorder."""
+def extract_trace(top: Span, call_text: str | None, names: Mapping[int, str], gave: Any) -> Trace:
+    """The part of a trace below a span as a separate trace, with the names of one recorder."""
     trace = top._trace
     late = (top.start_ns - trace.root.start_ns) // 1000
     numbers = {top.number: 0}
@@ -85,12 +85,12 @@ def cut(top: Span, told: str | None, names: Mapping[int, str], gave: Any) -> Tra
         events = events and [[message, time - late, body] for message, time, body in events]
         row = [numbers[number], numbers.get(parent), name, kind, start - late, duration, status]
         rows.append([*row, input, output, attributes, events])
-    given, call = decode(told or "[null,{}]")
+    given, call = decode(call_text or "[null,{}]")
     if gave is not ...:
         call["rets"] = top.output
     own = {key: value for key, value in top.attributes.items() if key != CALL}
     status, events = rows[0][6], rows[0][10]
-    rows[0] = [0, None, rows[0][2], "task", 0, rows[0][5], status, None, None, _object(own | {CALL: call}), events]
+    rows[0] = [0, None, rows[0][2], "task", 0, rows[0][5], status, None, None, _to_fragment(own | {CALL: call}), events]
     trace = Trace.from_rows(
         rows,
         name=top.name,
@@ -103,5 +103,5 @@ def cut(top: Span, told: str | None, names: Mapping[int, str], gave: Any) -> Tra
     return trace
 
 
-def _object(attributes: Mapping[str, Any]) -> Fragment:
+def _to_fragment(attributes: Mapping[str, Any]) -> Fragment:
     return Fragment(text_of(attributes))

@@ -1,4 +1,4 @@
-"""Calls under way: where a step begins and ends, and which recordings it belongs to."""
+"""Calls in progress: where a step begins and ends, and which recordings it belongs to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 
-from evaluand.apps.instrument.spans import KINDS, call_of, cut, shown, thread_of
+from evaluand.apps.instrumentation.spans import KINDS, describe_call, extract_trace, thread_attributes, to_span_input
 from evaluand.core.identity import decode
 from evaluand.core.json_like import text_of
 from evaluand.trace import UNTRACED, Span, Trace, current_span, switch
@@ -24,7 +24,7 @@ class CompletedCall(NamedTuple):
     Attributes:
         trace: of the call; its root holds the input, the output and the times, as they are stored.
         error: what it failed with, or None.
-        about: `record_id`, `tags` and `meta`, where the call has its own.
+        about: `record_id`, `tags` and `meta`, if the call has its own.
     """
 
     trace: Trace
@@ -33,25 +33,25 @@ class CompletedCall(NamedTuple):
 
 
 class Names(Protocol):
-    """What knows the components of an app."""
+    """Knows the paths of an app's components."""
 
     def place(self, component: object, /) -> str | None:
-        """The path of a component in the app, "" for the app itself; None for what is no part of it."""
+        """The path of a component in the app, "" for the app itself; None for objects that are not part of it."""
 
 
 class Recorder(Names, Protocol):
-    """A recording that is open: it takes what was recorded of its app."""
+    """An open recording, which receives the calls of its app."""
 
     def take(self, recorded: CompletedCall, /) -> None:
-        """Keeps a call; called in the thread where the call ended."""
+        """Records a call; called in the thread where the call ended."""
 
     def miss(self, component: object, method: str, /) -> None:
-        """Hears of a call in another thread, which is in no record since nothing is recorded there."""
+        """Receives a call in another thread that is in no record, because nothing is recorded there."""
 
 
 @contextmanager
-def named(names: Names) -> Iterator[None]:
-    """Calls within have the names that they have in an app; nothing more is recorded of them for it."""
+def use_names(names: Names) -> Iterator[None]:
+    """Names the calls within the block as an app names them; records nothing for the app."""
     scope = _scope.get()
     waiting = scope.waiting if scope else ()
     token = _scope.set(_Scope((_Active(names, None, takes=False),), waiting))
@@ -61,15 +61,15 @@ def named(names: Names) -> Iterator[None]:
         _scope.reset(token)
 
 
-def opened(recorder: Recorder) -> None:
-    """From now on, calls in this context are recorded by it too."""
+def start_recording(recorder: Recorder) -> None:
+    """Records calls in this context from now on, in addition to other recorders."""
     open_anywhere[id(recorder)] = recorder, threading.get_ident()
     scope = _scope.get()
     _scope.set(_Scope(scope.active, (*scope.waiting, recorder)) if scope else _Scope((), (recorder,)))
 
 
-def closed(recorder: Recorder) -> None:
-    """From now on, calls in this context are not recorded by it any more; the calls under way still are."""
+def stop_recording(recorder: Recorder) -> None:
+    """Stops recording calls in this context; calls in progress are still recorded."""
     open_anywhere.pop(id(recorder), None)
     scope = _scope.get()
     if scope is None:
@@ -79,18 +79,18 @@ def closed(recorder: Recorder) -> None:
 
 
 def is_open(recorder: Recorder) -> bool:
-    """Whether calls in this context are recorded by it."""
+    """Whether the recorder records calls in this context."""
     scope = _scope.get()
     return scope is not None and any(each is recorder for each in (*scope.waiting, *(a.recorder for a in scope.active)))
 
 
 def is_recorded() -> bool:
-    """Whether calls in this context may be traced by anybody."""
+    """Whether calls in this context may be traced."""
     return _scope.get() is not None or current_span() is not None
 
 
-def missed(component: object, method: str) -> None:
-    """A call was made in a context where nothing is recorded: tells the recordings that are open in other threads."""
+def report_missed(component: object, method: str) -> None:
+    """Reports a call in a context where nothing is recorded to the recordings that are open in other threads."""
     here = threading.get_ident()
     for recorder, thread in list(open_anywhere.values()):
         if thread != here:
@@ -101,8 +101,8 @@ open_anywhere: Final[dict[int, tuple[Recorder, int]]] = {}
 """The recordings that are open in any context, with the threads in which they were opened."""
 
 
-def recorders() -> tuple[Recorder, ...]:
-    """Who records in this context, for what is made here and begins only when it is read."""
+def current_recorders() -> tuple[Recorder, ...]:
+    """The recorders of this context, for generators and coroutines that are created here and run later."""
     scope = _scope.get()
     if scope is None:
         return ()
@@ -112,8 +112,8 @@ def recorders() -> tuple[Recorder, ...]:
 class Step:
     """One traced call, from its beginning to its end.
 
-    Where something else than a function is traced, such as what a framework tells by its callbacks, `begin` makes one,
-    and `end` or `fail` ends it, in whatever context or thread.
+    To trace something other than a function, such as what a framework reports by callbacks, `begin_step` creates a
+    step, and `end` or `fail` ends it, in any context or thread.
     """
 
     __slots__ = ("_before", "_outer", "_scope", "_started", "is_entered", "span")
@@ -125,7 +125,7 @@ class Step:
         self.is_entered = False
 
     def enter(self) -> None:
-        """Makes it what calls in this context belong to."""
+        """Makes it the step that calls in this context belong to."""
         self.is_entered = True
         self._outer, self._before = switch(self.span), _scope.get()
         if self._before is not self._scope:
@@ -138,16 +138,16 @@ class Step:
         if here is self.span:
             if self._before is not self._scope:
                 _scope.set(self._before)
-        else:  # another context: a coroutine or a generator was dropped in it
+        else:  # another context, in which a coroutine or a generator was dropped
             switch(here)
         self._outer = self._before = None
 
     def end(self, output: Any, *, gave: Any = ...) -> None:
-        """The call gave this.
+        """Ends the step of a call that returned.
 
         Args:
             output: what it returned.
-            gave: the output of the app, where the call is the whole and that is only a part of what it returned.
+            gave: the output of the app, if the call is the outermost one and that is only a part of what it returned.
         """
         span = self.span
         if span.end_ns is None:
@@ -160,16 +160,16 @@ class Step:
         for active in self._started:
             active.end(span, None, gave)
 
-    def tell(self, **more: Any) -> None:
-        """Says more of the call beside its arguments; see `evaluand.trace.record.CALL`."""
+    def add_details(self, **more: Any) -> None:
+        """Stores more about the call than its arguments; see `evaluand.trace.record.CALL`."""
         self.span.set(**{CALL: {**(decode(orjson.dumps(self.span._attributes.get(CALL))) or {}), **more}})
         for active in self._started:
-            if active.told is not None:
-                given, call = decode(active.told)
-                active.told = text_of([given, {**call, **more}])
+            if active.call_text is not None:
+                given, call = decode(active.call_text)
+                active.call_text = text_of([given, {**call, **more}])
 
     def correct(self, args: Mapping[str, Any], given: Any) -> None:
-        """The call was given this, which was not known when it began; see `begin`."""
+        """Replaces the arguments and the input, if they were not known when the call began; see `begin_step`."""
         span = self.span
         if span.end_ns is not None:
             return
@@ -178,13 +178,13 @@ class Step:
             span.set(**{CALL: {**call, "arguments": args}})
             span._input = span._storable(given, "input")
         else:
-            span._input = span._storable(shown(span, args), "input")
+            span._input = span._storable(to_span_input(span, args), "input")
         for active in self._started:
-            if active.told is not None:
-                active.told = text_of([given, {**decode(active.told)[1], "arguments": args}])
+            if active.call_text is not None:
+                active.call_text = text_of([given, {**decode(active.call_text)[1], "arguments": args}])
 
     def fail(self, error: BaseException, output: Any = None) -> None:
-        """The call raised, or, where it is a generator, was closed or dropped before its end, having given so much."""
+        """Ends the step of a call that raised, or of a generator that was closed or dropped after yielding `output`."""
         span = self.span
         if span.end_ns is None:
             if output is not None:
@@ -194,7 +194,7 @@ class Step:
             active.end(span, None if isinstance(error, GeneratorExit) else error)
 
 
-def begin(
+def begin_step(
     component: object,
     method: str,
     args: Mapping[str, Any],
@@ -206,18 +206,18 @@ def begin(
     above: Step | None = None,
     made: tuple[Recorder, ...] = (),
 ) -> Step | None:
-    """Begins a step for a call where somebody records it; else gives None.
+    """Begins a step for a call; None where it is not recorded.
 
     Args:
-        component: the object whose method is called; a class, or the function itself, where there is no object.
+        component: the object whose method is called; without an object, a class or the function itself.
         method: the method's name.
-        args: what it is called with, by name.
+        args: the arguments by name.
         kind: the kind of the span.
-        main: which of the arguments is the input of the app, where the call is the whole; the first if not given.
-        given: the input of the app itself, where it is none of the arguments as it stands.
-        marked: whether the call is recorded of objects that nobody knows, too.
-        above: the step that it is part of; if not given, it is the current one of the context.
-        made: who recorded where it was made; where not all of them do here, it is a call of its own for these.
+        main: which argument is the input of the app, if the call is the outermost one; default: the first.
+        given: the input of the app, if it is not one of the arguments.
+        marked: whether calls of objects outside any app are recorded too.
+        above: the step that it is part of; default: the current one of the context.
+        made: the recorders where it was created; if not all of them record here, it is a separate call for these.
     """
     scope = _scope.get()
     outer = current_span()
@@ -227,17 +227,19 @@ def begin(
         scope, outer = above._scope, above.span
     if outer is UNTRACED:
         outer = None
-    if made and not _is_within(made, recorders()):
+    if made and not _is_within(made, current_recorders()):
         scope, outer = _Scope((), made), None
     if scope is None:
         if outer is None:
             if open_anywhere and not is_recorded():
-                missed(component, method)
+                report_missed(component, method)
             return None
-        return Step(outer.span(_name(None, component, method), kind=kind, input=shown(outer, args)), None, ())
-    if outer is not None and not scope.waiting and len(scope.active) == 1:  # most calls, in the shortest way
-        name = _name(scope.active[0].recorder, component, method)
-        span = outer._trace.open(outer, name, None, kind, shown(outer, args), thread_of(outer))
+        return Step(
+            outer.span(_call_name(None, component, method), kind=kind, input=to_span_input(outer, args)), None, ()
+        )
+    if outer is not None and not scope.waiting and len(scope.active) == 1:  # a fast path for most calls
+        name = _call_name(scope.active[0].recorder, component, method)
+        span = outer._trace.open(outer, name, None, kind, to_span_input(outer, args), thread_attributes(outer))
         return Step(span, scope, ())
     starting = _starting(scope, component, marked) if scope.waiting else ()
     if outer is None and not starting:
@@ -245,33 +247,33 @@ def begin(
     if given is ... and main is None:
         main = next(iter(args), None)
     recorder = scope.active[0].recorder if scope.active else starting[0]
-    name = _name(recorder, component, method)
+    name = _call_name(recorder, component, method)
     started: tuple[_Active, ...] = ()
     if starting:
         value = given if given is not ... else None if main is None else args[main]
-        call = call_of(main, args)
-        told = None if outer is None and len(starting) == 1 else text_of([value, call])
-        started = tuple(_Active(each, None if outer is None and each is starting[0] else told) for each in starting)
+        call = describe_call(main, args)
+        text = None if outer is None and len(starting) == 1 else text_of([value, call])
+        started = tuple(_Active(each, None if outer is None and each is starting[0] else text) for each in starting)
         waiting = tuple(each for each in scope.waiting if not any(each is other for other in starting))
         scope = _Scope(scope.active + started, waiting)
     if outer is None:
         span = Trace(kinds=KINDS).open(None, name, None, "task", value, {CALL: call})
     else:
-        span = outer._trace.open(outer, name, None, kind, shown(outer, args), thread_of(outer))
+        span = outer._trace.open(outer, name, None, kind, to_span_input(outer, args), thread_attributes(outer))
     if len(scope.active) > 1:
         for active in scope.active:
-            active.names[span.number] = _name(active.recorder, component, method)
+            active.names[span.number] = _call_name(active.recorder, component, method)
     return Step(span, scope, started)
 
 
 ambient: Final[list[Callable[[], Step | None]]] = []
-"""What frameworks that keep a context of their own have to say of which step the code is in that is running now."""
+"""Functions of frameworks that have a context of their own: each returns the step that is running now."""
 
 
 def _deeper(outer: Span | None) -> Step | None:
-    """The step that a framework tells of, where it was begun within the current span."""
-    for told in ambient:
-        step = told()
+    """The current step of a framework, if it was begun within the current span."""
+    for current_step in ambient:
+        step = current_step()
         if step is None or step.span.end_ns is not None:
             continue
         if outer is None or (outer._trace is step.span._trace and outer.number < step.span.number):
@@ -287,7 +289,7 @@ class _Scope(NamedTuple):
     """What is recorded in a context.
 
     Attributes:
-        active: the recordings in which a call is under way, the outermost first.
+        active: the recordings in which a call is in progress, the outermost first.
         waiting: the others, the innermost last.
     """
 
@@ -302,20 +304,20 @@ class _Active:
     """A call that one recorder records.
 
     Attributes:
-        is_whole: whether it has a trace to itself, with its names; else it is cut out of one.
-        told: its input and what else is said of the call, as text, where it is cut out.
-        takes: whether it keeps the call, and does not only know its names.
-        names: what the spans are called for this recorder, by number, where others record them too.
+        is_whole: whether it has a trace to itself, with the recorder's names; else it is cut out of a larger one.
+        call_text: its input and other facts about the call, as text, if it is cut out.
+        takes: whether the recorder records the call, and does not only know its names.
+        names: the names of the spans for this recorder, by number, if others record them too.
     """
 
-    __slots__ = ("is_whole", "names", "recorder", "takes", "told")
+    __slots__ = ("call_text", "is_whole", "names", "recorder", "takes")
 
-    def __init__(self, recorder: Any, told: str | None, *, takes: bool = True) -> None:
-        self.recorder, self.told, self.is_whole, self.takes = recorder, told, told is None, takes
+    def __init__(self, recorder: Any, call_text: str | None, *, takes: bool = True) -> None:
+        self.recorder, self.call_text, self.is_whole, self.takes = recorder, call_text, call_text is None, takes
         self.names: dict[int, str] = {}
 
     def end(self, span: Span, error: BaseException | None, gave: Any = ...) -> None:
-        trace = span._trace if self.is_whole else cut(span, self.told, self.names, gave)
+        trace = span._trace if self.is_whole else extract_trace(span, self.call_text, self.names, gave)
         self.recorder.take(CompletedCall(trace, error))
 
 
@@ -327,21 +329,21 @@ def _starting(scope: _Scope, component: object, marked: bool) -> tuple[Recorder,
     return scope.waiting[-1:]
 
 
-def _name(recorder: Names | None, component: object, method: str) -> str:
-    """What a call is called: the path of its component and its method."""
+def _call_name(recorder: Names | None, component: object, method: str) -> str:
+    """The name of a call: the path of its component and its method."""
     path = None if recorder is None else recorder.place(component)
     if path is None:
-        path = _stranger(component)
+        path = _class_name(component)
     return f"{path}.{method}" if path else method
 
 
-def _stranger(component: object) -> str:
-    """What a component is called that nobody knows: its class; a function has none."""
+def _class_name(component: object) -> str:
+    """The name of a component outside any app: its class; empty for a function."""
     if isinstance(component, str):  # see `class_key`
         return component.rpartition(":")[2].rpartition(".")[2]
     return "" if component is None or inspect.isroutine(component) else type(component).__name__
 
 
 def class_key(module: str, qualname: str) -> str:
-    """What stands for a class where a call has no object."""
+    """The key of a class, for calls without an object."""
     return f"{module}:{qualname}"

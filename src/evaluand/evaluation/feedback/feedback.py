@@ -1,0 +1,688 @@
+"""`Feedback`: a plain function, bound by selectors to parts of what happened in a call.
+
+A feedback is a scorer that sees the complete *source* of a row: the record of the call with every call made within it,
+the app, and the example. Its selectors say which parts are the arguments of its implementation:
+
+    relevance = (
+        Feedback(local.context_relevance, name="context relevance")
+        .on_input("question")
+        .on(context="__record__.app.retriever.search.rets[:]")
+        .aggregate(min)
+    )
+
+Where a selector leads to several values, the implementation is called once for each combination of them, and an
+aggregate makes one number of the results. Every call is stored.
+
+Design:
+
+- A definition is a value: each `on…` returns a new one, and a wrong binding is reported when it is bound. Arguments
+  are in the order of the signature however they were bound, so one definition has one identity.
+- Nothing missing is ignored silently. A missing part fails or skips the row, as `if_missing` says; a selection without
+  values skips it. Both have a reason.
+- A call that fails does not lose the results of the others: the row fails with all its calls, or the call is left out,
+  as `on_error` says.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, Final, NamedTuple, Self
+
+from evaluand.core.errors import DataError, SpecError, warn
+from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.registry import nearest
+from evaluand.core.selector import Selector
+from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
+from evaluand.evaluation.feedback.call_storage import call_reader, combine, pack_calls
+from evaluand.evaluation.feedback.calls import Calls, error_line, only_reason, to_number
+from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred
+from evaluand.evaluation.feedback.results import Missing, Result, mean
+from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, may_see_times
+from evaluand.evaluation.provider import Provider
+from evaluand.evaluation.scorer import CallReader, Score, Scorer, described, is_async
+
+COMBINATIONS: Final = ("product", "zip")
+MOST_CALLS: Final = 100_000
+"""The most calls for one source; more combinations are taken for a mistake."""
+
+IF_MISSING: Final = ("error", "warn", "ignore")
+ON_ERROR: Final = ("fail", "leave_out")
+
+Aggregator = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Feedback(Scorer):
+    """A feedback function: an implementation, and selectors for its arguments.
+
+    Args:
+        implementation: a function, method or callable object, plain or async. Returns a number, a bool, a list of
+            numbers or a dictionary of numbers; or a tuple of one of these and a dictionary of metadata, such as a
+            `reason`. Without a value it returns None and metadata with the reason. It may raise `Skipped` to leave a
+            call out.
+        name: shown in tables; default: the implementation's name.
+        higher_is_better: whether higher values are better, for reports; default: the implementation's attribute of
+            this name, else None (unknown).
+        range: the lowest and the highest number that the implementation can return; default: the function's attribute
+            `range`, as methods of providers have it, else None (unknown). If the aggregate stays within the range,
+            intervals of means do too, and metrics refuse values outside it.
+        aggregate: makes one number of a list with the number of each call; a call that returned a list counts with its
+            mean. Default: the mean.
+        combinations: `product` calls the implementation with every combination of the selected values, `zip` with the
+            first of each, then the second of each, and so on to the end of the shortest.
+        if_missing: where a selector finds nothing, the row fails (`error`), is skipped with a warning (`warn`), or is
+            skipped (`ignore`).
+        if_exists: a selector; rows in which it finds nothing are skipped.
+        on_error: where a call fails, the row fails (`fail`), or the aggregate is made of the other calls
+            (`leave_out`). The calls are stored in both cases.
+        version: with the name, pins the implementation instead of its fingerprint.
+
+    Raises:
+        SpecError: an argument is wrong.
+
+    Example:
+        >>> def overlap(question: str, context: str) -> float:
+        ...     asked = set(question.lower().split())
+        ...     return len(asked & set(context.lower().split())) / len(asked)
+        >>> relevance = Feedback(overlap).on_input().on("__record__.app.retriever.search[:].rets[:]").aggregate(max)
+        >>> record = {
+        ...     "main_input": "Who wrote Emma",
+        ...     "app": {"retriever": {"search": [{"rets": ["Austen wrote Emma", "Emma Stone"]}]}},
+        ... }
+        >>> result = relevance.evaluate({"__record__": record})
+        >>> round(result.value, 2), [round(call["ret"], 2) for call in result.calls]
+        (0.67, [0.67, 0.33])
+        >>> relevance.on(answer="__record__.main_output")
+        Traceback (most recent call last):
+        evaluand.SpecError: feedback 'overlap': overlap has no argument 'answer'; it has question, context
+    """
+
+    kind: ClassVar[str] = "feedback"
+    strict: ClassVar[bool] = False
+    """Whether a dictionary of numbers may only hold floats."""
+
+    implementation: Callable[..., Any]
+    name: str
+    higher_is_better: bool | None
+    range: tuple[float, float] | None
+    aggregator: Aggregator
+    combinations: str
+    if_missing: str
+    if_exists: Selector | None
+    on_error: str
+    declared: str | None
+    bound: Mapping[str, Selector] = field(hash=False)
+    accepts: Arguments = field(compare=False)
+
+    def __init__(
+        self,
+        implementation: Callable[..., Any],
+        *,
+        name: str | None = None,
+        higher_is_better: bool | None = None,
+        range: tuple[float, float] | None = None,
+        aggregate: Aggregator = mean,
+        combinations: str = "product",
+        if_missing: str = "error",
+        if_exists: str | Selector | None = None,
+        on_error: str = "fail",
+        version: str | None = None,
+    ) -> None:
+        self._initialise(
+            implementation,
+            name=name,
+            higher_is_better=higher_is_better,
+            range=range,
+            aggregator=aggregate,
+            combinations=combinations,
+            if_missing=if_missing,
+            if_exists=if_exists,
+            on_error=on_error,
+            declared=version,
+        )
+
+    def _initialise(
+        self, implementation: Callable[..., Any], *, name: str | None, if_exists: Any, range: Any = None, **values: Any
+    ) -> None:
+        if not callable(implementation):
+            raise SpecError(f"a feedback needs a function, not {described(implementation)}")
+        accepts = Arguments.of(implementation)
+        if not isinstance(name, str | None):
+            raise SpecError(f"a feedback's name is {described(name)}; give a text")
+        self._set(implementation=implementation, accepts=accepts, name=name or accepts.function, bound={}, **values)
+        if self.higher_is_better is None:
+            self._set(higher_is_better=getattr(implementation, "higher_is_better", None))
+        if range is None and inspect.isroutine(implementation):  # of an object it may be anything
+            range = getattr(implementation, "range", None)
+        self._set(range=None if range is None else self._to_range(range))
+        self._check_choices()
+        try:
+            self._set(if_exists=None if if_exists is None else self._to_selector(if_exists))
+        except SpecError as error:
+            raise self._fault(f"if_exists: {error}") from None
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _replace(self, **changes: Any) -> Self:
+        new = object.__new__(type(self))
+        new._set(**({f.name: getattr(self, f.name) for f in fields(self)} | changes))
+        return new
+
+    def __repr__(self) -> str:
+        bound = ", ".join(f"{name}={str(selector)!r}" for name, selector in self.bound.items())
+        return f"<{type(self).__name__} {self.name} on({bound})>"
+
+    @property
+    def selectors(self) -> Mapping[str, Any]:
+        """The selectors by argument."""
+        return dict(self.bound)
+
+    # Definition
+
+    def on(self, *selectors: str | Selector, **named: str | Selector) -> Self:
+        """Binds arguments to selectors; a selector without a name is for the next argument that is not bound yet.
+
+        Raises:
+            SpecError: the implementation has no such argument, or none is left; or a text is not a selector.
+        """
+        bound = dict(self.bound)
+        try:
+            for name, selector in named.items():
+                self.accepts.require(name)
+                bound[name] = self._to_selector(selector)
+            for selector in selectors:
+                bound[self.accepts.next_after(bound)] = self._to_selector(selector)
+        except SpecError as error:
+            raise self._fault(str(error), type(error)) from None
+        return self._replace(bound=self.accepts.ordered(bound))
+
+    def on_input(self, arg: str | None = None) -> Self:
+        """Binds an argument, by default the next that is not bound, to the input of the outermost call."""
+        return self._on_part("main_input", arg)
+
+    def on_output(self, arg: str | None = None) -> Self:
+        """Binds an argument, by default the next that is not bound, to the output of the outermost call."""
+        return self._on_part("main_output", arg)
+
+    on_prompt = on_input
+    on_response = on_output
+
+    def on_input_output(self) -> Self:
+        """Binds the next two arguments to the input and the output of the outermost call."""
+        return self.on_input().on_output()
+
+    def on_default(self) -> Self:
+        """Binds the only required argument to the output, or the two required arguments to input and output.
+
+        Arguments with defaults keep these.
+
+        Raises:
+            SpecError: there are more than two, or any number of arguments; or none of the arguments is required.
+        """
+        accepts, needed = self.accepts, self._default_arguments
+        if len(needed) > 2 or accepts.variadic or accepts.open:
+            raise self._fault(f"{accepts.function} has more than two arguments; bind them with on(…)")
+        if accepts.names and not needed:
+            raise self._fault(f"{accepts.function} requires none of {accepts}; bind arguments with on(…)")
+        parts = ((), ("main_output",), ("main_input", "main_output"))[len(needed)]
+        new = self
+        for name, part in zip(needed, parts, strict=True):
+            new = new._on_part(part, name)
+        return new
+
+    def aggregate(self, func: Aggregator | None = None, combinations: str | None = None) -> Self:
+        """Sets the aggregate of the calls' results, how values are combined, or both.
+
+        Raises:
+            SpecError: neither is given, or one of them is wrong.
+        """
+        if func is None and combinations is None:
+            raise self._fault("aggregate(…) needs a function or combinations")
+        new = self._replace(
+            aggregator=self.aggregator if func is None else func,
+            combinations=self.combinations if combinations is None else combinations,
+        )
+        new._check_choices()
+        return new
+
+    @property
+    def _default_arguments(self) -> Sequence[str]:
+        """The arguments that `on_default` binds."""
+        return [name for name in self.accepts.names if name in self.accepts.required]
+
+    def _on_part(self, part: str, arg: str | None) -> Self:
+        selector = Selector(f"{RECORD}.{part}")
+        return self.on(selector) if arg is None else self.on(**{arg: selector})
+
+    def _to_selector(self, value: Any) -> Selector:
+        if isinstance(value, Selector):
+            return value
+        return _parse_selector(value)
+
+    def _to_range(self, value: Any) -> tuple[float, float]:
+        try:
+            low, high = (to_number(end) for end in value)
+        except (TypeError, ValueError):
+            low = high = None
+        if low is None or high is None or not -math.inf < low < high < math.inf:
+            raise self._fault(f"range is {value!r}; give the lowest and the highest number, such as (0, 1)")
+        return low, high
+
+    def _check_choices(self) -> None:
+        if not isinstance(self.declared, str | None):
+            raise self._fault(f"version is {described(self.declared)}; give a text, such as '1'")
+        if not isinstance(self.higher_is_better, bool | None):
+            raise self._fault(f"higher_is_better is {described(self.higher_is_better)}; give True, False or None")
+        self._check_choice("combinations", COMBINATIONS)
+        self._check_choice("if_missing", IF_MISSING)
+        self._check_choice("on_error", ON_ERROR)
+        if not callable(self.aggregator):
+            raise self._fault(f"aggregate is {described(self.aggregator)}; give a function of a list of numbers")
+
+    def _check_choice(self, name: str, choices: Sequence[str]) -> None:
+        choice = getattr(self, name)
+        choice = getattr(choice, "value", choice)  # a member of an enum of such words
+        if choice not in choices:
+            hint = nearest(choice, choices) if isinstance(choice, str) else ""
+            raise self._fault(f"{name} is {described(choice)}{hint}; give one of {', '.join(choices)}")
+        self._set(**{name: choice})
+
+    def _fault(self, message: str, kind: type[SpecError] = SpecError) -> SpecError:
+        return kind(f"feedback {self.name!r}: {message}")
+
+    # Scorer
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return ("source",)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {"calls": "json"}
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override] # a class variable of other scorers
+        return {"value": self.range} if self.range is not None and keeps_range(self.aggregator) else {}
+
+    @cached_property
+    def sees_times(self) -> bool:
+        checked = [] if self.if_exists is None else [self.if_exists]
+        return any(may_see_times(selector) for selector in (*self.bound.values(), *checked))
+
+    @cached_property
+    def is_async(self) -> bool:
+        return is_async(self.implementation)
+
+    def check(self, expected: Any = None, outputs: Sequence[Any] = ()) -> None:
+        """Checks that every required argument of the implementation is bound.
+
+        Raises:
+            SpecError: one is not.
+        """
+        _ = self._is_bound
+
+    def check_example(self, example: Mapping[str, Any]) -> None:
+        """Checks that the selectors that read the example find something.
+
+        Raises:
+            Missing: one does not, and `if_missing` is `error`.
+        """
+        for name, selector in self.bound.items() if self.if_missing == "error" else ():
+            if selector.steps[:1] == (EXAMPLE,):
+                self._select(name, selector, {EXAMPLE: example})
+
+    def check_app(self, app: Mapping[str, Any]) -> None:
+        """Checks the selectors against the structure of an app.
+
+        A selector of calls that the app does not instrument, of keys that calls do not have, or of arguments that a
+        method does not have, costs an `EvaluandWarning` only, because such calls may be traced by hand. Where
+        `if_missing` skips rows, and for `if_exists`, a part that this app does not have may exist in another.
+
+        Args:
+            app: its structure, as `App.json`.
+
+        Raises:
+            SpecError: an argument is not bound; or a selector reads something that no record or example has, or that
+                the app itself does not have.
+
+        Example:
+            >>> app = {"app_id": "rag", "instrumented": {"": ["query"], "retriever": ["search"]}}
+            >>> Feedback(len).on("__record__.app.retriever.search.rets").check_app(app)
+            >>> Feedback(len).on("__app__.app_ids").check_app(app)
+            Traceback (most recent call last):
+            evaluand.SpecError: feedback 'len': obj: __app__.app_ids: __app__ has no 'app_ids' (did ...
+        """
+        self.check()
+        for name, selector in self.bound.items():
+            self._check_selector(name, selector, app, demanded=self.if_missing == "error")
+        if self.if_exists is not None:
+            self._check_selector("if_exists", self.if_exists, app, demanded=False)
+
+    def _check_selector(self, name: str, selector: Selector, app: Mapping[str, Any], *, demanded: bool) -> None:
+        problem = find_problem(selector, app)
+        if problem is None:
+            return
+        message = f"{name}: {selector}: {problem.message}"
+        if problem.certainty == "never" or (demanded and problem.certainty == "absent"):
+            raise self._fault(message)
+        if demanded or selector is self.if_exists:
+            warn(f"feedback {self.name!r}: {message}")
+
+    def identify(self) -> Identity:
+        """The identity: implementation, aggregate, selectors and rules.
+
+        Raises:
+            SpecError: an argument is not bound.
+        """
+        self.check()
+        parts = {"implementation": self._identify_implementation()}
+        if self.aggregator is not mean:
+            parts["aggregate"] = code_identity("function", self.aggregator, "aggregate")
+        spec = {
+            "kind": self.kind,
+            "selectors": {name: str(selector) for name, selector in self.bound.items()},
+            "aggregate": "mean",
+            "combinations": self.combinations,
+            "if_missing": self.if_missing,
+            "if_exists": None if self.if_exists is None else str(self.if_exists),
+            "on_error": self.on_error,
+            **{part: identity.spec for part, identity in parts.items()},
+        }
+        return Identity(
+            spec,
+            all(identity.pinned for identity in parts.values()),
+            tuple(why for identity in parts.values() for why in identity.unpinned),
+            {name: digest for identity in parts.values() for name, digest in identity.parts.items()},
+        )
+
+    def _identify_implementation(self) -> Identity:
+        """The identity of the implementation; a provider identifies its own methods."""
+        provider = getattr(self.implementation, "__self__", None)
+        if isinstance(provider, Provider) and self.declared is None:
+            return provider.identify(self.implementation.__name__)
+        return code_identity("function", self.implementation, self.name, version=self.declared)
+
+    @classmethod
+    def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:
+        return call_reader(spec)
+
+    def score(self, source: Mapping[str, Any]) -> Any:  # type: ignore[override]
+        """Grades one source; awaitable where the implementation is async."""
+        if self.is_async:
+            return self._score_async(source)
+        return self._to_score(self.evaluate(source))
+
+    async def _score_async(self, source: Mapping[str, Any]) -> Score:
+        return self._to_score(await self.evaluate_async(source))
+
+    def _to_score(self, result: Result) -> Score:
+        status, value, calls, reason, note, error = result
+        columns = {"calls": pack_calls(calls)} if calls else None
+        if status != "scored":
+            return Score(status=status, reason=reason, columns=columns, error=error)
+        if isinstance(value, dict):
+            undefined = [f"{key!r} is {number}" for key, number in value.items() if not math.isfinite(number)]
+            if undefined:  # a row has one status, and each of its numbers counts by it
+                return Score(status="abstained", reason=", ".join(undefined), columns=columns, error=error)
+            return Score(data=value, explanation=note, columns=columns, error=error)
+        number = to_number(value)
+        if number is None:
+            reason = f"the aggregate returned {described(value)}; it must return a number"
+            return Score(status="failed", reason=reason, columns=columns)
+        if not math.isfinite(number):
+            return Score(status="abstained", reason=f"the value is {number}", columns=columns, error=error)
+        return Score(number, explanation=note or only_reason(calls), columns=columns, error=error)
+
+    # Stored form
+
+    def to_json(self) -> dict[str, Any]:
+        """The definition as JSON-like data, in which code is named as `module:function`.
+
+        Raises:
+            SpecError: the implementation or the aggregate could not be imported again; says why.
+        """
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "higher_is_better": self.higher_is_better,
+            "range": None if self.range is None else list(self.range),
+            "implementation": self._reference("implementation", self.implementation),
+            "selectors": {name: str(selector) for name, selector in self.bound.items()},
+            "aggregate": self._reference("aggregate", self.aggregator),
+            "combinations": self.combinations,
+            "if_missing": self.if_missing,
+            "if_exists": None if self.if_exists is None else str(self.if_exists),
+            "on_error": self.on_error,
+            "version": self.declared,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, modules: Collection[str] = ()) -> Self:
+        """The feedback of a stored definition; none of the code that it names is called before everything is checked.
+
+        Args:
+            data: what `to_json` returned.
+            modules: names of modules and packages that code may be imported from, in addition to evaluand's own and to
+                common aggregates, which are all that may be imported from the standard library. Whoever wrote the data
+                can have any function of these modules called, and any of their providers created.
+
+        Raises:
+            SpecError: the data are not a feedback, or name code that does not exist or may not be imported.
+        """
+        stored: Any = data  # may be anything
+        if not isinstance(stored, Mapping) or {"kind": cls.kind, **stored}.keys() != {"kind", *_STORED}:
+            raise SpecError(f"this is not a stored feedback; one has the keys {', '.join(sorted(_STORED))}")
+        if stored.get("kind", cls.kind) != cls.kind:
+            raise SpecError(f"this is of the kind {stored['kind']!r}, not {cls.kind!r}")
+        implementation = referred(stored["implementation"], modules)
+        selectors, exists = stored["selectors"], stored["if_exists"]
+        if not isinstance(selectors, Mapping):
+            raise SpecError(f"the selectors of a feedback are {described(selectors)}; give a text for each argument")
+        bound = {str(name): _parse_selector(text) for name, text in selectors.items()}
+        options = {
+            "aggregator": referred(stored["aggregate"], modules).make(),
+            "if_exists": None if exists is None else _parse_selector(exists),
+            "declared": stored["version"],
+            **{name: stored[name] for name in _STORED_AS_GIVEN},
+        }
+        cls._create(implementation.likeness, bound, options)
+        return cls._create(implementation.make(), bound, options)
+
+    @classmethod
+    def _create(cls, implementation: Any, bound: Mapping[str, Selector], options: Mapping[str, Any]) -> Self:
+        new = object.__new__(cls)
+        new._initialise(implementation, **options)
+        return new.on(**bound)
+
+    def _reference(self, part: str, code: Callable[..., Any]) -> dict[str, Any]:
+        try:
+            return reference_of(code)
+        except SpecError as error:
+            raise self._fault(f"{part}: {error}") from None
+
+    # Evaluation
+
+    def evaluate(self, source: Mapping[str, Any], /, **values: Any) -> Result:
+        """The result of the feedback for one source.
+
+        Args:
+            source: a mapping with any of the keys `__record__`, `__app__` and `__example__`, and others of your own.
+            values: values of arguments, in place of what their selectors find.
+
+        Raises:
+            SpecError: an argument is not bound, or the implementation has no such argument; or it is async: await
+                `evaluate_async`.
+        """
+        if self.is_async:
+            raise self._fault("its implementation is async; await evaluate_async(…)")
+        plan = self._plan(source, values)
+        if isinstance(plan, Result):
+            return plan
+        call = self.accepts.caller(self.implementation, copied=not plan.plain)
+        calls = Calls(self.accepts.function, self.strict)
+        for args in plan.combinations:
+            try:
+                calls.add(args, call(args))
+            except Exception as error:
+                calls.add_failed(args, error)
+        return self._result(calls, plan.note)
+
+    async def evaluate_async(self, source: Mapping[str, Any], /, **values: Any) -> Result:
+        """Like `evaluate`, for an async implementation."""
+        plan = self._plan(source, values)
+        if isinstance(plan, Result):
+            return plan
+        call = self.accepts.caller(self.implementation, copied=not plan.plain)
+        calls = Calls(self.accepts.function, self.strict)
+        for args in plan.combinations:
+            try:
+                returned = call(args)
+                calls.add(args, await returned if inspect.isawaitable(returned) else returned)
+            except Exception as error:
+                calls.add_failed(args, error)
+        return self._result(calls, plan.note)
+
+    def selections(self, source: Mapping[str, Any], /, **values: Any) -> Iterator[dict[str, Any]]:
+        """The arguments of each call that `evaluate` would make.
+
+        Raises:
+            Missing: a selector finds nothing.
+        """
+        return combine(self._select_all(source, values), self.combinations)
+
+    def _plan(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> _Plan | Result:
+        """The calls to make for a source; the result, where there are none."""
+        if values:
+            self._check_values(values)
+        else:
+            _ = self._is_bound
+        if self.if_exists is not None and not self._exists(self.if_exists, source):
+            return Result("skipped", reason=f"{self.if_exists} is not there")
+        try:
+            selected = self._select_all(source, values)
+        except Missing as error:
+            if self.if_missing == "error":
+                return Result("failed", reason=str(error), error=error)
+            if self.if_missing == "warn":
+                warn(f"feedback {self.name!r} is skipped: {error}")
+            return Result("skipped", reason=str(error))
+        several = False
+        for name, found in selected.items():
+            if not found:
+                return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
+            several = several or len(found) > 1
+        if several and (n_calls := self._count_calls(selected)) > MOST_CALLS:
+            return Result("failed", reason=self._too_many_message(selected, n_calls))
+        plain = all(type(value) in PLAIN for found in selected.values() for value in found)
+        return _Plan(combine(selected, self.combinations), plain, self._leftover_note(selected))
+
+    def _select_all(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+        """The values of each argument."""
+        selected: dict[str, Sequence[Any]] = {}
+        for name, selector in self.bound.items():
+            if name not in values:
+                selected[name] = self._select(name, selector, source)
+        if values:
+            selected |= {name: (value,) for name, value in values.items()}
+        return selected
+
+    def _select(self, name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:
+        try:
+            return selector.require(source)
+        except DataError as error:
+            raise Missing(f"{name}: {error}") from None
+
+    def _exists(self, selector: Selector, source: Mapping[str, Any]) -> bool:
+        try:
+            selector.require(source)
+        except DataError:
+            return False
+        return True
+
+    def _count_calls(self, selected: Mapping[str, Sequence[Any]]) -> int:
+        sizes = map(len, selected.values())
+        return math.prod(sizes) if self.combinations == "product" else min(sizes)
+
+    def _too_many_message(self, selected: Mapping[str, Sequence[Any]], n_calls: int) -> str:
+        sizes = " × ".join(f"{len(values):,} of {name}" for name, values in selected.items() if len(values) > 1)
+        zipped = "combine them by zip, " if self.combinations == "product" and len(selected) > 1 else ""
+        hint = f"{zipped}make one list of them with .collect(), or select fewer"
+        return f"{n_calls:,} calls ({sizes}) are more than {MOST_CALLS:,}; {hint}"
+
+    def _leftover_note(self, selected: Mapping[str, Sequence[Any]]) -> str | None:
+        """A note about the values that zip does not use."""
+        if self.combinations == "product" or len({len(values) for values in selected.values()}) < 2:
+            return None
+        sizes = ", ".join(f"{len(values)} of {name}" for name, values in selected.items())
+        return f"zip combines to the end of the shortest: there are {sizes}"
+
+    @cached_property
+    def _is_bound(self) -> bool:
+        """True, or an error; cached, because it is checked for every row."""
+        self._check_bound(self.bound)
+        return True
+
+    def _check_values(self, values: Mapping[str, Any]) -> None:
+        try:
+            for name in values:
+                self.accepts.require(name)
+        except SpecError as error:
+            raise self._fault(str(error)) from None
+        self._check_bound({**self.bound, **values})
+
+    def _check_bound(self, bound: Collection[str]) -> None:
+        try:
+            self.accepts.check(bound)
+        except SpecError as error:
+            raise self._fault(str(error)) from None
+
+    def _result(self, calls: Calls, note: str | None) -> Result:
+        """The aggregate of calls as a result."""
+        first = calls.errors[0] if calls.errors else None
+        if len(calls.values) < len(calls.records):
+            if first is not None and (self.on_error == "fail" or not calls.values):
+                return Result("failed", None, calls.records, calls.failures, None, first)
+            if not calls.values:
+                return Result("abstained" if calls.undefined else "skipped", None, calls.records, calls.gaps)
+            note = "; ".join(filter(None, (note, calls.failures and f"left out: {calls.failures}", calls.gaps)))
+        try:
+            return Result("scored", self._aggregate(calls.values), calls.records, None, note, first)
+        except Exception as error:
+            return Result("failed", None, calls.records, f"the aggregate failed: {error_line(error)}", note, error)
+
+    def _aggregate(self, values: list[Any]) -> Any:
+        if not any(type(value) is dict for value in values):
+            return self.aggregator([mean(value) if type(value) is list else value for value in values])
+        keys = values[0].keys() if type(values[0]) is dict else ()
+        if not all(type(value) is dict and value.keys() == keys for value in values):
+            raise DataError(
+                "calls returned different things; each must return a number, or a dictionary with the same keys"
+            )
+        numbers = {key: to_number(self.aggregator([value[key] for value in values])) for key in keys}
+        if None in numbers.values():
+            raise DataError("it must return a number")
+        return numbers
+
+
+def _parse_selector(text: Any) -> Selector:
+    if not isinstance(text, str):
+        raise SpecError(f"{described(text)} is not a selector; give a text such as {RECORD}.main_input")
+    return Selector(text)
+
+
+_STORED_AS_GIVEN: Final = ("name", "higher_is_better", "range", "combinations", "if_missing", "on_error")
+_STORED: Final = (*_STORED_AS_GIVEN, "implementation", "selectors", "aggregate", "if_exists", "version")
+
+
+class _Plan(NamedTuple):
+    """The calls to make: their arguments, whether all of these are plain, and a note about them."""
+
+    combinations: Iterator[dict[str, Any]]
+    plain: bool
+    note: str | None

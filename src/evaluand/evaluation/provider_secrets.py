@@ -1,0 +1,82 @@
+"""Secrets in the parameters of providers, which are neither stored nor shown."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evaluand.core.json_like import DEEPEST, JsonLikeConverter
+from evaluand.core.redaction import HIDDEN, is_secret
+
+
+def class_place(kind: type) -> str:
+    """`module:name` of a class."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def find_secrets(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The secrets in data, with their places: values under a secret's name, and texts with a password in a URL."""
+    if isinstance(value, str) and hide_passwords(value) != value:
+        yield place, value
+    for name, item in _parts(value) if depth < DEEPEST else ():
+        inner = f"{place}.{name}" if place else str(name)
+        if _is_secret(name, item):
+            yield inner, item
+        else:
+            yield from find_secrets(item, inner, depth + 1)
+
+
+def secret_texts(secret: Any) -> Iterator[str]:
+    """The texts that a secret consists of."""
+    if isinstance(secret, str) and secret:
+        yield secret
+    for _, item in _parts(secret):
+        yield from secret_texts(item)
+
+
+def drop_secrets(value: Any) -> Any:
+    """The data without secrets."""
+    return _rebuild(value, lambda parts: {n: drop_secrets(item) for n, item in parts if not _is_secret(n, item)})
+
+
+def hide_secrets(value: Any) -> Any:
+    """The data with a placeholder for each secret."""
+    return _rebuild(
+        value,
+        lambda parts: {
+            n: HIDDEN if item is not None and _is_secret(n, item) else hide_secrets(item) for n, item in parts
+        },
+    )
+
+
+def _rebuild(value: Any, mend: Callable[[Sequence[tuple[Any, Any]]], dict[Any, Any]]) -> Any:
+    if isinstance(value, str):
+        return hide_passwords(value)
+    if next(find_secrets(value), None) is None:
+        return value
+    mended = mend(_parts(value))
+    if isinstance(value, list | tuple):
+        return list(mended.values())
+    return mended if isinstance(value, Mapping) else {"class": class_place(type(value)), **mended}
+
+
+def _parts(value: Any) -> Sequence[tuple[Any, Any]]:
+    """The parts of data, as `evaluand.core.identity` reads them."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, list | tuple):
+        return list(enumerate(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        return list(value.model_dump().items())
+    return ()
+
+
+def _is_secret(name: Any, value: Any) -> bool:
+    return isinstance(name, str) and is_secret(name) and type(value) is not bool
+
+
+def hide_passwords(text: str) -> str:
+    return str(JsonLikeConverter(hide=True, characters=len(text)).text(text)) if "://" in text else text
