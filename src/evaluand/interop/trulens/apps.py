@@ -230,7 +230,7 @@ class App(native.App):
 
     @property
     def app(self) -> Any:
-        """The wrapped object, or the function that records calls of the wrapped function."""
+        """What to call: the object, or the instrumented form of the function."""
         return super().app if self.main_method is None else self.target
 
     @property
