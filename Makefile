@@ -54,7 +54,7 @@ bench: $(ALL) ## Time the path from examples to metrics
 	@$(BIN)/python benchmarks/path.py
 
 docs: $(SITE) ## Build the documentation site; open build/docs/index.html
-	@$(BIN)/python -m sphinx --quiet --fail-on-warning --jobs auto docs build/docs
+	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --jobs auto docs build/docs
 	@echo "build/docs/index.html"
 
 clean: ## Remove the environment, caches and builds; stored results (.evaluand) stay

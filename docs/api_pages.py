@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_origin
+from typing import Any
 
 from sphinx.ext.autodoc.mock import mock
 
@@ -23,6 +23,8 @@ ROOMS = (
     "testing",
 )
 """In the order in which they are shown: the steps of the path, what they stand on, uses of the path, other systems."""
+
+BUILTIN_SUMMARIES = {(kind.__doc__ or "").partition("\n")[0] for kind in (bool, dict, float, int, list, str, tuple)}
 
 
 def write_pages(folder: Path) -> None:
@@ -106,10 +108,7 @@ def summary(value: Any) -> str:
 
 def to_restructured_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Protect what docstrings write plainly and reStructuredText would read as markup."""
-    classes = (type(obj), get_origin(obj))
-    if what in ("data", "attribute") and getattr(obj, "__doc__", None) in [
-        getattr(of, "__doc__", None) for of in classes
-    ]:
+    if lines and lines[0] in BUILTIN_SUMMARIES:
         lines.clear()  # else a mapping, or `dict[str, int]`, without a docstring shows that of `dict`
     lines[:] = [protect(line) for line in join_literals(lines)]
 
@@ -133,8 +132,10 @@ def protect(line: str) -> str:
         >>> protect("the `_index_` of *args, see name_")
         'the ``_index_`` of \\\\*args, see name\\\\_'
     """
-    if line.lstrip().startswith((">>>", "...", "..", ":")):
+    if line.lstrip().startswith((">>>", "..")):
         return line
+    if field := re.match(r"(\s*:[^:`]+: )(.*)", line):  # of a parameter or an error
+        return field[1] + protect(field[2])
     parts = re.split(r"(``[^`]+``|`[^`]+`)", line)
     for place, part in enumerate(parts):
         if place % 2:
