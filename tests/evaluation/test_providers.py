@@ -767,9 +767,9 @@ def test_a_method_is_a_feedback_function_that_knows_which_way_is_good() -> None:
 
 
 def test_huggingface_answers_only_where_it_is_said_that_it_is_local() -> None:
-    with pytest.raises(SpecError, match=r"say Huggingface\(local=True\) to have its methods answered here"):
+    with pytest.raises(SpecError, match=r"pass Huggingface\(local=True\) to run its methods in this process"):
         Huggingface()
-    with pytest.raises(SpecError, match="Huggingface would ask models"):
+    with pytest.raises(SpecError, match="Huggingface cannot call Hugging Face over the network"):
         Huggingface(local="yes")  # type: ignore[arg-type]
     assert HuggingFace is Huggingface
     assert HuggingfaceLocal().local
@@ -797,7 +797,7 @@ def test_ground_truth_agreement_has_the_methods_of_trulens() -> None:
     assert value(truth.bleu, "Who wrote Emma?", "Jane Austen") == pytest.approx(1.0)
     assert truth.mrr("Who wrote Emma?", ["x", "e1"]).value == 0.5
     assert truth.ir_hit_rate("Who wrote Emma?", ["x", "e1"]).value == 1.0
-    with pytest.raises(SpecError, match="compares by its measure here"):
+    with pytest.raises(SpecError, match="compares by its measure and calls no model"):
         GroundTruthAgreement(KNOWN, provider=object())
     with pytest.raises(SpecError, match="bert_score needs a model"):
         truth.bert_score("Who wrote Emma?", "Jane Austen")

@@ -1,4 +1,4 @@
-"""Wrappers of apps and records with the names of TruLens."""
+"""Recorders of apps, and records, with the names of TruLens."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_calls_are_laid_out_as_the_app_is() -> None:
     assert record.get(Lens().main_input) == "Emma"
 
 
-def test_a_record_made_by_hand_is_laid_out_too() -> None:
+def test_a_record_built_by_hand_is_laid_out_too() -> None:
     stack = [RecordAppCallMethod(Lens().app.steps[0], Method("run"))]
     record = Record(calls=[RecordAppCall("1", stack, {"x": 1}, "y")], main_input="x")
     assert record.layout_calls_as_app().app == {"steps": [{"run": [record.model_dump()["calls"][0]]}]}
@@ -108,7 +108,7 @@ def test_a_record_made_by_hand_is_laid_out_too() -> None:
     assert Select.RecordInput(source) == ["x"]
 
 
-def test_errors_are_told() -> None:
+def test_errors_are_recorded() -> None:
     rag = Rag()
     with TruApp(rag) as recording, pytest.raises(OSError, match="no index"):
         rag.query("fail")
@@ -144,7 +144,7 @@ class Paid(RemoteProvider):
         return float(self.letters(text) > 3)
 
 
-def test_results_of_records_tell_what_their_feedbacks_cost() -> None:
+def test_results_report_what_their_feedbacks_cost() -> None:
     paid = Feedback(Paid(version="1", cache=False).long).on_input()
     with TruBasicApp(lambda text: text, feedbacks=[paid], feedback_mode="with_app") as recording:
         recording.app.app("Emma")
@@ -171,16 +171,16 @@ def test_a_feedback_is_run_on_an_app_and_a_record() -> None:
     assert Feedback(longer).on_input_output().run(recorder, recording.get()).result == 1.0
 
 
-def test_an_app_is_told_as_data_without_its_secrets() -> None:
+def test_the_data_of_an_app_hides_its_secrets() -> None:
     recorder = TruApp(Rag(), app_name="rag", app_version="2", metadata={"team": "x"})
-    told = recorder.dict()
-    assert (told["app_name"], told["app_version"], told["metadata"]) == ("rag", "2", {"team": "x"})
-    assert (told["app"]["model"], told["app"]["api_key"]) == ("small", "***")
+    data = recorder.dict()
+    assert (data["app_name"], data["app_version"], data["metadata"]) == ("rag", "2", {"team": "x"})
+    assert (data["app"]["model"], data["app"]["api_key"]) == ("small", "***")
     assert isinstance(recorder.definition, AppDefinition)
     assert recorder.definition.model_dump()["feedback_mode"] == "with_app_thread"
 
 
-def test_a_call_gives_its_record_beside_its_result() -> None:
+def test_a_call_returns_its_result_and_its_record() -> None:
     rag = Rag()
     recorder = TruApp(rag)
     result, record = recorder.with_record(rag.query, "Emma", record_metadata={"user": 1})
@@ -195,7 +195,7 @@ def test_a_function_from_text_to_text_is_an_app() -> None:
     with recorder as recording:
         assert recorder.app("hello") == "HELLO"
     assert (recording.get().main_input, recording.get().main_output) == ("hello", "HELLO")
-    with pytest.raises(SpecError, match="give a function"):
+    with pytest.raises(SpecError, match="pass either text_to_text, a function from text to text, or app"):
         TruBasicApp()
 
 
@@ -218,7 +218,7 @@ def test_methods_can_be_marked_and_named_from_outside() -> None:
     assert [call.method().name for call in recording.get().calls] == ["clean", "ask"]
 
 
-def test_more_records_than_one_are_told() -> None:
+def test_get_refuses_several_records() -> None:
     rag = Rag()
     with TruApp(rag) as recording:
         rag.query("a")
@@ -228,7 +228,7 @@ def test_more_records_than_one_are_told() -> None:
     assert [record.main_input for record in recording.records[-1:]] == ["b"]
 
 
-def test_what_was_recorded_becomes_a_run_and_its_evaluation() -> None:
+def test_a_recording_becomes_a_run_and_its_evaluation() -> None:
     rag = Rag()
     recorder = TruApp(rag, app_name="rag", feedbacks=[Feedback(longer, name="longer").on_input_output()])
     with recorder as recording:
@@ -267,8 +267,8 @@ def test_virtual_records_are_selected_from_and_judged() -> None:
     assert record.perf == Perf(start, start + timedelta(seconds=2))
     assert record.cost is not None
     assert record.cost.n_tokens == 7
-    kept = recorder.add_record(record)
-    assert [result.result for result in kept.feedback_results] == [0.75]
+    stored = recorder.add_record(record)
+    assert [result.result for result in stored.feedback_results] == [0.75]
     assert recorder.dict()["app"]["llm"] == {"modelname": "small", "api_key": "***", "maxtokens": 1024}
 
 
@@ -282,12 +282,14 @@ def test_a_frame_of_logs_becomes_records(as_frame: bool) -> None:
         rows = pytest.importorskip("pandas").DataFrame(rows)
     records = TruVirtual(app_name="logged").add_dataframe(rows)
     assert [record.main_output for record in records] == ["x", "y"]
-    found = [VirtualApp.select_context()({"__record__": record.layout_calls_as_app()}) for record in records]
-    assert found == [["1", "2"], ["3"]]
+    contexts = [VirtualApp.select_context()({"__record__": record.layout_calls_as_app()}) for record in records]
+    assert contexts == [["1", "2"], ["3"]]
 
 
-def test_a_frame_without_the_columns_is_told() -> None:
-    with pytest.raises(SpecError, match="no column 'response'"):
+def test_a_missing_column_is_reported() -> None:
+    with pytest.raises(
+        SpecError, match="no column 'response' among query; columns are query, response and, optionally, contexts"
+    ):
         TruVirtual().add_dataframe([{"query": "a"}])
 
 

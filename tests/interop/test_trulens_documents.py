@@ -1,4 +1,4 @@
-"""The examples of TruLens' documentation on feedback functions, with their imports changed."""
+"""The examples of TruLens' documentation on feedback functions, with changed imports."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GUIDE = ROOT_FOLDER / "docs" / "howto" / "trulens.md"
 
 
 class Judges(Provider):
-    """Judges with the names and arguments that the documentation speaks of."""
+    """Judges with the names and arguments of the documentation."""
 
     def language_match(self, text1: str, text2: str) -> float:
         return float(text1.isascii() == text2.isascii())
@@ -134,13 +134,13 @@ def test_feedbacks_are_given_to_an_app() -> None:
         ),
     ],
 )
-def test_shorthands_are_what_they_stand_for(one: Any, other: Any) -> None:
-    made = Feedback(provider.language_match)
-    assert one(made).selectors == other(made).selectors
-    assert made.selectors == {}
+def test_shorthands_equal_their_long_forms(one: Any, other: Any) -> None:
+    feedback = Feedback(provider.language_match)
+    assert one(feedback).selectors == other(feedback).selectors
+    assert feedback.selectors == {}
 
 
-def test_the_aliases_are_the_paths_that_they_stand_for() -> None:
+def test_the_aliases_equal_their_paths() -> None:
     query = Select.Query
     assert query is JSONPath
     assert Select.Record == query().__record__
@@ -150,7 +150,7 @@ def test_the_aliases_are_the_paths_that_they_stand_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "given", "found"),
+    ("path", "data", "selected"),
     [
         (JSONPath()["somekey"], {"somekey": 1}, [1]),
         (JSONPath()[1], [1, 2], [2]),
@@ -161,8 +161,8 @@ def test_the_aliases_are_the_paths_that_they_stand_for() -> None:
         (JSONPath().page_content, Document("Emma"), ["Emma"]),
     ],
 )
-def test_the_forms_of_a_path(path: JSONPath, given: Any, found: Sequence[Any]) -> None:
-    assert list(path(given)) == found
+def test_the_forms_of_a_path(path: JSONPath, data: Any, selected: Sequence[Any]) -> None:
+    assert list(path(data)) == selected
 
 
 def test_every_combination_of_several_values_is_evaluated(recorded: tuple[App, Record]) -> None:
@@ -171,12 +171,12 @@ def test_every_combination_of_several_values_is_evaluated(recorded: tuple[App, R
     assert len(result.calls) == 4
 
 
-def test_the_app_is_told_as_data_and_by_its_components(
+def test_an_app_describes_itself_as_data_and_prints_its_components(
     recorded: tuple[App, Record], capsys: pytest.CaptureFixture[str]
 ) -> None:
     app, record = recorded
-    told = app.dict()
-    assert {"app_id", "feedback_definitions", "feedback_mode", "root_class", "app"} <= told.keys()
+    data = app.dict()
+    assert {"app_id", "feedback_definitions", "feedback_mode", "root_class", "app"} <= data.keys()
     assert app.definition.feedback_mode is FeedbackMode.WITH_APP_THREAD
     app.print_instrumented()
     assert "combine_docs_chain: _call" in capsys.readouterr().out
@@ -191,7 +191,7 @@ def test_a_deferred_feedback_must_be_importable() -> None:
         TruBasicApp(str.upper, feedbacks=[Feedback(here).on_output()], feedback_mode=FeedbackMode.DEFERRED)
 
 
-def test_records_and_results_of_two_recordings_have_ids_of_their_own() -> None:
+def test_records_and_results_of_two_recordings_have_different_ids() -> None:
     def answer(question: str) -> str:
         return question
 
@@ -209,7 +209,7 @@ def test_records_and_results_of_two_recordings_have_ids_of_their_own() -> None:
     assert len({*ids_}) == 4
 
 
-def test_a_virtual_record_is_kept_as_it_was_made_to_be() -> None:
+def test_a_virtual_record_is_stored_with_its_current_fields() -> None:
     context = Select.RecordCalls.retriever.get_context
     rec = VirtualRecord(main_input="Where is Germany?", main_output="In Europe", calls={context: {"rets": ["a", "b"]}})
     rec.cost.n_tokens, rec.cost.cost = 234, 0.05
@@ -217,9 +217,9 @@ def test_a_virtual_record_is_kept_as_it_was_made_to_be() -> None:
     rec.perf.end_time = datetime(2024, 1, 1, 0, 1, tzinfo=UTC)
     rec.main_output = "in the middle of Europe"
     tru = TruVirtual(app_name="logged", feedbacks=[Feedback(length, name="length").on_output()])
-    kept = tru.add_record(rec)
-    assert (kept.cost.n_tokens, kept.cost.cost, kept.perf.latency) == (234, 0.05, timedelta(minutes=1))
-    assert kept.main_output == rec.layout_calls_as_app()["main_output"] == "in the middle of Europe"
+    stored = tru.add_record(rec)
+    assert (stored.cost.n_tokens, stored.cost.cost, stored.perf.latency) == (234, 0.05, timedelta(minutes=1))
+    assert stored.main_output == rec.layout_calls_as_app()["main_output"] == "in the middle of Europe"
     assert [(each.name, each.result) for each in rec.feedback_results] == [("length", 23.0)]
     assert VirtualRecord(main_input="a", cost=Cost(n_tokens=3, cost=0.1)).cost == Cost(n_tokens=3, cost=0.1)
 
@@ -246,10 +246,10 @@ def test_a_recording_is_a_sequence_and_an_app_an_async_context() -> None:
     assert json.loads(record.model_dump_json())["main_output"] == "A"
 
 
-def test_an_option_that_is_not_here_is_told_with_what_to_give_instead() -> None:
-    with pytest.raises(SpecError, match=r"TruApp has no option 'app_id': it is made of app_name and app_version"):
+def test_an_unsupported_option_is_refused_with_advice() -> None:
+    with pytest.raises(SpecError, match=r"TruApp has no option 'app_id': it is derived from app_name and app_version"):
         TruApp(Chain(), app_id="chain")
-    with pytest.raises(SpecError, match=r"no option 'app_nam': there are .*app_name"):
+    with pytest.raises(SpecError, match=r"no option 'app_nam': the options are .*app_name"):
         TruApp(Chain(), app_nam="chain")
 
 
@@ -260,20 +260,20 @@ def test_a_feedback_is_called_as_its_implementation() -> None:
     assert type(result.result) is float
 
 
-def test_contexts_of_several_calls_are_grounds_of_one_answer() -> None:
+def test_contexts_of_several_calls_ground_one_answer() -> None:
     hugs = trulens.Huggingface(local=True)
     chunks = [["The crossing takes fifty minutes."], ["Dogs travel free."]]
-    found = hugs.groundedness_measure_with_nli(chunks, "The crossing takes fifty minutes.")
-    assert found == hugs.groundedness(
+    judgement = hugs.groundedness_measure_with_nli(chunks, "The crossing takes fifty minutes.")
+    assert judgement == hugs.groundedness(
         ["The crossing takes fifty minutes.", "Dogs travel free."], "The crossing takes fifty minutes."
     )
-    assert found.value > 0.9
+    assert judgement.value > 0.9
 
 
-def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
-    for name, instead in advice_by_name(REPLACEMENTS).items():
-        told = f"^{name} is not in evaluand.interop.trulens: {re.escape(instead)}$"
-        with pytest.raises(ImportError, match=told):
+def test_an_unsupported_name_is_refused_with_advice() -> None:
+    for name, advice in advice_by_name(REPLACEMENTS).items():
+        message = f"^{name} is not in evaluand.interop.trulens: {re.escape(advice)}$"
+        with pytest.raises(ImportError, match=message):
             exec(f"from evaluand.interop.trulens import {name}")
         assert not hasattr(trulens, name)
     assert not advice_by_name(REPLACEMENTS).keys() & set(trulens.__all__)
@@ -281,9 +281,9 @@ def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
         trulens.nonsense  # noqa: B018
 
 
-def test_the_guide_lists_the_names_that_are_not_here() -> None:
+def test_the_guide_lists_the_unsupported_names() -> None:
     absent = GUIDE.read_text().partition("These names are not supported")[2]
     rows = re.findall(r"^\| (`.*`) \| (.*) \|$", absent, re.MULTILINE)
-    assert {name: instead for names, instead in rows for name in re.findall(r"`(\w+)`", names)} == advice_by_name(
+    assert {name: advice for names, advice in rows for name in re.findall(r"`(\w+)`", names)} == advice_by_name(
         REPLACEMENTS
     )

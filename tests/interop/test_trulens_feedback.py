@@ -1,8 +1,8 @@
-"""`Feedback` against recorded evaluations of TruLens, where these lie beside the project, and what it does better.
+"""`Feedback` against recorded evaluations of TruLens, if the test vectors are present, and improvements on TruLens.
 
-What TruLens does wrong is expected as its documentation has it: wrong, missing and surplus arguments are refused, an
-empty selection is skipped, a failing call leaves the others told, and what is stored is the same when it is read.
-Messages are not compared.
+Where TruLens contradicts its documentation, the tests expect what is documented: wrong, missing and surplus arguments
+are refused, an empty selection is skipped, a failing call does not hide the others, and a stored feedback is read back
+unchanged. Messages are not compared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SKIPPED = {"fb-059", "fb-060", "fb-061", "fb-121"}
 
 
 def implementations() -> Any:
-    """The functions that were recorded, as a module that can be imported."""
+    """The recorded functions, as an importable module."""
     name = "fbfuncs"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
@@ -59,7 +59,7 @@ def skip_odd(a: int) -> float:
     return float(a)
 
 
-def made(text: str) -> Any:
+def build(text: str) -> Any:
     names = {"Feedback": Feedback, "Select": Select, "Lens": Lens, "RC": Select.RecordCalls, "np": np}
     enums = {"C": FeedbackCombinations, "M": FeedbackOnMissingParameters}
     return eval(text, {**names, **enums, "F": implementations()})
@@ -70,17 +70,17 @@ def cases(*, stored: bool = False) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in chosen])
 
 
-def same(told: Any, recorded: Any) -> bool:
+def same(actual: Any, recorded: Any) -> bool:
     if isinstance(recorded, dict):
-        return told.keys() == recorded.keys() and all(same(told[key], recorded[key]) for key in recorded)
+        return actual.keys() == recorded.keys() and all(same(actual[key], recorded[key]) for key in recorded)
     if isinstance(recorded, list):
-        return len(told) == len(recorded) and all(map(same, told, recorded))
+        return len(actual) == len(recorded) and all(map(same, actual, recorded))
     if recorded == "NaN":
-        return math.isnan(told)
-    return bool(told == (pytest.approx(recorded) if isinstance(recorded, float) else recorded))
+        return math.isnan(actual)
+    return bool(actual == (pytest.approx(recorded) if isinstance(recorded, float) else recorded))
 
 
-def told(result: Any) -> dict[str, Any]:
+def result_data(result: Any) -> dict[str, Any]:
     calls = [{"args": dict(c.args), "ret": c.ret, "meta": dict(c.meta)} for c in result.calls]
     return {
         "status": result.status.value,
@@ -93,45 +93,45 @@ def told(result: Any) -> dict[str, Any]:
 
 
 @cases()
-def test_a_feedback_says_what_was_recorded(case: dict[str, Any]) -> None:
+def test_a_feedback_returns_the_recorded_results(case: dict[str, Any]) -> None:
     expect, source = case["expect"], RECORDED["source_data"]
     if "build" in expect:
         with pytest.raises(EvaluandError):
-            made(case["python"])
+            build(case["python"])
         return
     if case["id"] in REFUSED:
         with pytest.raises(SpecError):
-            made(case["python"]).run(source_data=source)
+            build(case["python"]).run(source_data=source)
         return
-    feedback = made(case["python"])
+    feedback = build(case["python"])
     assert {name: str(lens) for name, lens in feedback.selectors.items()} == expect["selectors"]
     assert (feedback.name, feedback.higher_is_better) == (expect["name"], expect["higher_is_better"])
     assert (feedback.combinations, feedback.if_missing) == (expect["combinations"], expect["if_missing"])
     assert (feedback.if_exists and str(feedback.if_exists)) == expect["if_exists"]
-    given = case["run_kwargs"] or {}
+    arguments = case["run_kwargs"] or {}
     if isinstance(expect["args"], dict):
         with pytest.raises(InvalidSelector):
             feedback.extract_selection(source_data=source)
     else:
-        assert list(feedback.extract_selection(source_data=source, **given)) == expect["args"]
+        assert list(feedback.extract_selection(source_data=source, **arguments)) == expect["args"]
     with pytest.warns(EvaluandWarning) if feedback.if_missing == "warn" else nullcontext():
-        result = feedback.run(source_data=source, **given)
+        result = feedback.run(source_data=source, **arguments)
     if case["id"] in SKIPPED:
         assert result.status is FeedbackResultStatus.SKIPPED
         assert result.reason
         return
     run = {key: value for key, value in expect["run"].items() if key != "error_last_line"}
-    if run["status"] == "failed":  # where each call is told, and each that did not fail with what it said
+    if run["status"] == "failed":  # every call is reported, also those that did not fail
         assert result.status is FeedbackResultStatus.FAILED
         assert result.error
         assert len(result.calls) == len(expect["args"])
         return
-    assert same(told(result), run)
+    assert same(result_data(result), run)
 
 
 @cases(stored=True)
-def test_a_stored_feedback_is_the_same_when_it_is_read(case: dict[str, Any]) -> None:
-    feedback = made(case["python"])
+def test_a_stored_feedback_is_read_back_unchanged(case: dict[str, Any]) -> None:
+    feedback = build(case["python"])
     if "lambda" in case["python"]:
         with pytest.raises(SpecError, match="lambda"):
             feedback.model_dump()
@@ -150,7 +150,7 @@ def test_a_stored_feedback_is_the_same_when_it_is_read(case: dict[str, Any]) -> 
     assert (result.status.value, result.result) == (expect["status"], pytest.approx(expect["result"]))
 
 
-# ---------------------------------------------------------------- without what was recorded
+# Without recorded evaluations
 
 RECORD = {"main_input": "Q", "main_output": "ANS", "app": {"search": [{"rets": [1, 2, 3]}], "none": [{"rets": []}]}}
 RETS = Select.RecordCalls.search.rets[:]
@@ -202,14 +202,14 @@ def test_skipped_calls_are_left_out() -> None:
     assert (nothing.status.value, nothing.result) == ("skipped", None)
 
 
-def test_a_failing_call_leaves_the_others_told() -> None:
+def test_a_failing_call_does_not_hide_the_others() -> None:
     result = Feedback(fragile).on(RETS).run(record=RECORD)
     assert (result.status.value, result.result) == ("failed", None)
     assert [(call.ret, call.error) for call in result.calls] == [(1.0, None), (None, "ValueError: two"), (3.0, None)]
     assert Feedback(fragile, on_error="leave_out").on(RETS).run(record=RECORD).result == 2.0
 
 
-def test_several_numbers_stand_in_the_multi_result() -> None:
+def test_several_numbers_are_in_the_multi_result() -> None:
     result = Feedback(parts).on(RETS).run(record=RECORD)
     assert math.isnan(result.result)
     assert json.loads(result.multi_result or "") == {"a": 2.0, "twice": 4.0}
@@ -217,23 +217,23 @@ def test_several_numbers_stand_in_the_multi_result() -> None:
 
 
 def test_a_record_is_laid_out_and_objects_are_selected_from_by_attributes() -> None:
-    class OfCalls:
+    class CallLog:
         def layout_calls_as_app(self) -> Any:
             return RECORD
 
     app = SimpleNamespace(app_id="a", app=SimpleNamespace(model="mm"))
     feedback = Feedback(pair).on(Select.App.app.model, Select.RecordOutput)
-    assert feedback.run(app=app, record=OfCalls()).result == 23.0
+    assert feedback.run(app=app, record=CallLog()).result == 23.0
 
 
-def test_a_result_is_told_as_data() -> None:
-    told = Feedback(pair, name="n").on_input_output().run(record=RECORD | {"record_id": "r"}).model_dump()
-    assert json.loads(json.dumps(told)) == told
-    assert (told["name"], told["record_id"], told["status"], told["cost"]["n_requests"]) == ("n", "r", "done", 0)
+def test_a_result_is_dumped_as_data() -> None:
+    data = Feedback(pair, name="n").on_input_output().run(record=RECORD | {"record_id": "r"}).model_dump()
+    assert json.loads(json.dumps(data)) == data
+    assert (data["name"], data["record_id"], data["status"], data["cost"]["n_requests"]) == ("n", "r", "done", 0)
 
 
-def test_texts_are_no_lenses_and_a_feedback_needs_a_function() -> None:
-    with pytest.raises(ValueError, match=r"write Select.RecordInput and the like"):
+def test_a_selector_must_be_a_lens_and_a_feedback_needs_a_function() -> None:
+    with pytest.raises(ValueError, match=r"is not a lens; pass one such as Select\.RecordInput"):
         Feedback(fragile).on("__record__.main_input")
     with pytest.raises(SpecError, match="a feedback needs a function"):
         Feedback().on_input()

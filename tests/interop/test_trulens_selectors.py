@@ -1,7 +1,7 @@
-"""Selectors against recorded selections of TruLens, where these lie beside the project.
+"""Selectors against recorded selections of TruLens, if the test vectors are present.
 
-What it does wrong is expected as its documentation has it: what is printed is read as the same again, a slice sets each
-place by itself, and names of methods are steps. Messages are not compared.
+Where TruLens contradicts its documentation, the tests expect what is documented: a printed lens is read back as the
+same lens, a slice sets each position separately, and names of methods are steps. Messages are not compared.
 """
 
 from __future__ import annotations
@@ -20,13 +20,8 @@ from evaluand.interop.trulens import Lens, Select
 
 FILE = VECTORS_FOLDER / "trulens" / "selectors.json"
 RECORDED = json.loads(FILE.read_text()) if FILE.exists() else {"objects": {}, "cases": []}
-MENDED = {
-    "sel-021",
-    "sel-022",
-    "sel-023",
-    "sel-035",
-    "sel-221",
-}  # 022: a negative place, which is printed and so is read
+# Cases where TruLens is wrong, such as sel-022: it prints a negative index that it cannot read.
+CORRECTED = {"sel-021", "sel-022", "sel-023", "sel-035", "sel-221"}
 
 
 class Munch(dict[str, Any]):
@@ -43,7 +38,7 @@ OBJECTS = RECORDED["objects"] | {
 
 
 def cases(*ops: str) -> pytest.MarkDecorator:
-    chosen = [case for case in RECORDED["cases"] if case["op"] in ops and case["id"] not in MENDED]
+    chosen = [case for case in RECORDED["cases"] if case["op"] in ops and case["id"] not in CORRECTED]
     return pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in chosen])
 
 
@@ -51,13 +46,13 @@ def lens_of(text: str) -> Any:
     return eval(text, {"Lens": Lens, "Select": Select, "S": trulens})
 
 
-def told(lens: Lens) -> list[dict[str, Any]]:
-    """The steps as they were recorded."""
+def steps_data(lens: Lens) -> list[dict[str, Any]]:
+    """The steps in the form of the recording."""
     return [{"kind": type(step).__name__, **json.loads(json.dumps(vars(step)))} for step in lens.path()]
 
 
 def outcome(case: dict[str, Any], method: str, *more: Any) -> Any:
-    """What a method of the lens gives, or None where it fails."""
+    """The return value of a method of the lens, or None if it fails."""
     try:
         return getattr(lens_of(case["python"]), method)(OBJECTS[case["object"]], *more)
     except EvaluandError:
@@ -71,15 +66,15 @@ def test_a_text_is_read_as_the_same_steps(case: dict[str, Any]) -> None:
             Lens.of_string(case["string"])
         return
     lens = Lens.of_string(case["string"])
-    assert told(lens) == case["expect"]["steps"]
+    assert steps_data(lens) == case["expect"]["steps"]
     assert Lens.of_string(str(lens)) == lens
-    assert str(lens) == case["expect"]["str"] or "f g.x" in case["expect"]["str"]  # which is not a path
+    assert str(lens) == case["expect"]["str"] or "f g.x" in case["expect"]["str"]  # which is not a valid path
 
 
 @cases("str")
 def test_what_is_printed_is_read_as_the_same_lens(case: dict[str, Any]) -> None:
     lens = lens_of(case["python"])
-    assert told(lens) == case["expect"]["steps"]
+    assert steps_data(lens) == case["expect"]["steps"]
     assert Lens.of_string(str(lens)) == lens
     assert lens_of(repr(lens)) == lens
     if case["expect"]["round_trips"]:
@@ -94,11 +89,11 @@ def test_the_same_values_are_selected(case: dict[str, Any]) -> None:
         return
     expected = case["expect"]["items"]
     assert len(found) == len(expected)
-    for there, wanted in zip(found, expected, strict=True):
-        if isinstance(wanted, dict) and "__python__" in wanted:
-            assert type(there).__name__ == wanted["__python__"]
+    for value, recorded in zip(found, expected, strict=True):
+        if isinstance(recorded, dict) and "__python__" in recorded:
+            assert type(value).__name__ == recorded["__python__"]
         else:
-            assert there == wanted
+            assert value == recorded
     assert Lens.of_string(str(lens_of(case["python"])))(OBJECTS[case["object"]]) == found
 
 
@@ -125,7 +120,7 @@ def test_the_same_is_set_in_a_copy(case: dict[str, Any]) -> None:
 
 
 @cases("dequalify")
-def test_the_same_root_is_left_out(case: dict[str, Any]) -> None:
+def test_the_same_root_is_removed(case: dict[str, Any]) -> None:
     assert str(Select.dequalify(lens_of(case["python"]))) == case["expect"]["str"]
 
 
@@ -146,16 +141,16 @@ def test_the_same_paths_lead_through_data(case: dict[str, Any]) -> None:
 
 
 @cases("build")
-def test_any_name_is_a_step_and_what_is_none_is_refused(case: dict[str, Any]) -> None:
+def test_any_name_is_a_step_and_anything_else_is_refused(case: dict[str, Any]) -> None:
     if "(" in case["python"].removeprefix("Lens()") or "[None]" in case["python"]:
         with pytest.raises(TypeError):
             lens_of(case["python"])
         return
     lens = lens_of(case["python"])
     name = case["python"].rsplit(".", 1)[-1]
-    assert told(lens)[-1] == {"kind": "GetItemOrAttribute", "item_or_attribute": name}
+    assert steps_data(lens)[-1] == {"kind": "GetItemOrAttribute", "item_or_attribute": name}
     if "steps" in case["expect"]:
-        assert told(lens) == case["expect"]["steps"]
+        assert steps_data(lens) == case["expect"]["steps"]
 
 
 @cases("shadowed_names")

@@ -1,6 +1,6 @@
 """The names of TruLens over the core: selectors, feedback functions, apps and their records, providers.
 
-The names are loaded on first use.
+Each name is loaded on first use.
 """
 
 # ruff: noqa: I001 - one import of each module, not one of each name

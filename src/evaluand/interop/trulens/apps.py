@@ -5,9 +5,9 @@
         rag.query("Who wrote Emma?")
     recording.get().wait_for_feedback_results()
 
-What is another here: classes are not changed, so `@instrument` is all that marks a method, or nothing has to; what is
-selected under `__app__` is the app's structure as data, in which secrets are hidden; and records are kept in a store,
-in memory where none is given, from which `recorder.close()` makes a run and its evaluation.
+Differences from TruLens: classes are not changed, and `@instrument` on methods is optional; `__app__` is the app's
+structure as data, with secrets hidden; and records are written to a store (default: in memory), from which
+`recorder.close()` creates a run and its evaluation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ R = TypeVar("R")
 
 
 class instrument:  # noqa: N801 - a decorator
-    """Marks a method as one whose calls are recorded.
+    """Mark a method, so that its calls are recorded.
 
     Example:
         >>> class Shout:
@@ -59,24 +59,24 @@ class instrument:  # noqa: N801 - a decorator
     """
 
     def __new__(cls, method: R) -> R:  # type: ignore[misc]
-        made: R = make_instrumented(method)
-        return made
+        marked: R = make_instrumented(method)
+        return marked
 
     @staticmethod
     def method(of_cls: type, name: str) -> None:
-        """Marks a method of a class that is there already, for all who use it."""
+        """Mark a method of an existing class, for all its users."""
         setattr(of_cls, name, make_instrumented(inspect.getattr_static(of_cls, name)))
 
     @staticmethod
     def methods(of_cls: type, names: Iterable[str]) -> None:
-        """Marks several."""
+        """Mark several methods of an existing class."""
         for name in names:
             instrument.method(of_cls, name)
 
 
 @dataclass
 class AppDefinition:
-    """What an app is, as data.
+    """The description of an app as data.
 
     Attributes:
         app: the app's structure, JSON-like.
@@ -93,27 +93,27 @@ class AppDefinition:
     app: Any = None
 
     def model_dump(self) -> dict[str, Any]:
-        """All of it as data."""
+        """All fields as data."""
         return vars(self) | {"feedback_mode": self.feedback_mode.value}
 
     dict = model_dump
 
 
 class Recording(native_session.RecordingSession):
-    """What is recorded in a `with` block; its records have the names of TruLens."""
+    """The records of a `with` block, with the names of TruLens."""
 
     _rows: tuple[int, dict[str, tuple[Any, dict[int, dict[str, Any]]]]] | None = None
 
     @property
     def records(self) -> Records:  # type: ignore[override]
-        """The records so far, in the order in which the calls ended."""
+        """The records so far, in the order in which their calls ended."""
         return Records(self)
 
     def __len__(self) -> int:
         return len(self.records)
 
-    def __getitem__(self, place: int) -> Record:
-        return self.records[place]
+    def __getitem__(self, index: int) -> Record:
+        return self.records[index]
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -122,29 +122,29 @@ class Recording(native_session.RecordingSession):
         """The only record.
 
         Raises:
-            DataError: there is none, or more than one.
+            DataError: there is no record, or more than one.
         """
         super().get()
         return self.records[0]
 
     def results(self, number: int) -> Iterator[tuple[Any, FeedbackResult]]:
-        """What the app's feedbacks say of a record, with each of them."""
+        """Each of the app's feedbacks with its result for a record."""
         if not self.app.feedbacks:
             return
         record_id, source = self.record_id(number), self.writer.source(number)
-        for name, (spec, rows) in self._evaluated().items():
+        for name, (spec, rows) in self._feedback_rows().items():
             feedback: Any = self.app.feedbacks[name]
-            result = _result(rows[number], spec, source)
-            spent = _spent(identity.decode(rows[number]["usage"] or b"{}"))
+            result = _read_result(rows[number], spec, source)
+            spent = _read_spending(identity.decode(rows[number]["usage"] or b"{}"))
             yield feedback, FeedbackResult(feedback, result, record_id, {}, spent)
 
     def record_id(self, number: int) -> str:
-        """What a record is called among all: one without a name of its own has the recording's id before its number."""
-        told = str(self.writer.record(number)["record_id"])
-        return f"{self.id}/{number}" if told == str(number) else told
+        """The id of a record; if it is only the record's number, the recording's id is put before it."""
+        record_id = str(self.writer.record(number)["record_id"])
+        return f"{self.id}/{number}" if record_id == str(number) else record_id
 
-    def _evaluated(self) -> dict[str, tuple[Any, dict[int, dict[str, Any]]]]:
-        """The identity of each feedback, and its rows by the numbers of the records, as many as there are."""
+    def _feedback_rows(self) -> dict[str, tuple[Any, dict[int, dict[str, Any]]]]:
+        """Feedback name → its identity, and its row of each record by the record's number."""
         if self._rows is None or self._rows[0] != len(self._numbers):
             evaluation = self.writer.evaluate()
             specs = evaluation.manifest["spec"]["scorers"].items()
@@ -164,34 +164,36 @@ class Records(Sequence[Record]):
         return len(self._recording._numbers)
 
     @overload
-    def __getitem__(self, place: int) -> Record: ...
+    def __getitem__(self, index: int) -> Record: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Record]: ...
-    def __getitem__(self, place: int | slice) -> Record | list[Record]:
-        numbers = self._recording._numbers[place]
-        return self._made(numbers) if isinstance(numbers, int) else [self._made(number) for number in numbers]
+    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | list[Record]:
+        numbers = self._recording._numbers[index]
+        if isinstance(numbers, int):
+            return self._read_record(numbers)
+        return [self._read_record(number) for number in numbers]
 
-    def _made(self, number: int) -> Record:
-        record = Record.of(self._recording.writer.record(number), lambda: self._recording.results(number))
+    def _read_record(self, number: int) -> Record:
+        record = Record.from_native(self._recording.writer.record(number), lambda: self._recording.results(number))
         record.record_id = self._recording.record_id(number)
         return record
 
 
 class App(native.App):
-    """A native app, made and used with the names of TruLens.
+    """A native app with the constructor and methods of TruLens.
 
     Args:
         app: the function or object.
-        app_name: what it is called.
-        app_version: which version of it.
-        feedbacks: what judges its records.
-        feedback_mode: when they are judged.
+        app_name: the app's name.
+        app_version: the app's version.
+        feedbacks: the feedback functions that evaluate its records.
+        feedback_mode: when records are evaluated.
         tags: words for people.
-        metadata: anything known of it beside.
-        main_method: the method that is the app's, where it is traced neither by a mark nor by its name.
-        methods_to_instrument: names of methods to trace beside those that are marked.
-        store: where records are kept; in memory if not given.
-        policy: how feedbacks are asked: concurrency, timeout, retries, pace.
+        metadata: any other data about the app.
+        main_method: the app's main method, if it is neither marked nor recognised by its name.
+        methods_to_instrument: names of methods to trace, in addition to marked ones.
+        store: where records are written; default: in memory.
+        policy: how feedbacks are run: concurrency, timeout, retries, rate limit.
     """
 
     def __init__(
@@ -211,8 +213,8 @@ class App(native.App):
         **others: Any,
     ) -> None:
         for name in others:
-            instead = _OPTIONS.get(name) or f"there are {', '.join(inspect.signature(App).parameters)}"
-            raise SpecError(f"{type(self).__name__} has no option {name!r}: {instead}")
+            advice = _OPTION_ADVICE.get(name) or f"the options are {', '.join(inspect.signature(App).parameters)}"
+            raise SpecError(f"{type(self).__name__} has no option {name!r}: {advice}")
         super().__init__(
             app if main_method is None else main_method,
             name=app_name,
@@ -228,40 +230,41 @@ class App(native.App):
 
     @property
     def app(self) -> Any:
-        """The object that was given, or the function that takes the place of the one that was given."""
+        """What to call: the object, or the instrumented form of the function."""
         return super().app if self.main_method is None else self.target
 
     @property
     def app_name(self) -> str:
-        """What it is called."""
+        """The app's name."""
         return self.name
 
     @property
     def app_version(self) -> str | None:
-        """Which version of it."""
+        """The app's version."""
         return self.version
 
     @property
     def feedback_mode(self) -> FeedbackMode:
-        """When records are judged."""
+        """When records are evaluated."""
         return FeedbackMode(self.mode)
 
     @cached_property
     def json(self) -> dict[str, Any]:
-        """What the app is made of, as data; selectors find it under `__app__`."""
-        told = super().json
-        names = {"app_name": told["name"], "app_version": told["version"]}
-        return told | names | {"feedback_definitions": told["feedbacks"], "feedback_mode": told["mode"]}
+        """The app's structure as data, which selectors read under `__app__`."""
+        structure = super().json
+        names = {"app_name": structure["name"], "app_version": structure["version"]}
+        feedbacks = {"feedback_definitions": structure["feedbacks"], "feedback_mode": structure["mode"]}
+        return structure | names | feedbacks
 
     @property
     def definition(self) -> AppDefinition:
-        """What the app is, as data."""
+        """The description of the app as data."""
         known = AppDefinition.__dataclass_fields__
-        told = {name: value for name, value in self.json.items() if name in known}
-        return AppDefinition(**told | {"feedback_mode": self.feedback_mode})
+        values = {name: value for name, value in self.json.items() if name in known}
+        return AppDefinition(**values | {"feedback_mode": self.feedback_mode})
 
     def dict(self) -> dict[str, Any]:
-        """What the app is made of, as data."""
+        """The app's structure as data."""
         return self.json
 
     model_dump = dict
@@ -272,7 +275,7 @@ class App(native.App):
     def with_record(
         self, func: Callable[..., R], *args: Any, record_metadata: Any = None, **kwargs: Any
     ) -> tuple[R, Record]:
-        """Calls a method of the app and gives its record too."""
+        """Call a method of the app; return its result and its record."""
         with self.record(meta=record_metadata) as recording:
             result = func(*args, **kwargs)
         return result, recording.get()
@@ -280,45 +283,45 @@ class App(native.App):
     async def awith_record(
         self, func: Callable[..., Awaitable[R]], *args: Any, record_metadata: Any = None, **kwargs: Any
     ) -> tuple[R, Record]:
-        """The same of an async method."""
+        """Call an async method of the app; return its result and its record."""
         with self.record(meta=record_metadata) as recording:
             result = await func(*args, **kwargs)
         return result, recording.get()
 
     def with_(self, func: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        """Calls a method of the app and keeps its record."""
+        """Call a method of the app and record it."""
         with self:
             return func(*args, **kwargs)
 
     async def awith_(self, func: Callable[..., Awaitable[R]], *args: Any, **kwargs: Any) -> R:
-        """The same of an async method."""
+        """Call an async method of the app and record it."""
         with self:
             return await func(*args, **kwargs)
 
     async def __aenter__(self) -> Recording:
-        entered: Any = self.__enter__()
-        return entered  # type: ignore[no-any-return]
+        recording: Any = self.__enter__()
+        return recording  # type: ignore[no-any-return]
 
-    async def __aexit__(self, *raised: Any) -> None:
-        self.__exit__(*raised)
+    async def __aexit__(self, *exception: Any) -> None:
+        self.__exit__(*exception)
 
     def wait_for_feedback_results(self, feedback_timeout: float | None = None) -> None:
-        """Has everything judged that was recorded so far; see `Record.wait_for_feedback_results`."""
+        """Evaluate everything recorded so far; see `Record.wait_for_feedback_results`."""
         if self._writer is not None and self.feedbacks:
             self._writer.evaluate()
 
     def format_instrumented_methods(self) -> str:
-        """What is traced, as text."""
+        """The traced methods of each component, as text."""
         return "\n".join(f"{path or 'app'}: {', '.join(methods)}" for path, methods in self.instrumented.items())
 
     @staticmethod
     def select_inputs() -> Lens:
-        """The lens of the arguments of the whole call."""
+        """The lens of the arguments of the app's call."""
         return Select.RecordArgs
 
     @staticmethod
     def select_outputs() -> Lens:
-        """The lens of what the whole call returned."""
+        """The lens of the return value of the app's call."""
         return Select.RecordRets
 
 
@@ -342,12 +345,12 @@ class TruBasicApp(App):
 
     def __init__(self, text_to_text: Any = None, app: Any = None, **options: Any) -> None:
         if (text_to_text is None) == (app is None):
-            raise SpecError("give a function from text to text, or an app")
+            raise SpecError("pass either text_to_text, a function from text to text, or app")
         super().__init__(app if text_to_text is None else text_to_text, **options)
 
 
 class VirtualApp(dict[str, Any]):
-    """What is known of an app that is not here: its components, JSON-like, also set by lenses.
+    """The known structure of an app that runs elsewhere: JSON-like components, which lenses can set too.
 
     Example:
         >>> app = VirtualApp({"llm": {"modelname": "small"}})
@@ -356,14 +359,14 @@ class VirtualApp(dict[str, Any]):
         {'llm': {'modelname': 'small', 'maxtokens': 1024}}
     """
 
-    def __setitem__(self, place: str | Lens, value: Any) -> None:
-        if isinstance(place, str):
-            super().__setitem__(place, value)
+    def __setitem__(self, path: str | Lens, value: Any) -> None:
+        if isinstance(path, str):
+            super().__setitem__(path, value)
             return
-        steps = _below_app(place)
-        made = Lens.of_string(path_text(steps)).set(dict(self), value)
+        steps = _steps_below_app(path)
+        changed = Lens.of_string(path_text(steps)).set(dict(self), value)
         self.clear()
-        self.update(made)
+        self.update(changed)
 
     @staticmethod
     def select_context() -> Lens:
@@ -376,11 +379,11 @@ class VirtualRecord(Record):
     """A record of a call that was logged elsewhere.
 
     Args:
-        calls: by the lens of the method (`Select.RecordCalls.retriever.search`), a call or a list of calls, each a
-            mapping with `args` and `rets`.
-        cost: what it used.
-        perf: when it was.
-        told: `main_input`, `main_output`, `main_error`, `tags`, `meta`, `record_id`.
+        calls: lens of a method (`Select.RecordCalls.retriever.search`) → a call or a list of calls, each a mapping
+            with `args` and `rets`.
+        cost: its tokens and price.
+        perf: its start and end.
+        record_fields: `main_input`, `main_output`, `main_error`, `tags`, `meta`, `record_id`.
 
     Example:
         >>> record = VirtualRecord(main_input="Who?", main_output="Austen", calls={
@@ -394,16 +397,16 @@ class VirtualRecord(Record):
         calls: Mapping[Lens, Any] | None = None,
         cost: Cost | None = None,
         perf: Perf | None = None,
-        **told: Any,
+        **record_fields: Any,
     ) -> None:
-        self._calls = {path_text(_below_app(lens)): _calls(given) for lens, given in (calls or {}).items()}
-        super().__init__(**{"cost": cost or Cost(), "perf": perf or Perf(), **told})
-        self.calls = Record.of(self._told()).calls
+        self._calls = {path_text(_steps_below_app(lens)): _native_calls(value) for lens, value in (calls or {}).items()}
+        super().__init__(**{"cost": cost or Cost(), "perf": perf or Perf(), **record_fields})
+        self.calls = Record.from_native(self._to_native()).calls
 
     @property
     def recorded(self) -> CompletedCall:
-        """The call as it is now, also where it was changed since it was made."""
-        told = {
+        """The call with the current values of the record's fields."""
+        interaction = {
             "input": self.main_input,
             "output": self.main_output,
             "error": self.main_error,
@@ -412,18 +415,18 @@ class VirtualRecord(Record):
             **({} if self.cost in (None, Cost()) else {"usage": _usage(self.cost)}),
             **{name: value for name in ("record_id", "tags", "meta") if (value := getattr(self, name))},
         }
-        return native_logs.read_interaction(told, "the virtual record")
+        return native_logs.read_interaction(interaction, "the virtual record")
 
     def layout_calls_as_app(self) -> Layout:
-        return Layout(self._told())
+        return Layout(self._to_native())
 
-    def _told(self) -> NativeRecord:
+    def _to_native(self) -> NativeRecord:
         recorded = self.recorded
         return NativeRecord.of_trace(recorded.trace, **(recorded.about or {}))
 
 
 class TruVirtual(App, native.LoggedApp):
-    """Records of an app that is not here.
+    """Records of an app that runs elsewhere.
 
     Example:
         >>> recorder = TruVirtual(app_name="logged")
@@ -436,49 +439,51 @@ class TruVirtual(App, native.LoggedApp):
         super().__init__(app or {}, **options)
 
     def add_record(self, record: VirtualRecord) -> Record:
-        """Keeps a record and has it judged."""
+        """Store a record and evaluate it."""
         recording = self.record()
         recording.take(record.recorded)
-        kept = recording.get()
-        record.judged_as(kept)
-        return kept
+        stored = recording.get()
+        record.use_feedback_results_from(stored)
+        return stored
 
     def add_dataframe(self, df: Any) -> list[Record]:
-        """Keeps a record of each row of a frame, or mapping of a list.
+        """Store a record of each row of a data frame, or of each mapping of a list.
 
         Args:
-            df: with the columns `query`, `response` and, if there are any, `contexts`.
+            df: has the columns `query`, `response` and, optionally, `contexts`.
 
         Raises:
-            SpecError: another has no such columns.
+            SpecError: a column is missing.
         """
         rows = df.to_dict("records") if hasattr(df, "to_dict") else list(df)
-        return [self.add_record(_of_row(row)) for row in rows]
+        return [self.add_record(_record_from_row(row)) for row in rows]
 
 
-_OPTIONS: Final = {
-    "app_id": "it is made of app_name and app_version",
-    "session": "give store=DirectoryStore(folder)",
-    "main_method_name": "give main_method=app.method",
-    "selectors_nocheck": "selectors that lead to no call of the app are warnings, which can be filtered",
-    "selectors_check_warning": "selectors that lead to no call of the app are warnings",
+_OPTION_ADVICE: Final = {
+    "app_id": "it is derived from app_name and app_version",
+    "session": "pass store=DirectoryStore(folder)",
+    "main_method_name": "pass main_method=app.method",
+    "selectors_nocheck": "selectors that match no call of the app are warnings, which you can filter",
+    "selectors_check_warning": "selectors that match no call of the app are warnings",
     "record_ingest_mode": "records are written as their calls end",
 }
 
 
-def _of_row(row: Mapping[str, Any]) -> VirtualRecord:
+def _record_from_row(row: Mapping[str, Any]) -> VirtualRecord:
     for name in ("query", "response"):
         if name not in row:
-            raise SpecError(f"there is no column {name!r}; give query, response and contexts, not {', '.join(row)}")
+            raise SpecError(
+                f"no column {name!r} among {', '.join(row)}; columns are query, response and, optionally, contexts"
+            )
     calls: dict[Lens, Any] = {}
     if row.get("contexts") is not None:
         contexts = row["contexts"]
-        found = [contexts] if isinstance(contexts, str) else list(contexts)
-        calls = {Select.RecordCalls.retriever.get_context: {"args": {"query": row["query"]}, "rets": found}}
+        texts = [contexts] if isinstance(contexts, str) else list(contexts)
+        calls = {Select.RecordCalls.retriever.get_context: {"args": {"query": row["query"]}, "rets": texts}}
     return VirtualRecord(main_input=row["query"], main_output=row["response"], calls=calls)
 
 
-def _below_app(lens: Lens) -> tuple[Any, ...]:
+def _steps_below_app(lens: Lens) -> tuple[Any, ...]:
     """The steps of a lens within the app."""
     steps = [str(step) if isinstance(step, Member) else step for step in lens.selector().steps]
     if steps[:2] == ["__record__", "app"]:
@@ -486,16 +491,18 @@ def _below_app(lens: Lens) -> tuple[Any, ...]:
     return tuple(steps[1:] if steps[:1] in (["app"], ["__app__"]) else steps)
 
 
-def _calls(given: Any) -> Any:
-    return [_call(each) for each in given] if isinstance(given, list | tuple) else _call(given)
+def _native_calls(calls: Any) -> Any:
+    return [_native_call(call) for call in calls] if isinstance(calls, list | tuple) else _native_call(calls)
 
 
-def _call(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A call as native logs have it: arguments without names are numbered."""
-    args = given.get("args")
-    named = args if isinstance(args, Mapping) or args is None else {str(n): value for n, value in enumerate(args)}
-    known = {name: given[name] for name in ("rets", "error") if name in given}
-    return known | ({} if named is None else {"args": named})
+def _native_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call as native logs write it: arguments without names are numbered."""
+    native_call = {name: call[name] for name in ("rets", "error") if name in call}
+    args = call.get("args")
+    if args is not None:
+        by_name = args if isinstance(args, Mapping) else {str(index): value for index, value in enumerate(args)}
+        native_call["args"] = by_name
+    return native_call
 
 
 def _times(perf: Perf | None) -> dict[str, Any]:
@@ -505,7 +512,7 @@ def _times(perf: Perf | None) -> dict[str, Any]:
 
 
 def _usage(cost: Cost) -> dict[str, Any]:
-    """What was used; tokens of which it is not said what they were count as read."""
+    """The usage of a native log; tokens of unknown kind count as input tokens."""
     return {
         "input_tokens": max(cost.n_prompt_tokens, cost.n_tokens - cost.n_completion_tokens),
         "output_tokens": cost.n_completion_tokens,
@@ -514,16 +521,16 @@ def _usage(cost: Cost) -> dict[str, Any]:
     }
 
 
-def _spent(usage: Mapping[str, Any]) -> Spending:
-    """What a score took, as it is stored."""
+def _read_spending(usage: Mapping[str, Any]) -> Spending:
+    """Read the stored usage of a score."""
     cost = {} if usage.get("cost") is None else {usage.get("currency") or "": usage["cost"]}
     counts = (usage.get(name) or 0 for name in ("requests", "failed", "input_tokens", "output_tokens"))
-    requests, failed, read, written = counts
-    return Spending(requests, failed, input_tokens=read, output_tokens=written, cost=cost)
+    requests, failed, input_tokens, output_tokens = counts
+    return Spending(requests, failed, input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
 
 
-def _result(row: Mapping[str, Any], spec: Mapping[str, Any], source: Mapping[str, Any]) -> Result:
-    """What a feedback said of a record, from the row that tells it."""
+def _read_result(row: Mapping[str, Any], spec: Mapping[str, Any], source: Mapping[str, Any]) -> Result:
+    """Read the result of a feedback for a record from its row."""
     value = identity.decode(row["data"]) if row["data"] is not None else row["value"]
     calls = () if row["calls"] is None else read_calls(spec, orjson.loads(row["calls"]), lambda: source)
     return Result(row["status"], value, calls, row["reason"], row["explanation"])

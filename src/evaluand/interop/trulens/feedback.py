@@ -1,9 +1,9 @@
-"""`Feedback` and what it gives, over `evaluand.evaluation.feedback`: the names and the order of arguments are those of
-TruLens.
+"""`Feedback` and its results, over `evaluand.evaluation.feedback`, with the names and argument order of TruLens.
 
-What is another here: a wrong, missing or surplus argument is told when it is bound, or at the latest when the feedback
-is run; selectors without a name are bound in order; a selection without values is skipped and has a reason, where
-TruLens tells NaN of it; a call that fails leaves the others told; and an aggregate is stored with the definition.
+Differences from TruLens: a wrong, missing or surplus argument is an error when it is bound, or at the latest when the
+feedback runs; selectors without a name are bound in order; an empty selection is skipped with a reason, where TruLens
+returns NaN; if a call fails, the results of the others are still reported; and an aggregate is stored with the
+definition.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FeedbackMode(enum.StrEnum):
 
 
 class FeedbackResultStatus(enum.StrEnum):
-    """What became of one evaluation."""
+    """The outcome of one evaluation."""
 
     NONE = "none"
     RUNNING = "running"
@@ -60,7 +60,7 @@ class FeedbackCombinations(enum.StrEnum):
 
 
 class FeedbackOnMissingParameters(enum.StrEnum):
-    """What is done where a selector leads to nothing."""
+    """What to do if a selector matches nothing."""
 
     ERROR = "error"
     WARN = "warn"
@@ -68,7 +68,7 @@ class FeedbackOnMissingParameters(enum.StrEnum):
 
 
 class SkipEval(Skipped):
-    """Raised by an implementation for a call that is to be left out."""
+    """Raised by an implementation to skip a call."""
 
     def __init__(self, reason: str | None = None, feedback: Any = None, ins: Mapping[str, Any] | None = None) -> None:
         super().__init__(reason or "left out")
@@ -77,7 +77,7 @@ class SkipEval(Skipped):
 
 @dataclass
 class FeedbackCall:
-    """One call of an implementation; `ret` is None where it failed with `error`."""
+    """One call of an implementation; `ret` is None if it failed with `error`."""
 
     args: Mapping[str, Any] = field(default_factory=dict)
     ret: Any = 0.0
@@ -85,31 +85,31 @@ class FeedbackCall:
     error: str | None = None
 
     @classmethod
-    def of(cls, call: Mapping[str, Any], beside: Mapping[str, Any]) -> Self:
-        """A call as a native feedback tells it; of several numbers, their mean."""
+    def from_native(cls, call: Mapping[str, Any], extra_args: Mapping[str, Any]) -> Self:
+        """Convert a call of a native feedback; several numbers become their mean."""
         ret = call["ret"]
         if isinstance(ret, dict):
             ret = math.fsum(ret.values()) / len(ret)
-        return cls({**call["args"], **beside}, ret, call["meta"], call["error"])
+        return cls({**call["args"], **extra_args}, ret, call["meta"], call["error"])
 
 
 class FeedbackResult:
-    """What a feedback said of one record.
+    """The result of a feedback for one record.
 
     Attributes:
         status: done, failed or skipped.
-        name: of the feedback.
-        result: the aggregate; NaN where there are several, which `multi_result` has, or where it is undefined.
+        name: the feedback's name.
+        result: the aggregate; NaN if it is undefined, or if there are several, which are in `multi_result`.
         error: why it failed.
         reason: why it was skipped.
-        record_id: of the record, where there is one.
-        last_ts: when it was made.
+        record_id: the record's id, or "no record".
+        last_ts: when the result was created.
     """
 
     def __init__(
-        self, feedback: Feedback, result: Result, record_id: str, beside: Mapping[str, Any], spent: Spending
+        self, feedback: Feedback, result: Result, record_id: str, extra_args: Mapping[str, Any], spent: Spending
     ) -> None:
-        self._feedback, self._result, self._beside, self._spent = feedback, result, beside, spent
+        self._feedback, self._result, self._extra_args, self._spent = feedback, result, extra_args, spent
         self.status = _STATUSES[result.status]
         self.name = feedback.name
         several = isinstance(result.value, dict)
@@ -122,12 +122,12 @@ class FeedbackResult:
 
     @property
     def calls(self) -> list[FeedbackCall]:
-        """Each call of the implementation, with what `run` was given beside its arguments."""
-        return [FeedbackCall.of(call, self._beside) for call in self._result.calls]
+        """Each call of the implementation; its arguments include the other keyword arguments of `run`."""
+        return [FeedbackCall.from_native(call, self._extra_args) for call in self._result.calls]
 
     @property
     def multi_result(self) -> str | None:
-        """The numbers of an implementation that tells several, by their keys, as JSON."""
+        """The numbers of an implementation that returns a dictionary, by key, as JSON."""
         if self.status is not FeedbackResultStatus.DONE:
             return None
         return json.dumps(self._result.value if isinstance(self._result.value, dict) else None)
@@ -139,13 +139,13 @@ class FeedbackResult:
 
     @property
     def feedback_result_id(self) -> str:
-        """Stands for the feedback, the record and what came out."""
-        told = [self.feedback_definition_id, self.record_id, self.status.value, str(self.result), self.multi_result]
-        return f"feedback_result_hash_{identity.digest(told).hex()}"
+        """A hash of the feedback's id, the record's id and the result."""
+        parts = [self.feedback_definition_id, self.record_id, self.status.value, str(self.result), self.multi_result]
+        return f"feedback_result_hash_{identity.digest(parts).hex()}"
 
     @property
     def cost(self) -> Cost:
-        """What the providers that were asked have cost."""
+        """The requests, tokens and price of the providers' calls."""
         spent = self._spent
         usage = spent.usage or {}
         return Cost(
@@ -159,7 +159,7 @@ class FeedbackResult:
         )
 
     def model_dump(self) -> dict[str, Any]:
-        """All of it as JSON-like data."""
+        """All fields as JSON-like data."""
         names = ("feedback_result_id", "record_id", "feedback_definition_id", "name", "result", "error", "multi_result")
         return {
             **{name: getattr(self, name) for name in names},
@@ -170,23 +170,23 @@ class FeedbackResult:
         }
 
     def __repr__(self) -> str:
-        told = self.reason or self.error or self.multi_result if self.result is None else self.result
-        return f"{self.name} ({self.status.value}) = {told}"
+        shown = self.reason or self.error or self.multi_result if self.result is None else self.result
+        return f"{self.name} ({self.status.value}) = {shown}"
 
 
 class Feedback(Native):
-    """A feedback function: a native one, made and run with the names of TruLens.
+    """A native feedback function with the constructor and methods of TruLens.
 
     Args:
         imp: the implementation.
-        agg: makes one number of what the calls said; the mean if not given.
-        name: shown in tables; the implementation's name if not given.
-        higher_is_better: which way is good; what the implementation says of itself if not given, or else that it is.
-        if_missing: what is done where a selector leads to nothing.
-        if_exists: rows where this lens leads to nothing are skipped.
-        selectors: lenses, or their texts, by argument.
+        agg: combines the numbers that the calls returned; default: their mean.
+        name: shown in tables; default: the implementation's name.
+        higher_is_better: whether higher is better; default: the implementation's attribute of this name, else True.
+        if_missing: what to do if a selector matches nothing.
+        if_exists: skip rows where this lens matches nothing.
+        selectors: argument → lens, or its text.
         combinations: how the values of several arguments are combined.
-        on_error: what is done where a call fails; see `evaluand.evaluation.feedback`.
+        on_error: what to do if a call fails; see `evaluand.evaluation.feedback`.
 
     Example:
         >>> from evaluand.interop.trulens import Select
@@ -214,7 +214,7 @@ class Feedback(Native):
         on_error: str = "fail",
     ) -> None:
         self._initialise(
-            imp,  # type: ignore[arg-type] # which it refuses
+            imp,  # type: ignore[arg-type] # None is refused there
             name=name,
             higher_is_better=getattr(imp, "higher_is_better", True) if higher_is_better is None else higher_is_better,
             aggregator=agg or mean,
@@ -226,12 +226,12 @@ class Feedback(Native):
         )
         if selectors:
             lenses: dict[str, Any] = {
-                n: Lens.of_string(one) if isinstance(one, str) else one for n, one in selectors.items()
+                name: Lens.of_string(lens) if isinstance(lens, str) else lens for name, lens in selectors.items()
             }
             self._set(bound=self.on(**lenses).bound)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the implementation says of arguments."""
+        """Call the implementation."""
         return self.implementation(*args, **kwargs)
 
     @property
@@ -251,7 +251,7 @@ class Feedback(Native):
 
     @cached_property
     def feedback_definition_id(self) -> str:
-        """Stands for all of the definition: two selections of one function are two definitions."""
+        """A hash of the complete definition; two selections of one function are two definitions."""
         return f"feedback_definition_hash_{identity.digest([self.name, self.identify().spec]).hex()}"
 
     def run(
@@ -261,27 +261,27 @@ class Feedback(Native):
         source_data: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> FeedbackResult:
-        """What the feedback says of a record.
+        """Evaluate a record.
 
         Args:
             app: an `AppDefinition`, or JSON-like data.
             record: a `Record`, or JSON-like data.
-            source_data: what selectors begin in, beside these two.
-            kwargs: values of arguments, in place of what is selected; others are left alone.
+            source_data: other roots of selectors → their data.
+            kwargs: values of arguments, in place of selected ones; names that the implementation does not accept are
+                only copied to the calls of the result.
 
         Raises:
-            InvalidSelector: a selector leads to nothing, and `if_missing` is error.
+            InvalidSelector: a selector matches nothing, and `if_missing` is error.
             SpecError: an argument is not bound.
         """
-        source = _source(app, record, source_data)
-        given = {name: kwargs.pop(name) for name in [*kwargs] if self.accepts.open or name in self.accepts.names}
+        source = _selection_source(app, record, source_data)
+        values = {name: kwargs.pop(name) for name in [*kwargs] if self.accepts.open or name in self.accepts.names}
         with spending() as spent:
-            result = self.evaluate(source, **given)
+            result = self.evaluate(source, **values)
         if isinstance(result.error, Missing) and not result.calls:
             raise result.error
-        about = source.get(RECORD) if record is None else record
-        record_id = about.get("record_id") if isinstance(about, Mapping) else getattr(about, "record_id", None)
-        return FeedbackResult(self, result, str(record_id or "no record"), kwargs, spent)
+        evaluated = source.get(RECORD) if record is None else record
+        return FeedbackResult(self, result, _record_id(evaluated), kwargs, spent)
 
     def extract_selection(
         self,
@@ -293,33 +293,32 @@ class Feedback(Native):
         """The arguments of each call that `run` would make.
 
         Raises:
-            InvalidSelector: a selector leads to nothing.
+            InvalidSelector: a selector matches nothing.
         """
-        source = _source(app, record, source_data)
+        source = _selection_source(app, record, source_data)
         try:
             return self.selections(source, **kwargs)
         except Missing:
-            if all(
-                selector.exists(source) for selector in self.bound.values()
-            ):  # and no element of a list has the name
+            # Each path may exist although none of the elements of a list has the name; TruLens then makes no call.
+            if all(selector.exists(source) for selector in self.bound.values()):
                 return iter(())
             raise
 
     def check_selectors(
         self, app: Any = None, record: Any = None, source_data: Mapping[str, Any] | None = None, warning: bool = False
     ) -> bool:
-        """Whether all selectors lead somewhere.
+        """Whether every selector matches something.
 
         Args:
             app: as for `run`.
             record: as for `run`.
             source_data: as for `run`.
-            warning: whether to warn, and not to raise, where one does not.
+            warning: warn instead of raising an error if one does not.
 
         Raises:
-            InvalidSelector: one leads nowhere.
+            InvalidSelector: a selector matches nothing.
         """
-        source = _source(app, record, source_data)
+        source = _selection_source(app, record, source_data)
         try:
             self.selections(source)
         except Missing as error:
@@ -330,29 +329,31 @@ class Feedback(Native):
         return True
 
     def model_dump(self) -> dict[str, Any]:
-        """The definition as JSON-like data; `to_json`."""
+        """The definition as JSON-like data; the same as `to_json`."""
         return self.to_json()
 
     @classmethod
     def model_validate(cls, data: Mapping[str, Any], *, modules: Collection[str] = ()) -> Self:
-        """The feedback that was stored; `from_json`, to which modules of one's own are named."""
+        """Read a stored definition; the same as `from_json`, with the modules that your code may be loaded from."""
         return cls.from_json(data, modules=modules)
 
     @property
     def _default_arguments(self) -> Sequence[str]:
-        """TruLens binds arguments with defaults too."""
+        """All arguments: TruLens binds those with defaults too."""
         return self.accepts.names
 
-    def _to_selector(self, given: Any) -> Selector:
-        if isinstance(given, Lens):
-            return Selector.of(*given.selector().steps, objects=True)
-        if isinstance(given, Selector):
-            return given
-        raise NoLens(f"{described(given)} is no lens; write Select.RecordInput and the like, or Lens.of_string(text)")
+    def _to_selector(self, value: Any) -> Selector:
+        if isinstance(value, Lens):
+            return Selector.of(*value.selector().steps, objects=True)
+        if isinstance(value, Selector):
+            return value
+        raise InvalidLens(
+            f"{described(value)} is not a lens; pass one such as Select.RecordInput, or Lens.of_string(text)"
+        )
 
 
-class NoLens(SpecError, ValueError):
-    """What was given as a selector is none."""
+class InvalidLens(SpecError, ValueError):
+    """A selector is neither a lens nor a native selector."""
 
 
 _STATUSES = {
@@ -363,12 +364,17 @@ _STATUSES = {
 }
 
 
-def _source(app: Any, record: Any, source_data: Mapping[str, Any] | None) -> dict[str, Any]:
+def _record_id(record: Any) -> str:
+    record_id = record.get("record_id") if isinstance(record, Mapping) else getattr(record, "record_id", None)
+    return str(record_id or "no record")
+
+
+def _selection_source(app: Any, record: Any, source_data: Mapping[str, Any] | None) -> dict[str, Any]:
     source = dict(source_data or {})
     if record is not None:
-        laid_out = getattr(record, "layout_calls_as_app", None)
-        source[RECORD] = laid_out() if callable(laid_out) else record
+        layout = getattr(record, "layout_calls_as_app", None)
+        source[RECORD] = layout() if callable(layout) else record
     if app is not None:
-        told = getattr(app, "json", None)  # of an app that is wrapped, what it is made of
-        source[APP] = told if isinstance(told, Mapping) else app
+        structure = getattr(app, "json", None)  # a recorder's description of the app that it wraps
+        source[APP] = structure if isinstance(structure, Mapping) else app
     return source

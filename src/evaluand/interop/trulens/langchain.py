@@ -11,7 +11,7 @@ from evaluand.interop.trulens.lens import Lens
 
 
 class Recording(apps.Recording, LangChainRecordingSession):
-    """What is recorded of a chain."""
+    """The records of a chain."""
 
 
 class TruChain(apps.App, LangChainApp):
@@ -22,10 +22,10 @@ class TruChain(apps.App, LangChainApp):
 
     @staticmethod
     def select_context(app: Any = None) -> Lens | Selector:  # type: ignore[override]
-        """The selector of the texts that the app's retriever found.
+        """The selector of the texts that the app's retriever returned.
 
         Args:
-            app: the chain, or its wrapper; without it, the texts of all retrievers of whatever app it is.
+            app: the chain, or its `TruChain`; default: the texts of all retrievers, whatever the app.
 
         Raises:
             SpecError: the app has no retriever, or several.

@@ -1,9 +1,9 @@
 """`Lens`, also called `JSONPath` and `Select.Query`: selectors written as Python, over `evaluand.core.selector`.
 
-The rule for names: every attribute of a lens is a step, `Lens().a.b`. Names of methods are steps too where they are not
-called: `Lens().a.get.b`, `on(Lens().a.set)`. Called at once they are the methods; to call a lens that ends in such a
-step, write the step in brackets: `Lens().a['get'](value)`. Names that begin and end with `__` belong to Python, except
-for the roots `__record__`, `__app__` and `__example__`; as keys they are written in brackets.
+Every attribute of a lens is a step: `Lens().a.b`. The name of a method is also a step unless it is called:
+`Lens().a.get.b`, `on(Lens().a.set)`. To call a lens that ends in such a step, write the step in brackets:
+`Lens().a['get'](value)`. Names that begin and end with `__` are reserved by Python, except for the roots `__record__`,
+`__app__` and `__example__`; to select such a key, write it in brackets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evaluand.core.selector.parsing import parse_words
 
 ROOTS: Final = ("__record__", "__app__", "__example__")
 
-# Steps by their names
+# Steps as classes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class GetItemOrAttribute:
 
 @dataclass(frozen=True, kw_only=True)
 class GetAttribute:
-    """Taken as `GetItemOrAttribute`."""
+    """Equivalent to `GetItemOrAttribute`."""
 
     attribute: str
 
@@ -70,24 +70,24 @@ class Collect:
 Step = GetItemOrAttribute | GetAttribute | GetItem | GetIndex | GetSlice | GetItems | GetIndices | Collect
 
 
-def _native(step: Any) -> native.Step:
+def _native_step(step: Any) -> native.Step:
     match step:
         case GetItemOrAttribute(item_or_attribute=name) | GetAttribute(attribute=name):
             return Member(name)
         case GetItem(item=key):
             return str(key)
-        case GetIndex(index=place):
-            return place
+        case GetIndex(index=index):
+            return index
         case GetSlice(start=start, stop=stop, step=stride):
             return native.Slice(start, stop, stride)
         case GetItems(items=parts) | GetIndices(indices=parts):
             return native.Union(tuple(parts))
         case Collect():
             return native.Collect()
-    raise _NoStep(f"{step!r} is no step of a lens; for a path as text there is Lens.of_string")
+    raise _InvalidStep(f"{step!r} is not a step of a lens; for a path as text use Lens.of_string")
 
 
-def _named(step: Any) -> Step:
+def _public_step(step: Any) -> Step:
     match step:
         case Member():
             return GetItemOrAttribute(item_or_attribute=str(step))
@@ -103,36 +103,38 @@ def _named(step: Any) -> Step:
             return GetItems(parts)  # type: ignore[arg-type]
         case native.Union(parts) if all(isinstance(part, int) for part in parts):
             return GetIndices(parts)  # type: ignore[arg-type]
-    raise SpecError("a lens has names, keys, places, slices and .collect(); for `*`, `..` and filters take a Selector")
+    raise SpecError(
+        "a lens has only names, keys, indices, slices and .collect(); for `*`, `..` and filters use a Selector"
+    )
 
 
-# Errors that are also those of Python
+# Errors that are also Python's built-in ones
 
 
-class _NoStep(SpecError, TypeError):
+class _InvalidStep(SpecError, TypeError):
     pass
 
 
-class _NoValue(DataError, ValueError):
+class _MissingValue(DataError, ValueError):
     pass
 
 
-class _NoPlace(DataError, IndexError):
+class _MissingIndex(DataError, IndexError):
     pass
 
 
-class _NoKey(DataError, KeyError):
-    def __str__(self) -> str:  # KeyError puts quotes around it
+class _MissingKey(DataError, KeyError):
+    def __str__(self) -> str:  # KeyError would put quotes around the message
         return self._message()
 
 
-def _told(error: DataError) -> DataError:
-    kinds: dict[type | None, type[DataError]] = {KeyError: _NoKey, IndexError: _NoPlace}
-    return kinds.get(type(error.__cause__), _NoValue)(error.faults)
+def _builtin_error(error: DataError) -> DataError:
+    kinds: dict[type | None, type[DataError]] = {KeyError: _MissingKey, IndexError: _MissingIndex}
+    return kinds.get(type(error.__cause__), _MissingValue)(error.faults)
 
 
 class _Method:
-    """A method whose name is a step where it is not called."""
+    """A method whose name is a step unless it is called."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -142,22 +144,22 @@ class _Method:
         self.name = name
 
     def __get__(self, lens: Lens | None, owner: type) -> Any:
-        return self.function if lens is None else _Called(lens, self)
+        return self.function if lens is None else _MethodLens(lens, self)
 
 
-class _OfClass(_Method):
-    """A function of the class whose name is a step of its instances."""
+class _ClassFunction(_Method):
+    """A static method whose name is a step on instances."""
 
     def __get__(self, lens: Lens | None, owner: type) -> Any:
         return self.function if lens is None else lens[self.name]
 
 
 class Lens:
-    """A path into JSON-like data and Python objects, made by writing it; called with a value, it gives all it leads to.
+    """A path into JSON-like data and Python objects, written as Python; call it with an object to select values.
 
-    Attributes and texts in brackets are names (keys, attributes, over a list those of its elements); further there are
-    places, slices, several keys or places, and `collect()`, which makes one list of all that was found so far. What
-    happens to the names of methods stands at the top of this module.
+    Attributes and strings in brackets are names: keys, attributes and, on a list, those of its elements. Other steps
+    are indices, slices, several keys or indices, and `collect()`, which puts all values selected so far into one list.
+    For names of methods see the top of this module.
 
     Args:
         path: the steps, such as `GetItem(item="a")`.
@@ -174,12 +176,12 @@ class Lens:
 
     def __init__(self, path: Iterable[Step] | None = None) -> None:
         if isinstance(path, str):
-            raise _NoStep(f"{path!r} is a path as text; take Lens.of_string")
-        self.__steps__: tuple[native.Step, ...] = tuple(_native(step) for step in path or ())
+            raise _InvalidStep(f"{path!r} is a path as text; use Lens.of_string")
+        self.__steps__: tuple[native.Step, ...] = tuple(_native_step(step) for step in path or ())
         self.__selector__: Selector | None = None
 
     def __walk__(self) -> Selector:
-        """Made when it is first needed, and not for every beginning of a path on the way to it."""
+        """The selector, built on first use: most lenses are only prefixes of the path that is used."""
         if self.__selector__ is None:
             self.__selector__ = Selector.of(*self.__steps__, objects=True)
         return self.__selector__
@@ -188,27 +190,27 @@ class Lens:
 
     def __getattr__(self, name: str) -> Lens:
         if name.startswith("__") and name.endswith("__") and name not in ROOTS:
-            raise AttributeError(f"{name} is a name of Python; for a key of this name write [{name!r}]")
+            raise AttributeError(f"{name} is reserved by Python; to select a key of this name write [{name!r}]")
         return _lens(*self.__steps__, Member(name))
 
     def __getitem__(self, item: Any) -> Lens:
-        return _lens(*self.__steps__, _in_brackets(item))
+        return _lens(*self.__steps__, _step_from_item(item))
 
     def __add__(self, other: Lens | Step) -> Lens:
-        steps = other.__steps__ if isinstance(other, Lens) else (_native(other),)
+        steps = other.__steps__ if isinstance(other, Lens) else (_native_step(other),)
         return _lens(*self.__steps__, *steps)
 
     @_Method
     def collect(self) -> Lens:
-        """The path to one list of all that this one leads to."""
+        """The path to one list of all values of this one."""
         return _lens(*self.__steps__, native.Collect())
 
-    @_OfClass
-    def of_string(text: str) -> Lens:  # noqa: N805 - a function of the class
-        """The lens of which this is the text.
+    @_ClassFunction
+    def of_string(text: str) -> Lens:  # noqa: N805 - a static method
+        """Read a lens from its text.
 
         Raises:
-            SpecError: the text is not a path, or has steps that a lens has not.
+            SpecError: the text is not a path, or has a step that lenses do not support.
 
         Example:
             >>> Lens.of_string("__record__.calls[-1].args['my key']").path()[-2:]
@@ -216,56 +218,56 @@ class Lens:
         """
         steps = parse_words(text)
         for step in steps:
-            _named(step)
+            _public_step(step)
         return _lens(*steps)
 
     # Selecting
 
     def __call__(self, obj: Any) -> list[Any]:
-        """All that the path leads to in an object.
+        """Select all values at the path.
 
         Raises:
-            DataError: the path leads nowhere; it is a `KeyError`, `IndexError` or `ValueError` too.
+            DataError: the path does not match; the error is also a `KeyError`, `IndexError` or `ValueError`.
         """
         try:
             return (self.__selector__ or self.__walk__()).select(obj)
         except DataError as error:
-            raise _told(error) from None
+            raise _builtin_error(error) from None
 
     @_Method
     def get(self, obj: Any) -> list[Any]:
-        """All that the path leads to in an object, as calling the lens gives it."""
+        """Select all values at the path, as calling the lens does."""
         return Lens.__call__(self, obj)
 
     @_Method
     def get_sole_item(self, obj: Any) -> Any:
-        """The one value that the path leads to.
+        """The one value at the path.
 
         Raises:
-            DataError: there is none or more than one.
+            DataError: there is no value, or more than one.
         """
-        return _asked(self.__walk__().sole, obj)
+        return _call_native(self.__walk__().sole, obj)
 
     @_Method
     def exists(self, obj: Any) -> bool:
-        """Whether every step of the path leads somewhere."""
+        """Whether every step of the path matches."""
         return self.__walk__().exists(obj)
 
     @_Method
     def existing_prefix(self, obj: Any) -> Lens:
-        """The longest beginning of the path that exists."""
+        """The longest prefix of the path that exists."""
         return _lens(*self.__steps__[: len(self.__walk__().existing(obj).steps)])
 
     @_Method
     def set(self, obj: Any, val: Any) -> Any:
-        """A copy of an object with a value at each place of the path; see `Selector.set`."""
-        return _asked(self.__walk__().set, obj, val)
+        """A copy of an object with a value at each position of the path; see `Selector.set`."""
+        return _call_native(self.__walk__().set, obj, val)
 
     @_Method
     def set_or_append(self, obj: Any, val: Any) -> Any:
-        """As `set`, but a value is put behind those of a list, and anything else is replaced by a list of it."""
-        return _asked(
-            self.__walk__().change, obj, lambda there: [*there, val] if native.is_list(there, texts=True) else [val]
+        """Like `set`, but append the value to an existing list, and replace anything else by a list of the value."""
+        return _call_native(
+            self.__walk__().change, obj, lambda old: [*old, val] if native.is_list(old, texts=True) else [val]
         )
 
     # Comparing and showing
@@ -273,21 +275,21 @@ class Lens:
     @_Method
     def path(self) -> tuple[Step, ...]:
         """The steps."""
-        return tuple(_named(step) for step in self.__steps__)
+        return tuple(_public_step(step) for step in self.__steps__)
 
     @_Method
     def selector(self) -> Selector:
-        """The same path as a `Selector`, which walks data only."""
+        """The same path as a `Selector`, which reads data only, not attributes."""
         return Selector.of(*self.__steps__)
 
     @_Method
     def is_prefix_of(self, other: Lens) -> bool:
-        """Whether the other path begins as this one, or is the same."""
+        """Whether the other path begins with this one, or equals it."""
         return self.__walk__().is_prefix_of(other.__walk__())
 
     @_Method
     def is_immediate_prefix_of(self, other: Lens) -> bool:
-        """Whether the other path has one step more than this one."""
+        """Whether the other path is this one and one more step."""
         return len(other) == len(self) + 1 and self.__walk__().is_prefix_of(other.__walk__())
 
     def __len__(self) -> int:
@@ -308,7 +310,7 @@ class Lens:
             return f"Lens.of_string({text!r})"
         return f"Lens(){'.' if text[:1].isidentifier() else ''}{text}"
 
-    __iter__ = None  # Python would try all places without end
+    __iter__ = None  # else Python would call __getitem__ with 0, 1, 2, ... forever
     __contains__ = None
 
     def __copy__(self) -> Lens:
@@ -321,10 +323,10 @@ class Lens:
         return Lens.of_string, (str(self),)
 
 
-class _Called(Lens):
-    """A lens that ends in the name of a method, and is that method of the lens before when it is called.
+class _MethodLens(Lens):
+    """A lens that ends in the name of a method; calling it calls that method of the lens before the name.
 
-    Nearly all of them are called at once, so that the step is only put behind the others when it is asked for.
+    Nearly all of them are called at once, so the last step is added only when the steps are read.
     """
 
     __slots__ = ("__before__", "__method__")
@@ -341,8 +343,8 @@ class _Called(Lens):
     def __selector__(self) -> Any:  # type: ignore[override]
         return _lens(*self.__steps__).__walk__()
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        return self.__method__.function(self.__before__, *given, **named)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__method__.function(self.__before__, *args, **kwargs)
 
 
 JSONPath = Lens
@@ -354,14 +356,14 @@ def _lens(*steps: native.Step) -> Lens:
     return lens
 
 
-def _asked(method: Callable[..., Any], *given: Any) -> Any:
+def _call_native(method: Callable[..., Any], *args: Any) -> Any:
     try:
-        return method(*given)
+        return method(*args)
     except DataError as error:
-        raise _told(error) from None
+        raise _builtin_error(error) from None
 
 
-def _in_brackets(item: Any) -> native.Step:
+def _step_from_item(item: Any) -> native.Step:
     if isinstance(item, str):
         return Member(item)
     if isinstance(item, int) and not isinstance(item, bool):
@@ -375,22 +377,22 @@ def _in_brackets(item: Any) -> native.Step:
             return native.Union(tuple(map(str, item)))
         if all(isinstance(each, int) and not isinstance(each, bool) for each in item):
             return native.Union(tuple(item))
-    raise _NoStep(
-        f"[{item!r}] is no step: there are texts, whole numbers, slices, and several texts or several numbers"
+    raise _InvalidStep(
+        f"[{item!r}] is not a step: use a string, an integer, a slice, several strings or several integers"
     )
 
 
 def _is_attribute(step: str) -> bool:
-    """Whether Python reads what is written as this name."""
+    """Whether a step can be written as an attribute in Python."""
     dunder = step.startswith("__") and step.endswith("__") and step not in ROOTS
     return isinstance(step, Member) and step.isidentifier() and not keyword.iskeyword(step) and not dunder
 
 
-# Paths that have names
+# Named paths
 
 
 class Select:
-    """Where things stand in what a feedback selects from."""
+    """Paths to the parts of a record, an app and an example."""
 
     Query = Lens
     Lens = Lens
@@ -407,7 +409,7 @@ class Select:
 
     @staticmethod
     def dequalify(lens: JSONPath) -> JSONPath:
-        """The path without the root that it begins with, if it does."""
+        """The path without its root, if it begins with one."""
         first, *rest = lens.path() or (None,)
         qualified = isinstance(first, GetItemOrAttribute) and first.item_or_attribute in ROOTS
         return Lens(rest) if qualified else lens
@@ -424,31 +426,31 @@ class Select:
 
     @staticmethod
     def path_and_method(select: JSONPath) -> tuple[JSONPath, str]:
-        """The path to a component and the name of a method of it, which is the last step.
+        """The path to a component, and the name of its method, which is the last step.
 
         Raises:
-            SpecError: the last step is no name.
+            SpecError: the last step is not a name.
         """
         *path, last = select.path() or (None,)
         if not isinstance(last, GetItemOrAttribute):
-            raise SpecError(f"{select}: the last step names no method")
+            raise SpecError(f"{select!r}: the last step must be the name of a method")
         return Lens(path), last.item_or_attribute
 
 
 def all_objects(obj: Any, query: Lens | None = None) -> Iterator[tuple[Lens, Any]]:
-    """Everything within JSON-like data with the path to it, the whole first."""
-    waiting = [(Lens() if query is None else query, obj)]
-    while waiting:
-        lens, there = waiting.pop()
-        yield lens, there
-        if isinstance(there, Mapping):
-            waiting.extend(reversed([(lens[key], child) for key, child in there.items() if isinstance(key, str)]))
-        elif native.is_list(there):
-            waiting.extend(reversed([(lens[place], child) for place, child in enumerate(there)]))
+    """Every value in JSON-like data with its path, beginning with the data itself."""
+    pending = [(Lens() if query is None else query, obj)]
+    while pending:
+        lens, value = pending.pop()
+        yield lens, value
+        if isinstance(value, Mapping):
+            pending.extend(reversed([(lens[key], child) for key, child in value.items() if isinstance(key, str)]))
+        elif native.is_list(value):
+            pending.extend(reversed([(lens[index], child) for index, child in enumerate(value)]))
 
 
 def all_queries(obj: Any, query: Lens | None = None) -> Iterator[Lens]:
-    """The paths to everything within JSON-like data.
+    """The path of every value in JSON-like data.
 
     Example:
         >>> print(*all_queries({"a": [1, {"b": 2}]}), sep=" | ")

@@ -14,10 +14,10 @@ class TruLlama(apps.App, LlamaIndexApp):
 
     @staticmethod
     def select_source_nodes(app: Any = None) -> Lens:  # type: ignore[override]
-        """The lens of the nodes that an answer is made of.
+        """The lens of the nodes that an answer is based on.
 
         Args:
-            app: the engine, or an object that has one, or the wrapper of it; without it, those of what the whole gives.
+            app: the engine, an object that has one, or its `TruLlama`; default: the nodes of the app's response.
 
         Raises:
             SpecError: the app has no engine and no retriever, or several.
@@ -30,7 +30,7 @@ class TruLlama(apps.App, LlamaIndexApp):
 
     @staticmethod
     def select_context(app: Any = None) -> Lens:  # type: ignore[override]
-        """The lens of the texts of these nodes.
+        """The lens of the texts of the nodes that an answer is based on.
 
         Args:
             app: as for `select_source_nodes`.

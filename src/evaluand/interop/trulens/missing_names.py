@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 REPLACEMENTS: Final = {
-    "Huggingface(local=True) judges in this process; others are asked by a Provider of your own with RemoteProvider": (
+    "use Huggingface(local=True), which runs in this process, or write a RemoteProvider that calls the model": (
         "AzureOpenAI",
         "Bedrock",
         "Cohere",
@@ -15,35 +15,35 @@ REPLACEMENTS: Final = {
         "LLMProvider",
         "OpenAI",
     ),
-    "nothing has to be opened: give apps store=DirectoryStore(folder), and see `evaluand leaderboard`": (
+    "no session is needed: pass store=DirectoryStore(folder) to apps, and run `evaluand leaderboard`": (
         "Tru",
         "TruSession",
     ),
-    "open the folder by `evaluand leaderboard`, `evaluand show` and `evaluand report`, which writes one page": (
+    "run `evaluand leaderboard`, `evaluand show`, or `evaluand report`, which writes one page, on the store's folder": (
         "Dashboard",
         "run_dashboard",
     ),
-    "wrap the object in TruApp and select by Select.RecordCalls.<path>.<method>": (
+    "wrap the object in TruApp and select with Select.RecordCalls.<path>.<method>": (
         "NeMo",
         "TruGraph",
         "TruRails",
     ),
-    "a Feedback is the metric; a Lens, or Select, is the selector": (
+    "use Feedback for the metric, and Lens or Select for the selector": (
         "Metric",
         "Selector",
         "SnowflakeFeedback",
     ),
-    "judge a run or a recording as a whole: Evaluator().evaluate(run, feedbacks), or FeedbackMode.DEFERRED": (
+    "evaluate a complete run or recording: Evaluator().evaluate(run, feedbacks), or FeedbackMode.DEFERRED": (
         "BatchEvaluator",
         "SamplingConfig",
     ),
-    "give several judges as feedbacks of their own, and compare them in one evaluation": (
+    "pass several judges as separate feedbacks, and compare them in one evaluation": (
         "FewShotOptimizer",
         "Jury",
         "OptimizeResult",
     ),
-    "Huggingface(local=True) and GroundTruthAgreement compare by embeddings": ("Embeddings",),
-    "a function that validates is a feedback: it returns 1.0 or 0.0 and a dictionary with the reason": (
+    "use Huggingface(local=True) or GroundTruthAgreement, which compare by embeddings": ("Embeddings",),
+    "write a feedback function that validates: it returns 1.0 or 0.0 and a dictionary with the reason": (
         "SchemaValidator",
     ),
 }

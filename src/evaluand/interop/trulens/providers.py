@@ -1,7 +1,7 @@
-"""`Provider`, `Huggingface` and `GroundTruthAgreement` over `evaluand.evaluation.provider` and its local kinds.
+"""`Provider`, `Huggingface` and `GroundTruthAgreement` over `evaluand.evaluation.provider` and the local providers.
 
-What TruLens asks of models on the network is answered here by what runs in this process, and only where that is said:
-`Huggingface(local=True)`. The models are others, and so are the numbers; `docs/howto/trulens.md` tells which is which.
+Where TruLens calls models over the network, these run smaller models in this process, and only on request:
+`Huggingface(local=True)`. The scores differ from those of TruLens; `docs/howto/trulens.md` lists the models.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["GroundTruthAgreement", "HuggingFace", "Huggingface", "HuggingfaceLoc
 
 @dataclass(frozen=True)
 class Huggingface(Local):
-    """The methods of TruLens' `Huggingface`, answered by `Local`, whose own it has too.
+    """The methods of TruLens' `Huggingface`, computed by `Local`, and the methods of `Local`.
 
     Args:
         name: for people.
-        local: must be True: nothing here asks Hugging Face.
-        k: how many places of a ranking are looked at; all if not given.
+        local: must be True: no request is sent to Hugging Face.
+        k: the number of places of a ranking to consider; default: all.
 
     Raises:
-        SpecError: it is not said that the methods are to be answered locally.
+        SpecError: `local` is not True.
 
     Example:
         >>> hugs = Huggingface(local=True)
@@ -45,47 +45,47 @@ class Huggingface(Local):
     def __post_init__(self) -> None:
         if self.local is not True:
             raise SpecError(
-                f"{type(self).__name__} would ask models of Hugging Face over the network, which is not offered: say "
-                f"{type(self).__name__}(local=True) to have its methods answered here, by other and smaller models"
+                f"{type(self).__name__} cannot call Hugging Face over the network; pass "
+                f"{type(self).__name__}(local=True) to run its methods in this process, with other and smaller models"
             )
         super().__post_init__()
 
     @from_0_to_1
     def context_relevance(self, prompt: str, context: str) -> Judgement:
-        """As that of `Local`, whose first argument is the question."""
+        """The same as in `Local`, where the first argument is called `question`."""
         return super().context_relevance(prompt, context)
 
     @from_0_to_1
     @lower_is_better
     def toxic(self, text: str) -> Judgement:
-        """As `toxicity`."""
+        """The same as `toxicity`."""
         return self.toxicity(text)
 
     @from_0_to_1
     @lower_is_better
     def pii_detection(self, text: str) -> Judgement:
-        """As `personal_data`."""
+        """The same as `personal_data`."""
         return self.personal_data(text)
 
     @from_0_to_1
     @lower_is_better
     def pii_detection_with_cot_reasons(self, text: str) -> Judgement:
-        """As `personal_data`."""
+        """The same as `personal_data`."""
         return self.personal_data(text)
 
     @from_0_to_1
     def groundedness_measure_with_nli(self, source: str | Sequence[Any], statement: str) -> Judgement:
-        """As `groundedness`: by embeddings, numbers and names, and not by inference."""
-        return self.groundedness(_texts(source), statement)
+        """The same as `groundedness`: by embeddings, numbers and names, not by inference."""
+        return self.groundedness(_flat_texts(source), statement)
 
     @from_0_to_1
     def hallucination_evaluator(self, model_output: str, retrieved_text_chunks: str | Sequence[Any]) -> Judgement:
-        """As `groundedness`, with the arguments the other way round; 1 is no hallucination."""
-        return self.groundedness(_texts(retrieved_text_chunks), model_output)
+        """The same as `groundedness` with the arguments swapped; 1 means no hallucination."""
+        return self.groundedness(_flat_texts(retrieved_text_chunks), model_output)
 
 
-def _texts(source: str | Sequence[Any]) -> Any:
-    """Texts, of which `collect()` may give a list for each call."""
+def _flat_texts(source: str | Sequence[Any]) -> Any:
+    """One list of texts; `collect()` may give a list of texts per call."""
     if isinstance(source, str):
         return source
     return [text for each in source for text in (each if isinstance(each, list) else [each])]
@@ -104,18 +104,18 @@ HuggingFace = Huggingface
 
 
 class GroundTruthAgreement(GroundTruth):
-    """Agreement with known answers; no model is asked whether two answers mean the same.
+    """Agreement with known answers, compared by a measure and not by a language model.
 
     Args:
         ground_truth: rows with `query` and `expected_response` (or `response`), `expected_chunks`, `expected_score`; a
-            frame of such rows; or a function that gives the expected response to a question.
-        provider: what TruLens asks. Here texts are compared by `measure`, so it must be local, or be left out.
-        bert_scorer: must be left out.
+            frame of such rows; or a function that returns the expected response to a question.
+        provider: the model that TruLens would call; must be a local provider or None, because `measure` compares texts.
+        bert_scorer: must be None.
         measure: how `agreement_measure` compares: `agreement`, `similarity`, `rouge`, `bleu` or `exact_match`.
-        k: how many places of a ranking are looked at; all if not given.
+        k: the number of places of a ranking to consider; default: all.
 
     Raises:
-        SpecError: there are no such rows, or another model is given.
+        SpecError: `ground_truth` has no such rows, or a model is passed.
 
     Example:
         >>> truth = GroundTruthAgreement([{"query": "Who wrote Emma?", "expected_response": "Jane Austen"}])
@@ -133,21 +133,23 @@ class GroundTruthAgreement(GroundTruth):
         k: int | None = None,
     ) -> None:
         if bert_scorer is not None or not (provider is None or isinstance(provider, Local)):
-            raise SpecError("GroundTruthAgreement compares by its measure here; leave out the models that it would ask")
+            raise SpecError(
+                "GroundTruthAgreement compares by its measure and calls no model; omit provider and bert_scorer"
+            )
         super().__init__(ground_truth, measure, k)
 
     @from_0_to_1
     def mrr(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """As `reciprocal_rank`."""
+        """The same as `reciprocal_rank`."""
         return self.reciprocal_rank(query, retrieved_context_chunks)
 
     @from_0_to_1
     def ir_hit_rate(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """As `hit_rate`."""
+        """The same as `hit_rate`."""
         return self.hit_rate(query, retrieved_context_chunks)
 
     def bert_score(self, prompt: str, response: str) -> Judgement:
-        """Raises a SpecError: it needs a model that is not here; `similarity` compares by embeddings."""
+        """Raise a SpecError: it needs a model that evaluand does not offer; `similarity` compares by embeddings."""
         raise SpecError(
-            "bert_score needs a model that is not offered here; use similarity, which compares by embeddings"
+            "bert_score needs a model that evaluand does not offer; use similarity, which compares by embeddings"
         )

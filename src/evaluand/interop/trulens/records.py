@@ -1,14 +1,14 @@
 """Records of calls with the names of TruLens, over `evaluand.trace.record`.
 
-What is another here: times have their zone (UTC), errors are told as `{type, message}` in `main_error` and as the
-message in a call, `stack` tells the component of each method by its path and not by its class, and `app` lays out the
-calls of a method as a list, also of one.
+Differences from TruLens: times have a time zone (UTC); an error is `{type, message}` in `main_error` and only the
+message in a call; `stack` identifies the component of each method by its path, not by its class; and `app` lists the
+calls of a method, even if there is only one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -19,7 +19,7 @@ from evaluand.trace import record as native
 
 @dataclass
 class Cost:
-    """What was asked and used; `n_tokens` is the sum of both kinds if not given."""
+    """Requests, tokens and price; `n_tokens` defaults to the sum of prompt and completion tokens."""
 
     n_requests: int = 0
     n_successful_requests: int = 0
@@ -40,49 +40,49 @@ class Cost:
         self.n_tokens = self.n_tokens or self.n_prompt_tokens + self.n_completion_tokens
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """The cost that a native record tells."""
-        known = {name: told[name] for name in (each.name for each in fields(cls)) if name in told}
-        currency = {"cost_currency": told["currency"]} if told.get("currency") else {}
-        return cls(**known, **currency, n_completion_requests=told.get("n_requests", 0))
+    def from_native(cls, cost: Mapping[str, Any]) -> Self:
+        """Convert the cost of a native record."""
+        known = {name: cost[name] for name in (each.name for each in fields(cls)) if name in cost}
+        currency = {"cost_currency": cost["currency"]} if cost.get("currency") else {}
+        return cls(**known, **currency, n_completion_requests=cost.get("n_requests", 0))
 
     def __add__(self, other: Cost) -> Cost:
         """The sum of two costs in one currency."""
-        summed = {
+        sums = {
             each.name: getattr(self, each.name) + getattr(other, each.name)
             for each in fields(self)
             if each.name != "cost_currency"
         }
-        return Cost(**summed, cost_currency=self.cost_currency)
+        return Cost(**sums, cost_currency=self.cost_currency)
 
 
 @dataclass
 class Perf:
-    """From when to when; None where that is not known."""
+    """Start and end time; None where unknown."""
 
     start_time: datetime | None = None
     end_time: datetime | None = None
 
     @classmethod
-    def of(cls, told: Mapping[str, Any] | None) -> Self | None:
-        """The times that a native record tells; a call that is still open has lasted no time yet.
+    def from_native(cls, perf: Mapping[str, Any] | None) -> Self | None:
+        """Convert the times of a native record; None if the start is unknown.
 
-        None where its beginning is not known.
+        A call that has not ended has a latency of zero.
         """
-        if told is None or told["start_time"] is None:
+        if perf is None or perf["start_time"] is None:
             return None
-        start = datetime.fromisoformat(told["start_time"])
-        return cls(start, datetime.fromisoformat(told["end_time"] or told["start_time"]))
+        start = datetime.fromisoformat(perf["start_time"])
+        return cls(start, datetime.fromisoformat(perf["end_time"] or perf["start_time"]))
 
     @classmethod
     def now(cls, latency: timedelta = timedelta()) -> Self:
-        """From now, for so long."""
-        here = datetime.now(UTC)
-        return cls(here, here + latency)
+        """A period that starts now and lasts for `latency`."""
+        start = datetime.now(UTC)
+        return cls(start, start + latency)
 
     @property
     def latency(self) -> timedelta | None:
-        """How long it took."""
+        """The time from start to end."""
         return None if self.start_time is None or self.end_time is None else self.end_time - self.start_time
 
 
@@ -95,11 +95,11 @@ class Method:
 
 @dataclass(frozen=True)
 class RecordAppCallMethod:
-    """A method within which a call was made.
+    """A method on the stack of a call.
 
     Attributes:
-        path: of the component, as of `app`.
-        method: which of its methods.
+        path: the component's path, as a step of `app`.
+        method: the method of that component.
     """
 
     path: Lens
@@ -108,7 +108,7 @@ class RecordAppCallMethod:
 
 @dataclass
 class RecordAppCall:
-    """One call of a record; `stack` has the methods from the outermost to its own."""
+    """One call of a record; `stack` lists the methods from the outermost to the one called."""
 
     call_id: str
     stack: list[RecordAppCallMethod]
@@ -120,12 +120,12 @@ class RecordAppCall:
     tid: int | None = None
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """A call as a native record tells it."""
-        stack = [RecordAppCallMethod(_lens(step["path"]), Method(step["method"])) for step in told["stack"]]
-        error = told["error"] and str(told["error"].get("message") or told["error"].get("type"))
-        beside = {name: told[name] for name in ("call_id", "args", "rets", "pid", "tid")}
-        return cls(**beside, stack=stack, error=error, perf=Perf.of(told["perf"]))
+    def from_native(cls, call: Mapping[str, Any]) -> Self:
+        """Convert a call of a native record."""
+        stack = [RecordAppCallMethod(_component_lens(step["path"]), Method(step["method"])) for step in call["stack"]]
+        error = call["error"] and str(call["error"].get("message") or call["error"].get("type"))
+        unchanged = {name: call[name] for name in ("call_id", "args", "rets", "pid", "tid")}
+        return cls(**unchanged, stack=stack, error=error, perf=Perf.from_native(call["perf"]))
 
     def top(self) -> RecordAppCallMethod:
         """The method that was called."""
@@ -137,7 +137,7 @@ class RecordAppCall:
 
 
 class Layout(dict[str, Any]):
-    """A record as data whose keys are attributes too."""
+    """A record as data whose keys are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -148,10 +148,10 @@ class Layout(dict[str, Any]):
 
 @dataclass
 class Record:
-    """One call of an app, with all calls within it in the order in which they ended; the last is the whole.
+    """One call of an app, with every call within it in the order in which they ended; the last is the call of the app.
 
     Attributes:
-        meta: anything known of it beside, JSON-like.
+        meta: any other JSON-like data about the call.
     """
 
     app_id: str = ""
@@ -168,59 +168,59 @@ class Record:
 
     def __post_init__(self) -> None:
         self._native: native.Record | None = None
-        self._judged: Any = None
+        self._evaluate_feedbacks: Callable[[], Any] | None = None
 
     @classmethod
-    def of(cls, told: native.Record, judged: Any = None) -> Self:
-        """The record of a native one.
+    def from_native(cls, record: native.Record, evaluate_feedbacks: Callable[[], Any] | None = None) -> Self:
+        """Convert a native record.
 
         Args:
-            told: the record.
-            judged: gives the results of feedbacks, by feedback, where the record was recorded with some.
+            record: the native record.
+            evaluate_feedbacks: returns the pairs of a feedback and its result, if the app has feedbacks.
         """
         names = ("app_id", "record_id", "tags", "meta", "main_input", "main_output", "main_error")
-        made = cls(
-            **{name: told[name] for name in names},
-            cost=Cost.of(told["cost"]),
-            perf=Perf.of(told["perf"]),
-            calls=[RecordAppCall.of(call) for call in told["calls"]],
+        converted = cls(
+            **{name: record[name] for name in names},
+            cost=Cost.from_native(record["cost"]),
+            perf=Perf.from_native(record["perf"]),
+            calls=[RecordAppCall.from_native(call) for call in record["calls"]],
         )
-        if told["ts"] is not None:
-            made.ts = datetime.fromisoformat(told["ts"])
-        made._native, made._judged = told, judged
-        return made
+        if record["ts"] is not None:
+            converted.ts = datetime.fromisoformat(record["ts"])
+        converted._native, converted._evaluate_feedbacks = record, evaluate_feedbacks
+        return converted
 
     def layout_calls_as_app(self) -> Layout:
-        """All of it as data, with the calls where they belong in the app, under `app`."""
+        """The record as data, with its calls under `app`, arranged as the app's components are."""
         if self._native is not None:
             return Layout(self._native)
-        told = self.model_dump()
-        named = ((_name(call.top()), plain) for call, plain in zip(self.calls, told["calls"], strict=True))
-        return Layout(told | {"app": native.layout(named)})
+        data = self.model_dump()
+        calls_by_name = ((_call_name(call.top()), dump) for call, dump in zip(self.calls, data["calls"], strict=True))
+        return Layout(data | {"app": native.layout(calls_by_name)})
 
     def get(self, path: Lens) -> Any:
         """The one value at a path of the record."""
         return path.get_sole_item(self.layout_calls_as_app())
 
     def wait_for_feedback_results(self, feedback_timeout: float | None = None) -> dict[Any, Any]:
-        """What the app's feedbacks say of it, by feedback; computed where that is not done yet.
+        """The results of the app's feedbacks, by feedback; computes those that are not there yet.
 
         Args:
-            feedback_timeout: is not needed: how long feedbacks may take is said by the app's `policy`.
+            feedback_timeout: ignored; the app's `policy` limits how long feedbacks may take.
         """
-        return {} if self._judged is None else dict(self._judged())
+        return {} if self._evaluate_feedbacks is None else dict(self._evaluate_feedbacks())
 
-    def judged_as(self, other: Record) -> None:
-        """Has the results of feedbacks of another record."""
-        self._judged = other._judged
+    def use_feedback_results_from(self, other: Record) -> None:
+        """Return the feedback results of another record from now on."""
+        self._evaluate_feedbacks = other._evaluate_feedbacks
 
     @property
     def feedback_results(self) -> list[Any]:
-        """The results alone."""
+        """The results without their feedbacks."""
         return list(self.wait_for_feedback_results().values())
 
     def model_dump(self) -> dict[str, Any]:
-        """All of it as plain data."""
+        """All fields as plain data."""
         calls = [
             asdict(call) | {"stack": [{"path": str(s.path), "method": {"name": s.method.name}} for s in call.stack]}
             for call in self.calls
@@ -234,15 +234,15 @@ class Record:
     dict = model_dump
 
     def model_dump_json(self) -> str:
-        """All of it as JSON."""
+        """All fields as JSON."""
         return json.dumps(self.model_dump(), default=str)
 
 
-def _lens(path: str) -> Lens:
+def _component_lens(path: str) -> Lens:
     lens: Lens = Lens.of_string(f"app.{path}" if path else "app")
     return lens
 
 
-def _name(method: RecordAppCallMethod) -> str:
-    """The name of a call as native records have it."""
+def _call_name(method: RecordAppCallMethod) -> str:
+    """The name of a call as native records write it."""
     return f"{method.path}.{method.method.name}".removeprefix("app").removeprefix(".")
