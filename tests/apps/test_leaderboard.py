@@ -417,7 +417,7 @@ def test_what_judging_took_is_shown_in_the_terminal_and_on_pages(
     evaluand("leaderboard", "--store", str(tmp_path), "--json")
     assert json.loads(capsys.readouterr().out)["spent"][0]["cost"] == 1.0
     page = leaderboard_section(leaderboard(DirectoryStore(tmp_path)).to_dict())
-    assert "Spent by feedbacks, beside the cost of calls" in page
+    assert "Spent by feedbacks, in addition to the cost of calls" in page
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
 

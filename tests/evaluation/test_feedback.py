@@ -776,7 +776,7 @@ class Holding(Weighed):
     [
         (lambda text: 1.0, "implementation: a lambda cannot be stored"),
         (Keyed("secret").ask, "cannot be stored with its api_key"),
-        (Forgetful(1).ask, "keeps no attribute 'size'"),
+        (Forgetful(1).ask, "has no attribute 'size'"),
         (Holding(object()).weigh, "is an object, which cannot be stored"),
         (Bare().ask, "Bare cannot be stored: it is not a provider; derive it from evaluand.Provider"),
         (Touching, "Touching is a class, which cannot be stored"),
@@ -805,7 +805,7 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
         ({"function": "evaluand.core.files.atomic:os.remove"}, "may not be imported"),
         (
             {"function": "evaluand.evaluation.feedback.feedback:inspect.getsource"},
-            "no function or class of evaluand.evaluation.feedback.feedback",
+            "not a function or class of evaluand.evaluation.feedback.feedback",
         ),
         ({"function": "evaluand.evaluation.feedback.feedback:Feedback"}, "is a class, not a function"),
         ({"function": "not_imported_yet:x"}, "may not be imported"),

@@ -257,7 +257,7 @@ def test_labels_of_no_answer_are_counted_and_named(folder: Folder) -> None:
     out = folder.call("label", "import", "doubling/mine", file)
     assert out.exit_code == 0
     assert "1 of 2 labels match no answer of run" in out.stderr
-    assert "their keys: beef" in out.stderr
+    assert "and are left out; keys: beef" in out.stderr
 
 
 def test_a_file_that_is_filled_in_is_not_written_over(folder: Folder) -> None:
@@ -267,13 +267,13 @@ def test_a_file_that_is_filled_in_is_not_written_over(folder: Folder) -> None:
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     before = filled(file, rows, {"explanation": "to be asked"}).read_text()
     told = folder.refused("label", "export", "doubling/mine", "-o", file)
-    assert "1 answer is filled in" in told
+    assert "has 1 filled-in answer;" in told
     assert f"--without {file}" in told
     assert file.read_text() == before
     folder.done("label", "export", "doubling/mine", "-o", file, "--force")
     assert "to be asked" not in file.read_text()
     file.write_text("a diary\n")
-    assert "no file of labels" in folder.refused("label", "export", "doubling/mine", "-o", file)
+    assert "is not a file of labels" in folder.refused("label", "export", "doubling/mine", "-o", file)
 
 
 def test_a_table_is_written_filled_in_and_read(folder: Folder) -> None:

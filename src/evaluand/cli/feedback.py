@@ -42,7 +42,7 @@ def command() -> None:
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="S",
-    help="Seconds for one judgement.  [default: as the app sets]",
+    help="Seconds for one judgement; by default, as set by the app.",
 )
 @click.option(
     "--retries",
