@@ -186,7 +186,10 @@ def test_a_broken_line_of_a_dataset_is_told_with_its_file_and_number(tmp_path: P
         list(datasets.examples("d", str, type(None)))
     told = str(raised.value).splitlines()
     assert told[0].startswith(f"{file}:2: is not JSON: ")
-    assert told[1:] == [f"{file}:4.input: Field required", f"{file}:5: is not an example; write an object whose id is a text"]
+    assert told[1:] == [
+        f"{file}:4.input: Field required",
+        f"{file}:5: is not an example; write an object whose id is a text",
+    ]
     with pytest.raises(ValueError, match=r"d\.jsonl:2: is not JSON"):
         datasets.example("d", "a", str, type(None))
 

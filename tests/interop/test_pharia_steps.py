@@ -940,10 +940,14 @@ def test_what_is_not_of_the_declared_type_is_a_failure_of_its_example_only(kept:
 
 def test_kept_values_of_another_type_are_told_with_their_example(kept: Repositories) -> None:
     run = shouted(kept, Shout())[0]
-    with pytest.raises(ValueError, match=f"^the output of run {run} for example a is not a valid int: Input should be a valid"):
+    with pytest.raises(
+        ValueError, match=f"^the output of run {run} for example a is not a valid int: Input should be a valid"
+    ):
         list(kept.runs.example_outputs(run, int))
     evaluation = Evaluator(kept.datasets, kept.runs, kept.evaluations, "mixed", MixedLogic()).evaluate_runs(run)
-    with pytest.raises(ValueError, match=f"^the result of evaluation {evaluation.id} for example a is not a valid Verdict: "):
+    with pytest.raises(
+        ValueError, match=f"^the result of evaluation {evaluation.id} for example a is not a valid Verdict: "
+    ):
         aggregator(kept).aggregate_evaluation(evaluation.id)
 
 

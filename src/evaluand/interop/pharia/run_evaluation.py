@@ -27,9 +27,7 @@ from evaluand.interop.pharia.runs import FileRunRepository
 )
 @click.option("--aggregation-logic", required=True, help="Class or function that creates the aggregation logic.")
 @click.option("--task", required=True, help="Class or function that creates the task.")
-@click.option(
-    "--dataset-repository-path", required=True, type=click.Path(path_type=Path), help="Folder of datasets/."
-)
+@click.option("--dataset-repository-path", required=True, type=click.Path(path_type=Path), help="Folder of datasets/.")
 @click.option("--dataset-id", required=True, help="Id of the dataset.")
 @click.option("--target-dir", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--description", required=True, help="Description of the run.")
