@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 from support.commands import Folder
 
@@ -162,12 +163,15 @@ def test_a_scorer_that_can_grade_nothing_is_a_fault_and_stops_a_run_before_its_f
 
 
 def test_what_pins_code_is_said_as_it_is_written_in_the_file(folder: Folder) -> None:
-    code = "\ndef read(question):\n    return Path(question).read_text()\n"
+    code = (
+        "\nimport pyarrow.parquet\n\n"
+        "def read(question):\n    return pyarrow.parquet.read_table(question + '.parquet').num_rows\n"
+    )
     (folder.path / "chance.py").write_text(CHANCE + code)
-    (folder.path / "0").touch()
+    pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), folder.path / "0.parquet")
     path = folder.experiment("chance.py:read", text=WHOLE)
     told = "\n".join(folder.json("validate", path)["notes"])
-    assert 'name the files with files: [...] or declare version: "1" in its entry to pin it' in told
+    assert 'name them with files: [...] or declare version: "1" in its entry to pin it' in told
     assert told.count('declare version: "1" in its entry to pin it') == 2
     (run,) = folder.json("run", path, "--limit", 1)["tasks"]
     assert 'declare version: "1" in its entry to pin it' in run["run"]["receipt"]["why"]

@@ -211,7 +211,7 @@ def test_cells_with_another_delimiter_are_read_when_it_is_declared(tmp_path: Pat
     with pytest.raises(DataError) as refused:
         open_file(path)
     shown = json.dumps(mark)
-    message = f'the header has no "," but {shown}; set delimiter: {shown} (or ",", if it names one column)'
+    message = f'the header has no "," but {shown}; set delimiter: {shown} (or ",", if it is one column)'
     assert faults(refused) == [(f"{path}:1", message)]
     source = open_file(path, delimiter=mark)
     assert values(source) == [{"input": f"a{mark}b", "x": 1}, {"input": "c\n", "x": 2}]

@@ -540,7 +540,7 @@ GIVEN: dict[str, Any] = {
         ({"tasks": [str.upper]}, "tasks must be a mapping name: task with at least one, not a list"),
         ({"tasks": {}}, "tasks must be a mapping name: task with at least one"),
         ({"tasks": {1: str.upper}}, "a name must be text, not 1"),
-        ({"tasks": {"mine": "app.py:answer"}}, "tasks.mine: a str is no task"),
+        ({"tasks": {"mine": "app.py:answer"}}, "tasks.mine: a str is not a task"),
         ({"scorers": ["exact_match"]}, "scorers must be a mapping name: scorer with at least one, not a list"),
         ({"measures": [Accuracy]}, r"measures must be a list of Measure\(scorer, metric\) with at least one"),
         ({"measures": [Accuracy()]}, r"measures must be a list of Measure\(scorer, metric\)"),

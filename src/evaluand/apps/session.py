@@ -114,6 +114,7 @@ class RecordingSession:
 
         Example:
             >>> from concurrent.futures import ThreadPoolExecutor
+            >>> from evaluand import App
             >>> app = App(lambda text: text.upper(), name="shout")
             >>> with app as recording, ThreadPoolExecutor() as pool:
             ...     _ = list(pool.map(recording.carry_context(app.app), ["a", "b"]))

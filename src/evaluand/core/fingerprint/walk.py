@@ -17,7 +17,7 @@ import random
 import sys
 import types
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +71,16 @@ class CodeFacts:
         if self.namespaces is None or other.namespaces is None:
             return True
         return any(one is two for one in self.namespaces for two in other.namespaces)
+
+    @staticmethod
+    def combine(parts: Iterable[CodeFacts | None]) -> CodeFacts | None:
+        """What is known of code made of several parts; None if no part is observed."""
+        observed = [part for part in parts if part is not None]
+        if not observed:
+            return None
+        known = [part.namespaces for part in observed if part.namespaces is not None]
+        namespaces = None if len(known) < len(observed) else [name for names in known for name in names]
+        return CodeFacts(observed[0].folder, any(part.remembers for part in observed), namespaces)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.core.errors import DataError, SpecError, warn
-from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.fingerprint import CodeFacts, Identity, code_identity
 from evaluand.core.registry import nearest
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
@@ -399,6 +399,7 @@ class Feedback(Scorer):
             all(identity.pinned for identity in parts.values()),
             tuple(why for identity in parts.values() for why in identity.unpinned),
             {name: digest for identity in parts.values() for name, digest in identity.parts.items()},
+            CodeFacts.combine(identity.observed for identity in parts.values()),
         )
 
     def _identify_implementation(self) -> Identity:

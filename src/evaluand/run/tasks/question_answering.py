@@ -176,7 +176,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
         code = fingerprint(self.retriever)
         spec = {**own.spec, "retriever": code.digest}
         parts = {**own.parts, **code.parts, **code.files}
-        return Identity(spec, own.pinned and code.pinned, own.unpinned + code.unpinned, parts)
+        return Identity(spec, own.pinned and code.pinned, own.unpinned + code.unpinned, parts, code.facts)
 
     @property
     def _answer_spec(self) -> dict[str, Any]:
