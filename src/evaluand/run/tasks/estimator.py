@@ -66,7 +66,7 @@ class EstimatorTask(Task[Any, Any]):
 
     The response is the prediction. Where the estimator has `predict_proba`, it is an object of `prediction`,
     `probabilities` (class → probability; a class that is no text by its JSON text) and `confidence`: the probability of
-    the predicted class, or of the class `positive` where that is given, which then stands beside it as `confidence_of`.
+    the predicted class, or of the class `positive` if that is set, which is then added as `confidence_of`.
     With several targets, the response is an object target → such a response.
 
     A parameter `random_state` that is None, of the estimator or within it, is set to a number made from the run's seed,

@@ -277,7 +277,7 @@ class ServiceTask(_Service):
         items: the items of an answer are one response, such as a tagger's entities.
         on_bad_request: what a bad request does: `fail` its row, `skip` its row, or `abort` the run.
         batch: ask for up to so many examples in one request: a list of objects with `_index_`, answered by such a list
-            in any order. An element of it may hold several answers as `responses`; what stands beside is left out.
+            in any order. An element of it may hold several answers as `responses`; other fields are ignored.
         on_duplicate: what a second output for an `_index_` does: `deduplicate` (the first counts) or `fail` its row.
         on_missing: what a missing output does: `fail` its row, or `ignore`, which is no answer.
         on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the rows of its batch, or
