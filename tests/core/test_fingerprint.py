@@ -990,5 +990,5 @@ def test_nested_data_that_name_the_folder_stay_the_same_when_it_moves(tmp_path: 
 def test_changes_are_told_in_words() -> None:
     old = {"app.same": "1", "app.z": "2", "app.gone": "3", "app.a": "4"}
     new = {"app.same": "1", "app.z": "9", "app.new": "5", "app.a": "6"}
-    assert explain(old, new) == ["app.a changed", "app.z changed", "app.new is new", "app.gone is gone"]
+    assert explain(old, new) == ["app.a changed", "app.z changed", "app.new is new", "app.gone was removed"]
     assert explain(old, old) == []

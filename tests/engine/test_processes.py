@@ -187,7 +187,7 @@ def test_a_process_that_dies_costs_the_example_it_was_at() -> None:
     assert run.counts == {"completed": 17, "failed": 3}
     assert failures(run) == {3: ("WorkerDied", "exit 7"), 5: ("WorkerDied", "SIGSEGV"), 8: ("WorkerDied", "SIGKILL")}
     assert messages(run)[3] == "its process ended with exit status 7 during the call"
-    assert "perhaps for want of memory" in messages(run)[8]
+    assert "perhaps out of memory" in messages(run)[8]
 
 
 def test_a_call_that_takes_too_long_is_ended_and_costs_one_example(tmp_path: Path) -> None:

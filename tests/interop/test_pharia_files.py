@@ -182,12 +182,15 @@ def test_a_broken_line_of_a_dataset_is_told_with_its_file_and_number(tmp_path: P
     file = tmp_path / "datasets" / "d" / "d.jsonl"
     first, second, third, fourth = file.read_text().splitlines()
     file.write_text("\n".join([first, second[:-4], "", third.replace('"input":"c",', ""), "[1]", fourth]))
-    with pytest.raises(ValueError, match="is no JSON") as raised:
+    with pytest.raises(ValueError, match="is not JSON") as raised:
         list(datasets.examples("d", str, type(None)))
     told = str(raised.value).splitlines()
-    assert told[0].startswith(f"{file}:2: is no JSON: ")
-    assert told[1:] == [f"{file}:4.input: Field required", f"{file}:5: is no example: an object with a text as its id"]
-    with pytest.raises(ValueError, match=r"d\.jsonl:2: is no JSON"):
+    assert told[0].startswith(f"{file}:2: is not JSON: ")
+    assert told[1:] == [
+        f"{file}:4.input: Field required",
+        f"{file}:5: is not an example; write an object whose id is a text",
+    ]
+    with pytest.raises(ValueError, match=r"d\.jsonl:2: is not JSON"):
         datasets.example("d", "a", str, type(None))
 
 

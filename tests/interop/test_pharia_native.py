@@ -301,7 +301,7 @@ def test_lines_that_are_gone_count_as_not_labelled_yet_and_are_named(world: Any,
     first, second, third = lines_of(file, 5, None, 4)
     for rest, labelled in (([first, second], 1), ([first], 1), ([], 0)):
         file.write_text("".join(rest))
-        gone = f"{file}: {3 - len(rest)} submitted examples? without a line any more.*'d'"
+        gone = f"{file}: {3 - len(rest)} submitted examples? without a line, .*'d'"
         with pytest.warns(EvaluandWarning, match=gone):
             overview = evaluator.retrieve(id)
         assert (overview.successful_evaluation_count, overview.unlabelled_example_count) == (labelled, 3 - labelled)
@@ -322,12 +322,12 @@ def test_lines_of_one_example_twice_or_of_none_that_was_submitted_are_faults(wor
         evaluator.retrieve(id)
     assert str(raised.value).splitlines() == [
         f"{file}:3: example 'z' was not submitted",
-        f"{file}:5: example 'a' has a line further up already; keep one",
+        f"{file}:5: example 'a' has an earlier line already; delete one of them",
     ]
     file.write_text(first + second + third)
     labels = tmp_path / "labels.jsonl"
     labels.write_text(second + "\n" + second)
-    with pytest.raises(DataError, match=r"labels\.jsonl:3: example 'b' has a line further up"):
+    with pytest.raises(DataError, match=r"labels\.jsonl:3: example 'b' has an earlier line already"):
         evaluator.import_labels(id, labels)
 
 
@@ -424,18 +424,18 @@ def test_the_three_steps_are_one_command(tmp_path: Path) -> None:
     assert "no dataset 'none'" in called(dataset_id="none").stderr
     wrong = called(task="shouting.Needy")
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
-    assert "shouting.Needy makes nothing: TypeError: " in wrong.stderr
-    assert "a class or function that makes it without arguments" in wrong.stderr
+    assert "shouting.Needy() fails: TypeError: " in wrong.stderr
+    assert "a class or function that can be called without arguments" in wrong.stderr
     wrong = called(task="shouting.Leave", aggregation_logic="shouting.Share")
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
     assert re.search("shouting.Share fails on evaluation .* 0 successful.*: ZeroDivisionError: ", wrong.stderr)
-    assert "dat holds no datasets" in called(dataset_repository_path="dat").stderr
+    assert "dat contains no datasets" in called(dataset_repository_path="dat").stderr
     assert not (tmp_path / "dat").exists()
     (data,) = (tmp_path / "data").glob("datasets/letters/*.jsonl")
     data.write_text(data.read_text()[:-9])
     wrong = called()
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
-    assert "letters.jsonl:2: is no JSON" in wrong.stderr
+    assert "letters.jsonl:2: is not JSON" in wrong.stderr
 
 
 def test_every_name_of_the_namespace_is_there() -> None:

@@ -665,7 +665,7 @@ def test_types_are_read_from_brackets_and_from_annotations(kept: Repositories) -
 
     assert (runner(Annotated()).input_type(), runner(Annotated()).output_type()) == (int, str)
     assert (runner(Heir()).input_type(), runner(Heir()).output_type()) == (int, Any)
-    with pytest.raises(TypeError, match=r"Silent does not tell its input; annotate Silent\.do_run"):
+    with pytest.raises(TypeError, match=r"Silent does not declare the type of its input; annotate Silent\.do_run"):
         runner(Silent()).input_type()
 
     class Told(SingleOutputEvaluationLogic):  # type: ignore[type-arg]
@@ -793,7 +793,7 @@ def test_an_iterator_is_kept_as_what_it_gives_or_is_a_failure(tmp_path: Path) ->
     run = Runner(Each(), datasets, runs, "each").run_dataset(dataset.id)
     kept, failed = runs.example_outputs(run.id, Any)
     assert kept.output == ["a", "b"]
-    assert "an iterator stands inside" in failed.output.error_message
+    assert "the value contains an iterator" in failed.output.error_message
 
 
 class Prompted(Task[str, str]):
@@ -829,7 +829,7 @@ def test_a_run_is_gone_on_with_by_the_same_prompt_only_and_doubted_where_that_ca
     with pytest.raises(ValueError, match="boom"):
         run(Surrounded())
     monkeypatch.setenv("PROMPT", "new")
-    with pytest.warns(EvaluandWarning, match=r"is gone on with, and may mix settings: .*os\.environ"):
+    with pytest.warns(EvaluandWarning, match=r"is resumed and may mix settings: .*os\.environ"):
         assert run(Surrounded(), resume_from_recovery_data=True) == ["olda", "oldb", "newc", "newd"]
 
 
@@ -883,7 +883,7 @@ def test_what_is_no_text_is_not_graded() -> None:
     pytest.importorskip("sacrebleu")
     for hypothesis, reference, told in ((None, "a", "hypothesis is null"), ("a", 3, "reference is a number")):
         for grade in (BleuGrader().calculate_bleu, RougeGrader().calculate_rouge):
-            with pytest.raises(TypeError, match=f"^{told}; give text$"):
+            with pytest.raises(TypeError, match=f"^{told}; pass a text$"):
                 grade(hypothesis, reference)  # type: ignore[operator]
     assert BleuGrader().calculate_bleu("the cat", "the cat") == 0
     assert Bleu().score("the cat", "the cat").value == pytest.approx(100)
@@ -926,12 +926,12 @@ class Total(AggregationLogic[float, float]):
 
 def test_what_is_not_of_the_declared_type_is_a_failure_of_its_example_only(kept: Repositories) -> None:
     (run_id,) = shouted(kept, Mixed())
-    wrong = "the output for example b is no str: Input should be a valid string"
+    wrong = "the output for example b is not a valid str: Input should be a valid string"
     assert kept.runs.example_output(run_id, "b", str).output.error_message == f"Misfit: {wrong}"
     judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "mixed", MixedLogic())
     evaluation = judge.evaluate_runs(run_id)
     (failed,) = judge.failed_evaluations(evaluation.id)
-    assert failed.evaluation.result.error_message.startswith("Misfit: the result of example c is no float: ")
+    assert failed.evaluation.result.error_message.startswith("Misfit: the result of example c is not a valid float: ")
     overview = Aggregator(kept.evaluations, kept.aggregations, "total", Total()).aggregate_evaluation(evaluation.id)
     assert (overview.statistics, overview.failed_evaluation_count) == (2.0, 2)
     with pytest.raises(ValueError, match=wrong):
@@ -940,10 +940,14 @@ def test_what_is_not_of_the_declared_type_is_a_failure_of_its_example_only(kept:
 
 def test_kept_values_of_another_type_are_told_with_their_example(kept: Repositories) -> None:
     run = shouted(kept, Shout())[0]
-    with pytest.raises(ValueError, match=f"^the output of run {run} for example a is no int: Input should be a valid"):
+    with pytest.raises(
+        ValueError, match=f"^the output of run {run} for example a is not a valid int: Input should be a valid"
+    ):
         list(kept.runs.example_outputs(run, int))
     evaluation = Evaluator(kept.datasets, kept.runs, kept.evaluations, "mixed", MixedLogic()).evaluate_runs(run)
-    with pytest.raises(ValueError, match=f"^the result of evaluation {evaluation.id} for example a is no Verdict: "):
+    with pytest.raises(
+        ValueError, match=f"^the result of evaluation {evaluation.id} for example a is not a valid Verdict: "
+    ):
         aggregator(kept).aggregate_evaluation(evaluation.id)
 
 
@@ -1010,7 +1014,7 @@ def test_results_that_are_lost_are_doubted_and_in_no_count(tmp_path: Path) -> No
     ("given", "told"),
     [
         ({"labels": "abc"}, "labels must be a set of texts, not 'abc'"),
-        ({"metadata": {"a": object}}, "metadata must be a dictionary of what JSON has, not "),
+        ({"metadata": {"a": object}}, "metadata must be a dictionary of JSON values, not "),
         ({"description": 5}, "description must be text, not 5"),
         ({"seed": "1"}, "seed must be a whole number, not '1'"),
     ],
@@ -1054,7 +1058,7 @@ def test_what_a_head_cannot_tell_is_refused_before_anything_is_done(
 
 def test_what_failures_count_as_is_of_the_type_of_results(kept: Repositories) -> None:
     evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
-    with pytest.raises(ValueError, match=r"^failure_counts_as is no Verdict: "):
+    with pytest.raises(ValueError, match=r"^failure_counts_as is not a valid Verdict: "):
         aggregator(kept, failure_counts_as="zero").aggregate_evaluation(evaluation.id)
 
 
@@ -1072,7 +1076,7 @@ def test_a_head_that_was_cut_off_is_told_with_its_file(tmp_path: Path) -> None:
     for folder, read in reads.items():
         (file,) = tmp_path.glob(f"{folder}/*.json")
         file.write_text("{")
-        with pytest.raises(DataError, match=f"^{re.escape(str(file))} is no .*: Invalid JSON"):
+        with pytest.raises(DataError, match=f"^{re.escape(str(file))} is not a valid .*: Invalid JSON"):
             list(read())
 
 

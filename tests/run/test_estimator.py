@@ -317,7 +317,7 @@ def test_a_model_fitted_on_a_frame_gets_the_columns_it_knows_in_its_order() -> N
     model = DecisionTreeClassifier(random_state=0).fit(pd.DataFrame(rows), [e.expected for e in data])
     assert [a["prediction"] for a in answers(Runner().run(EstimatorTask(model), data))] == [e.expected for e in data]
     other = Dataset.from_rows([{"a": 1.0, "c": 2.0}], input=["a", "c"])
-    with pytest.raises(SpecError, match="it was fitted on b, which the input has not"):
+    with pytest.raises(SpecError, match="it was fitted on b, which the input lacks"):
         Runner().run(EstimatorTask(model), other)
 
 
@@ -501,7 +501,7 @@ class NoClone:
 
 def test_what_is_no_model_is_refused() -> None:
     for wrong in ("models.py:make", 3):
-        with pytest.raises(SpecError, match="is no model: give an estimator with predict, or a function"):
+        with pytest.raises(SpecError, match="is not a model; pass an estimator with predict, or a function"):
             EstimatorTask(wrong)
     with pytest.raises(SpecError, match="NoClone cannot be copied unfitted; give a function that makes it"):
         Runner().run(EstimatorTask(NoClone(), FIVE), table())
@@ -546,7 +546,7 @@ def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest
             EstimatorTask(Recorder(), FIVE, positive="big"),
             table(),
             SpecError,
-            "'big', which is no class; .* 'less', 'mo",
+            "'big', which is not a class; .* 'less', 'mo",
         ),
         (EstimatorTask(Recorder(), Split(folds=99)), table(), SpecError, "24 examples are too few for 99 folds"),
         (

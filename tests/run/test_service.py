@@ -832,7 +832,7 @@ def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve
         ({"output_pipeline": {"adapters": [], "onError": "skip"}}, "output_pipeline: onError is 'skip'; here a row"),
         (
             {"client_pipeline": [{"kind": "FileUpload", "configuration": {"field": "$.a"}}]},
-            "client_pipeline: FileUpload stands at the end of input_pipeline only",
+            "client_pipeline: FileUpload is allowed only at the end of input_pipeline",
         ),
     ],
 )

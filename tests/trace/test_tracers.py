@@ -32,7 +32,7 @@ from support.places import SUPPORT_FOLDER, VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop import pharia
-from evaluand.interop.pharia.trace_storage import ExampleTracer, tracer_of
+from evaluand.interop.pharia.trace_storage import ExampleTracer, restore_traces
 from evaluand.run.task import Task
 from evaluand.trace import OpenSpanError, RootTracer, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
 from evaluand.trace.conventions import read_attributes
@@ -690,7 +690,7 @@ def test_a_trace_kept_beside_another_tracer_has_all_that_that_has(make: Any) -> 
     texts: list[bytes] = []
     memory = InMemoryTracer()
     Asking().run("q", CompositeTracer([make(), memory, ExampleTracer(texts.append)]))
-    assert exported(tracer_of(orjson.loads(text) for text in texts)) == exported(memory)
+    assert exported(restore_traces(orjson.loads(text) for text in texts)) == exported(memory)
 
 
 def test_a_composite_of_no_tracer_is_refused() -> None:

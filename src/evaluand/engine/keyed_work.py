@@ -1,8 +1,8 @@
-"""Keyed work: the one mechanism by which runs and evaluations get done, resumed, shared and counted.
+"""Keyed work: the one mechanism that performs, resumes, shares and counts the work of runs and evaluations.
 
-The units of a lane are claimed shard by shard, those that are done are left out, the rest go through the engine, and
-each outcome becomes one line of the journal at once. Whatever stops the process, the next one finds the lines and
-does only what is missing.
+The units of a lane are claimed shard by shard; finished units are skipped, the others go through the engine, and each
+outcome is written to the journal at once as one line. If the process stops, the next one reads the lines and does only
+what is missing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PATIENCE = 0.5
 
 
 class Unit(Protocol):
-    """Something to be done once: a slot of the lane, or several that follow it in one shard."""
+    """Work to be done once: one slot of the lane, or several consecutive slots in one shard."""
 
     @property
     def slot(self) -> int: ...
@@ -38,15 +38,15 @@ U = TypeVar("U", bound=Unit)
 
 @dataclass
 class Tally:
-    """How far some work is; read by progress displays while it goes on.
+    """The progress of some work; read by progress displays meanwhile.
 
     Attributes:
-        total: units there are.
+        total: all units.
         kept: units that were done before.
-        reused: units taken over from earlier work with the same key.
+        reused: units answered by earlier work with the same key.
         called: units done now.
-        failed: of these, how many failed.
-        skipped: units that needed no call, settled now.
+        failed: how many of the units done now failed.
+        skipped: units that needed no call.
     """
 
     label: str = ""
@@ -64,16 +64,16 @@ class Tally:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What one step had to do, and why.
+    """The work that a step took, and why.
 
     Attributes:
         total: units of the step.
         called: how many were done now.
-        reused: how many came from earlier work on the same key.
+        reused: how many were answered by earlier work with the same key.
         kept: how many were in this artifact already.
-        skipped: how many needed no call, and were settled now.
-        failed: how many of those done now failed: calls of a run; of an evaluation, what a scorer failed on.
-        why: a sentence.
+        skipped: how many needed no call.
+        failed: how many of those done now failed: calls of a run, or rows of a scorer.
+        why: the reason, as a sentence.
     """
 
     total: int
@@ -92,10 +92,10 @@ class Receipt:
 
 
 class Artifact:
-    """What a step has left in a store.
+    """The stored result of a step.
 
     Attributes:
-        receipt: what had to be done for it, when it was just made.
+        receipt: the work that it took; None if it was opened from a store.
     """
 
     kind: ClassVar[str]
@@ -106,10 +106,10 @@ class Artifact:
 
     @classmethod
     def open(cls, store: Store, name: str) -> Self:
-        """What is stored under a name, an id or the beginning of one (four digits at least).
+        """Open the artifact with a name, an id or the beginning of an id (at least four digits).
 
         Raises:
-            NotFound: nothing of this kind is called so, or several ids begin so.
+            NotFound: no artifact of this kind has this name, or several ids begin like this.
             SpecError: it is not finished yet.
 
         Example:
@@ -121,7 +121,7 @@ class Artifact:
         """
         id = resolve(store, name, cls.kind)[1]
         if not store.is_sealed(cls.kind, id):
-            raise SpecError(f"{cls.kind[:-1]} {id} is not finished; go on with `evaluand resume {id}`")
+            raise SpecError(f"{cls.kind[:-1]} {id} is not finished; continue it with `evaluand resume {id}`")
         return cls(store, id)
 
     @property
@@ -130,12 +130,12 @@ class Artifact:
 
     @property
     def digest(self) -> str:
-        """32 hexadecimal digits that stand for every row, without times and costs."""
+        """The digest of all rows, without times and costs, as 32 hexadecimal digits."""
         return str(self.manifest["digest"])
 
 
 class Progress(Protocol):
-    """Shows a tally while work goes on."""
+    """Displays a tally while work is in progress."""
 
     def __call__(self, tally: Tally) -> Any:
         """A context manager around the work."""
@@ -148,12 +148,12 @@ class KeyedWork(Generic[U]):
     Args:
         lane: where its lines are written.
         units: the units of the slots start … stop, in order, done or not.
-        call: what is done with one; may be a coroutine function.
+        call: performs a unit; may be a coroutine function.
         line: the journal lines of a unit and its outcome, and how many of its slots failed.
-        gather: lines written at once, for work so quick that doing a few again costs less.
+        gather: how many lines are written together, for work so fast that repeating some costs less than writing each.
         sealed: whether another process has ended the work.
-        settled: the line of a unit that needs no call, or None; where there may be such units.
-        wire: how units get to processes of their own, where the calls are made in such; instead of by the engine.
+        settled: the line of a unit that needs no call, or None; only if there may be such units.
+        wire: encodes units for separate processes, if the calls are made there instead of in the engine.
         observer: records the files that calls open, and writes them into their lines.
     """
 
@@ -184,12 +184,12 @@ class KeyedWork(Generic[U]):
         self._until = math.inf
 
     def perform(self) -> None:
-        """Does what is missing; afterwards every slot is done, or another process has sealed the artifact.
+        """Do what is missing; afterwards every slot is done, or another process has sealed the artifact.
 
         Raises:
-            KeyboardInterrupt: the user stopped it; what was finished stays.
-            Aborted: the policy stops at the first failure, or the time is over that it allows for all.
-            EngineError: units are missing although every shard was worked on.
+            KeyboardInterrupt: the user stopped it; finished units are stored.
+            Aborted: the policy stops at the first failure, or its total time is over.
+            EngineError: units are missing although every shard was processed.
         """
         if self.policy.total_timeout is not None:
             self._until = time.monotonic() + self.policy.total_timeout
@@ -207,7 +207,7 @@ class KeyedWork(Generic[U]):
                 limit = f"total_timeout: the {self.policy.total_timeout:g} s allowed for all calls are over"
                 raise Aborted(f"{limit}; {self.lane.n_done:,} of {self.lane.slots:,} are done")
             if others or self._claims:
-                time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
+                time.sleep(_PATIENCE)  # another process has the last shards; if it dies, they become free
             elif not self.sealed():
                 self._reopen()
 
@@ -218,10 +218,10 @@ class KeyedWork(Generic[U]):
             return
         from evaluand.engine.processes import ProcessMap  # on use: multiprocessing takes a while to import
 
-        ProcessMap(units, self.call, self.line, self.wire, self._keep, policy).run()
+        ProcessMap(units, self.call, self.line, self.wire, self._store_line, policy).run()
 
     def _reopen(self) -> None:
-        """Frees the shards whose lines a crash of the machine has lost."""
+        """Free the shards whose lines were lost in a crash of the machine."""
         slots = self.lane.slots
         missing = sorted({slot // SHARD_SLOTS for slot in range(slots) if not self.lane.is_done(slot)})
         if missing == self._reopened:
@@ -254,9 +254,9 @@ class KeyedWork(Generic[U]):
             self._settle(shard)
 
     def _done(self, unit: U, outcome: Outcome) -> None:
-        self._keep(unit, *self.line(unit, outcome))
+        self._store_line(unit, *self.line(unit, outcome))
 
-    def _keep(self, unit: U, line: bytes, failed: int) -> None:
+    def _store_line(self, unit: U, line: bytes, failed: int) -> None:
         if self.gather == 1:
             self.lane.append(line)
         else:

@@ -7,14 +7,14 @@ An audit hook reports what Python opens and lists. While a call runs, it records
     a file that does not exist      as absent: once it exists, the answer no longer counts
     a SQLite database               as a file
 
-and leaves out what says nothing of the answer: files that the call itself has written, installed packages, bytecode,
-`/proc` and `/sys`, the store. A device, a pipe and a file that changes while the call runs cannot be compared later:
+and leaves out files on which no answer depends: those that the call itself has written, installed packages, bytecode,
+`/proc` and `/sys`, the store. A device, a pipe and a file that changes during the call cannot be compared later, so
 such an answer is never reused.
 
 A context variable says which call opened a file; coroutines and `asyncio.to_thread` inherit it. Other threads
 do not: what they open counts for every call in progress. A call may also use what an earlier one has read and cached.
 Where the code may remember anything between calls (`evaluand.core.fingerprint.memory`), each of its answers therefore
-counts with all files that calls of the same code have opened in this process so far; otherwise with its own only.
+counts with all files that calls of the same code have opened in this process so far; otherwise only with its own.
 
 Not observable: files opened by native code (they are declared with `files`), questions such as `exists`, and other
 processes. Code that does any of this is unpinned unless its files are declared (`evaluand.core.fingerprint.outside`).
@@ -71,16 +71,16 @@ class _Call:
         self.observer = observer
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
 
-    def has_made(self, path: str) -> bool:
-        """Whether a path is, or lies in, something that the call itself has made."""
+    def created(self, path: str) -> bool:
+        """Whether the call itself created a path, or a folder that contains it."""
         return path in self.written or any(path.startswith(folder + os.sep) or path == folder for folder in self.made)
 
-    def has_written(self, path: str) -> None:
-        """Takes note of a file that the call writes."""
+    def add_written(self, path: str) -> None:
+        """Note a file that the call writes."""
         self.written |= {path}
 
-    def has_made_folder(self, path: str) -> None:
-        """Takes note of a folder that the call makes."""
+    def add_folder(self, path: str) -> None:
+        """Note a folder that the call creates."""
         self.made |= {path}
 
 
@@ -92,13 +92,13 @@ _current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default
 _MACHINERY = _Machinery()
 _in_progress: set[_Call] = set()
 _remembered: list[tuple[str, str, Stamp | str | None, CodeFacts]] = []  # name, path, stamp, and who has opened it
-_known_remembered: set[tuple[str, Stamp | str | None, CodeFacts]] = set()
+_remembered_keys: set[tuple[str, Stamp | str | None, CodeFacts]] = set()
 _hooks: list[Callable[..., None]] = []  # the hook, once it is installed: it cannot be removed again
 
 
 @contextmanager
 def machinery() -> Iterator[None]:
-    """A block in which nothing is an input of a call: evaluand's own reading and writing."""
+    """A block whose reads and writes are those of evaluand and no inputs of a call."""
     token = _current.set(_MACHINERY)
     try:
         yield
@@ -107,9 +107,9 @@ def machinery() -> Iterator[None]:
 
 
 def as_machinery(units: Iterator[U]) -> Iterator[U]:
-    """The same units; nothing that is read to make them is an input of a call.
+    """The same units; files read to produce them are no inputs of a call.
 
-    The thread or task that takes them stays evaluand's own, but for the calls that it makes.
+    The thread or task that consumes them stays marked as evaluand's, except during the calls that it makes.
     """
     while True:
         _current.set(_MACHINERY)
@@ -124,7 +124,7 @@ class Observer(Generic[U]):
     """Observes the calls of one code, and writes what they opened into their journal lines.
 
     Args:
-        facts: what the fingerprint says of the code.
+        facts: facts of the code from its fingerprint.
         ignored: folders whose files are no inputs, such as that of the store.
     """
 
@@ -156,7 +156,7 @@ class Observer(Generic[U]):
             try:
                 return call(unit)
             except BaseException:
-                self._earlier[unit.slot] = record  # a further attempt goes on with it
+                self._earlier[unit.slot] = record  # a retry continues it
                 raise
             finally:
                 _current.set(_MACHINERY)
@@ -197,7 +197,7 @@ class Observer(Generic[U]):
         finally:
             _in_progress.discard(record)
             with machinery():
-                self._prepared += self._settled(record)
+                self._prepared += self._states(record)
                 self._always |= bool(self._prepared)
             _current.reset(token)
 
@@ -209,7 +209,7 @@ class Observer(Generic[U]):
     # -- lines
 
     def line(self, line: Callable[[U, Any], tuple[bytes, int]]) -> Callable[[U, Any], tuple[bytes, int]]:
-        """The same lines, each with the inputs of its unit as a last element where there are any."""
+        """The same lines, each with the inputs of its unit, if any, as the last element."""
 
         def observed(unit: U, outcome: Any) -> tuple[bytes, int]:
             written, failed = line(unit, outcome)
@@ -226,14 +226,14 @@ class Observer(Generic[U]):
         return observed
 
     def learn(self, node: str, nodes: Mapping[str, Node]) -> None:
-        """Takes in a node that others have defined, with all on the way to it, so that a line may name it."""
+        """Learn a node of earlier work and all nodes on the path to it, so that a line may refer to it."""
         at: str | None = node
         while at is not None and at not in self._nodes:
             self._nodes[at] = nodes.get(at, (None, *UNKNOWN))
             at = self._nodes[at][0]
 
     def with_inputs(self, line: bytes, node: str) -> bytes:
-        """A journal line with the node of its inputs, defined where no line has defined it yet."""
+        """A journal line with the node of its inputs, and its definition if no earlier line has it."""
         defined: list[Node] = []
         at: str | None = node
         while at is not None and at not in self._written:
@@ -250,7 +250,7 @@ class Observer(Generic[U]):
         if record.lost:
             return self._node(None, *UNKNOWN)
         if not self.facts.remembers:
-            return self._chain_of(None, sorted({*self._settled(record), *self._prepared}))
+            return self._chain_of(None, sorted({*self._states(record), *self._prepared}))
         with self._chaining:
             entries = _remembered[self._chained :]
             self._chained += len(entries)
@@ -261,12 +261,12 @@ class Observer(Generic[U]):
             self._chain = self._chain_of(self._chain, own)
             return self._chain
 
-    def _settled(self, record: _Call) -> list[tuple[str, str]]:
-        """Names and states of what a call has opened."""
+    def _states(self, record: _Call) -> list[tuple[str, str]]:
+        """Names and states of the files that a call has opened."""
         return [
             (name, _settle(path, stamp))
             for name, (path, stamp) in list(record.opened.items())
-            if not (stamp is None and path in record.written)  # absent, and then made by the call itself
+            if not (stamp is None and path in record.written)  # absent, then created by the call itself
         ]
 
     def _chain_of(self, node: str | None, files: Sequence[tuple[str, str]]) -> str | None:
@@ -283,7 +283,7 @@ class Observer(Generic[U]):
         return key
 
     def name_of(self, raw: str, path: str) -> str | None:
-        """What a file is called in the store; None where it is no input."""
+        """The name of a file in the store; None if it is not an input."""
         key = raw if raw == path else path + "\0"
         if key not in self._names:
             ignored = _is_ignored(path) or (path + os.sep).startswith(self._ignored)
@@ -292,11 +292,11 @@ class Observer(Generic[U]):
 
 
 Node = tuple[str | None, str, str]
-"""One file more than its parent: the parent's key, the file's name and its state."""
+"""The files of the parent and one more: the parent's key, the file's name and its state."""
 
 
 def node_key(parent: str | None, name: str, state: str) -> str:
-    """The key of a node: 32 hexadecimal digits made from all files on the way to it."""
+    """The key of a node: 32 hexadecimal digits, a digest of all files on the path to it."""
     return leaf("input", "\0".join((parent or "", name, state)).encode("utf-8", "surrogatepass")).hex()
 
 
@@ -332,29 +332,29 @@ def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
     if event == _OPEN:
         raw, _, flags = args
         if type(raw) is not int:
-            _opened(raw if type(raw) is str else os.fsdecode(raw), flags, calls)
+            _note_open(raw if type(raw) is str else os.fsdecode(raw), flags, calls)
     elif event in _LISTING:
         raw = "." if args[0] is None else args[0]
         if type(raw) is not int:
-            _listed(os.fsdecode(raw), calls)
+            _note_listing(os.fsdecode(raw), calls)
     elif event == "sqlite3.connect":
-        _connected(os.fsdecode(args[0]), calls)
+        _note_database(os.fsdecode(args[0]), calls)
     elif event == "os.mkdir":
         for call in calls:
-            call.has_made_folder(os.path.abspath(os.fsdecode(args[0])))
+            call.add_folder(os.path.abspath(os.fsdecode(args[0])))
     elif event == "os.rename":
         before, after = (os.path.abspath(os.fsdecode(name)) for name in args[:2])
         for call in calls:
-            if call.has_made(before):
-                call.has_written(after)
+            if call.created(before):
+                call.add_written(after)
 
 
-def _opened(raw: str, flags: int, calls: Collection[_Call]) -> None:
+def _note_open(raw: str, flags: int, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
     makes = flags & os.O_TRUNC or (flags & os.O_CREAT and flags & os.O_EXCL)
     if makes or flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY:
         for call in calls:
-            call.has_written(path)
+            call.add_written(path)
         return
     names = _inputs_of(calls, raw, path)
     if not names or ((raw != path or raw.endswith((".py", ".zip"))) and _is_read_by_python()):
@@ -365,7 +365,7 @@ def _opened(raw: str, flags: int, calls: Collection[_Call]) -> None:
             _record(call, name, path, stamp)
 
 
-def _listed(raw: str, calls: Collection[_Call]) -> None:
+def _note_listing(raw: str, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
     names = _inputs_of(calls, raw, path, "/")
     if names and not _is_read_by_python():
@@ -374,7 +374,7 @@ def _listed(raw: str, calls: Collection[_Call]) -> None:
             _record(call, name, path, state)
 
 
-def _connected(raw: str, calls: Collection[_Call]) -> None:
+def _note_database(raw: str, calls: Collection[_Call]) -> None:
     if sys._getframe(3).f_globals.get("__name__", "").partition(".")[0] == "evaluand":  # its journals and caches
         return
     if raw.startswith("file:"):
@@ -382,18 +382,18 @@ def _connected(raw: str, calls: Collection[_Call]) -> None:
     if raw in ("", ":memory:"):
         return
     for name in (raw, f"{raw}-wal"):
-        _opened(name, os.O_RDWR, calls)
+        _note_open(name, os.O_RDWR, calls)
 
 
 def _inputs_of(calls: Collection[_Call], raw: str, path: str, end: str = "") -> list[tuple[_Call, str]]:
-    """The calls of which a file is an input that they do not know yet, each with what the file is called there."""
+    """The calls for which a file is a new input, each with the file's name there."""
     found: list[tuple[_Call, str]] = []
     names: dict[Observer[Any], str | None] = {}
     for call in calls:
         if call.observer not in names:
             names[call.observer] = call.observer.name_of(raw, path)
         name = names[call.observer]
-        if name is None or ((call.made or call.written) and call.has_made(path)):
+        if name is None or ((call.made or call.written) and call.created(path)):
             continue
         if name + end not in call.opened:
             found.append((call, name + end))
@@ -405,13 +405,13 @@ def _record(call: _Call, name: str, path: str, stamp: Stamp | str | None) -> Non
     facts = call.observer.facts
     if facts.remembers:
         key = (path, stamp, facts)
-        if key not in _known_remembered:
-            _known_remembered.add(key)
+        if key not in _remembered_keys:
+            _remembered_keys.add(key)
             _remembered.append((name, path, stamp, facts))
 
 
 def _settle(path: str, stamp: Stamp | str | None) -> str:
-    """The state of a file that was opened, unless it has changed since."""
+    """The state of an opened file, or `CHANGED` if it has changed since."""
     if type(stamp) is str:
         return stamp
     now = stamp_of(path)
@@ -420,7 +420,7 @@ def _settle(path: str, stamp: Stamp | str | None) -> str:
 
 def _is_read_by_python() -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
-    frame = sys._getframe(4)  # below this function, `_opened` or `_listed`, `_note` and the hook
+    frame = sys._getframe(4)  # below this function, `_note_open` or `_note_listing`, `_note` and the hook
     code = frame.f_code
     return code.co_filename.endswith(_IGNORED_READERS) or (
         code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
@@ -428,7 +428,7 @@ def _is_read_by_python() -> bool:
 
 
 def _is_ignored(path: str) -> bool:
-    """Whether a file says nothing of an answer: a package's own, bytecode, the system's state, a store's."""
+    """Whether no answer depends on a file: of a package, bytecode, system state, a store."""
     if path.startswith(_IGNORED_FOLDERS) or path in _IGNORED_DEVICES or path.endswith(".pyc"):
         return True
     if path.endswith(".zip") and path in sys.path:
@@ -439,5 +439,5 @@ def _is_ignored(path: str) -> bool:
 
 
 def _portable(raw: str, path: str, folder: str) -> str:
-    """A path as it is stored: relative to the current folder where it was opened so, else to that of the code."""
+    """A path as it is stored: relative to the working folder if opened like that, else to the folder of the code."""
     return f"./{os.path.normpath(raw)}" if raw != path else portable(path, folder)

@@ -1,12 +1,11 @@
-"""Calls in processes: for tasks that compute instead of waiting, which threads would make one after the other.
+"""Calls in processes: for tasks that compute instead of waiting, which threads would run one after the other.
 
-A child makes the call and also writes the journal line of what became of it. So only bytes go between processes, what
-a unit is made of one way and its line the other: outputs, errors and traces need no form of their own and nothing is
-pickled, and the parent alone reads the dataset, holds the leases, writes the journal and decides what is tried again.
+A child makes the call and formats the journal line of its outcome. So only bytes pass between processes, the encoded
+unit to the child and its line back: outputs, errors and traces need no separate encoding and nothing is pickled. The
+parent alone reads the dataset, holds the leases, writes the journal and decides about retries.
 
-Children are forked, which gives them the task as it is, whatever it holds. A call that takes too long ends with its
-child; a child that dies costs the example it was at. Ctrl-C is the parent's business, and when the parent dies its
-children do.
+Children are forked, so that they have the task with its whole state. A call that takes too long is ended by killing its
+child; a child that dies fails its current example. The parent handles Ctrl-C, and its children end when it dies.
 """
 
 from __future__ import annotations
@@ -33,11 +32,9 @@ from evaluand.engine.rate_limit import Turn
 
 U = TypeVar("U")
 
-GRACE = 2.0  # seconds a child may take to end by itself
+GRACE = 2.0  # seconds that a child may take to exit
 _ORDER = struct.Struct("<iqq")  # attempts; when the first began, since the epoch and by the monotonic clock
-_ANSWER = struct.Struct(
-    "<diI"
-)  # seconds until another try, or -1; how many slots failed; how long the text about it is
+_ANSWER = struct.Struct("<diI")  # seconds until the retry, or -1; number of failed slots; length of the error text
 
 
 class WorkerDied(TaskError):
@@ -45,7 +42,7 @@ class WorkerDied(TaskError):
 
 
 class _Worker:
-    """A child, and the unit it is at or waits with."""
+    """A child, and the unit that it processes or waits with."""
 
     __slots__ = ("attempts", "began", "clock", "connection", "not_before", "process", "started", "turn", "unit")
 
@@ -60,15 +57,15 @@ class _Worker:
 
 
 class ProcessMap(Generic[U]):
-    """Makes the calls of some units in as many processes as the policy has calls in flight.
+    """Makes the calls of units in as many processes as the policy allows concurrent calls.
 
     Args:
-        units: what is to be done; read in this process.
-        call: what is done with one, in a child; may be a coroutine function.
-        line: the lines of a unit and its outcome, and how many of its slots failed; in a child, but for calls that took
-            too long or whose child died.
-        wire: how units get there.
-        done: takes a unit, its lines and how many slots failed.
+        units: the units, read in this process.
+        call: performs a unit, in a child; may be a coroutine function.
+        line: the lines of a unit and its outcome, and how many of its slots failed; called in a child, except for calls
+            that took too long or whose child died.
+        wire: encodes and decodes units.
+        done: receives a unit, its lines and how many slots failed.
         policy: how calls are made.
     """
 
@@ -90,11 +87,11 @@ class ProcessMap(Generic[U]):
         self._failure: BaseException | None = None
 
     def run(self) -> None:
-        """Returns when all units are done.
+        """Process all units.
 
         Raises:
             Aborted: the policy stops at the first failure, and there was one.
-            KeyboardInterrupt: the user stopped it; what was in flight was done.
+            KeyboardInterrupt: the user stopped it; calls in flight were finished.
         """
         try:
             try:
@@ -102,7 +99,7 @@ class ProcessMap(Generic[U]):
             except KeyboardInterrupt as interrupt:
                 self._stop(interrupt)
                 self._policy.report_finishing(len(self._busy))
-                self._work()  # what is in flight ends and is handed over; a second Ctrl-C does not wait
+                self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
         finally:
             self._end()
         if self._failure is not None:
@@ -110,13 +107,13 @@ class ProcessMap(Generic[U]):
 
     def _work(self) -> None:
         while self._assign():
-            self._start_those_whose_turn_it_is()
-            for connection in self._until_something_happens():
+            self._start_ready_workers()
+            for connection in self._wait_for_messages():
                 self._receive(self._busy[connection])
-            self._end_those_that_take_too_long()
+            self._end_timed_out_workers()
 
     def _assign(self) -> bool:
-        """Gives units to those that have none; false when nothing is left to do or in flight."""
+        """Assign units to idle workers; false when nothing is left to do or in flight."""
         while self._failure is None and len(self._busy) + len(self._waiting) < self._policy.concurrency:
             try:
                 unit = next(self._units, None)
@@ -125,10 +122,10 @@ class ProcessMap(Generic[U]):
                 break
             if unit is None:
                 break
-            worker = self._idle.pop() if self._idle else self._forked()
+            worker = self._idle.pop() if self._idle else self._fork_worker()
             worker.take(unit)
             self._wait_with(worker)
-            self._start_those_whose_turn_it_is()
+            self._start_ready_workers()
         return bool(self._busy or self._waiting)
 
     def _wait_with(self, worker: _Worker, pause: float = 0.0) -> None:
@@ -136,7 +133,7 @@ class ProcessMap(Generic[U]):
         worker.turn = self._policy.rate_limit.turn() if self._policy.rate_limit else None
         self._waiting.append(worker)
 
-    def _start_those_whose_turn_it_is(self) -> None:
+    def _start_ready_workers(self) -> None:
         for worker in [w for w in self._waiting if self._pause(w) <= 0]:
             self._waiting.remove(worker)
             self._send(worker)
@@ -158,12 +155,12 @@ class ProcessMap(Generic[U]):
             worker.connection.send_bytes(order + self._wire.pack(worker.unit))
         self._torn = None
 
-    def _until_something_happens(self) -> list[Any]:
-        """The connections on which there is something to read, when there is or somebody's time has come."""
+    def _wait_for_messages(self) -> list[Any]:
+        """Wait for messages or the next deadline; the connections that can be read."""
         times = [self._left(worker) for worker in self._busy.values()] if self._policy.timeout else []
         now = time.monotonic()
         times += [max(w.not_before - now, 0.0) or (w.turn.soonest if w.turn else 0.0) for w in self._waiting]
-        return wait(list(self._busy), min(times, default=None)) if self._busy else _slept(min(times, default=0.0))
+        return wait(list(self._busy), min(times, default=None)) if self._busy else _sleep(min(times, default=0.0))
 
     def _left(self, worker: _Worker) -> float:
         assert self._policy.timeout is not None
@@ -176,7 +173,7 @@ class ProcessMap(Generic[U]):
         except (EOFError, OSError):
             self._torn = None
             self._count_start(worker)
-            return self._lose(worker, _died(self._bury(worker)))
+            return self._lose(worker, _death_error(self._bury(worker)))
         self._torn = None
         self._count_start(worker)
         if not message:
@@ -203,7 +200,7 @@ class ProcessMap(Generic[U]):
         else:
             self._idle.append(worker)
 
-    def _end_those_that_take_too_long(self) -> None:
+    def _end_timed_out_workers(self) -> None:
         if self._policy.timeout:
             for worker in [w for w in self._busy.values() if not self._left(w)]:
                 self._count_start(worker)
@@ -212,20 +209,20 @@ class ProcessMap(Generic[U]):
                 self._lose(worker, too_long(self._policy))
 
     def _lose(self, worker: _Worker, error: TaskError) -> None:
-        """What a unit comes to whose child has ended."""
+        """Retry or fail a unit whose child has ended."""
         if self._policy.retries_after(error, worker.attempts):
             if self._failure is None:
-                fresh = self._forked()
+                fresh = self._fork_worker()
                 worker.process, worker.connection = fresh.process, fresh.connection
                 self._wait_with(worker, self._policy.pause(worker.attempts))
             return
         outcome = Outcome(None, error, worker.attempts, worker.started, time.perf_counter_ns() - worker.began)
         self._done(worker.unit, *self._line(worker.unit, outcome))
         if self._policy.abort_on_error:
-            raise Aborted(stop_message(worker.unit, _said(error))) from error
+            raise Aborted(stop_message(worker.unit, _error_message(error))) from error
 
     def _bury(self, worker: _Worker) -> int:
-        """The exit code of a child that has ended or is about to."""
+        """Wait for a child to end; its exit code."""
         self._busy.pop(worker.connection, None)
         worker.connection.close()
         worker.process.join(GRACE)
@@ -237,7 +234,7 @@ class ProcessMap(Generic[U]):
         return code
 
     def _stop(self, reason: BaseException) -> None:
-        """Lets what is in flight end, and begins nothing more."""
+        """Let calls in flight end, and begin no others."""
         self._failure = self._failure or reason
         self._give_turns_back(self._waiting)
         self._idle += self._waiting
@@ -253,7 +250,7 @@ class ProcessMap(Generic[U]):
         workers = [*self._busy.values(), *self._waiting, *self._idle]
         self._give_turns_back(workers)
         for worker in workers:
-            worker.connection.close()  # which an idle child takes as the end
+            worker.connection.close()  # an idle child exits then
         for worker in workers:
             self._bury(worker)
 
@@ -263,29 +260,29 @@ class ProcessMap(Generic[U]):
                 worker.turn.give_back()
                 worker.turn = None
 
-    def _forked(self) -> _Worker:
+    def _fork_worker(self) -> _Worker:
         here, there = multiprocessing.Pipe()
         others = [here, *(w.connection for w in [*self._busy.values(), *self._waiting, *self._idle])]
-        given = (there, others, os.getpid(), self._call, self._line, self._wire, self._policy)
-        process = forked(_serve, given, "evaluand worker")
+        args = (there, others, os.getpid(), self._call, self._line, self._wire, self._policy)
+        process = fork(_serve, args, "evaluand worker")
         there.close()
         return _Worker(process, here)
 
 
-def _slept(seconds: float) -> list[Any]:
+def _sleep(seconds: float) -> list[Any]:
     time.sleep(seconds)
     return []
 
 
-def _died(code: int) -> WorkerDied:
+def _death_error(code: int) -> WorkerDied:
     if code >= 0:
         return WorkerDied(f"its process ended with exit status {code} during the call", code=f"exit {code}")
     name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
-    hint = " (perhaps for want of memory)" if -code == signal.SIGKILL else ""
+    hint = " (perhaps out of memory)" if -code == signal.SIGKILL else ""
     return WorkerDied(f"its process was ended by {name} during the call{hint}", code=name)
 
 
-def _said(error: BaseException) -> str:
+def _error_message(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # a __str__ that fails
@@ -304,10 +301,10 @@ def _serve(
     wire: UnitCodec[Any],
     policy: Policy,
 ) -> None:
-    """Makes calls until the parent has no more."""
+    """Make calls until the parent has no more."""
     settle(parent)
     for other in others:
-        other.close()  # or the parent's end would stay open when the parent has died
+        other.close()  # else the parent's end would stay open after the parent's death
     runner = asyncio.Runner() if inspect.iscoroutinefunction(call) else None
     try:
         while True:
@@ -326,22 +323,26 @@ def _serve(
                 continue
             outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)
             written, failed = line(unit, outcome)
-            said = _said(error).encode("utf-8", "replace") if error is not None and policy.stops_at(error) else b""
-            connection.send_bytes(_ANSWER.pack(-1, failed, len(said)) + said + written)
+            text = (
+                _error_message(error).encode("utf-8", "replace")
+                if error is not None and policy.stops_at(error)
+                else b""
+            )
+            connection.send_bytes(_ANSWER.pack(-1, failed, len(text)) + text + written)
     except (EOFError, OSError):
         wire.close()
 
 
 def _kill(process: Any) -> None:
-    """Ends a child with all that it has started."""
+    """Kill a child and the processes that it started."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
 
 
-def forked(target: Callable[..., None], given: tuple[Any, ...], name: str) -> Any:
-    """A fork of this process that calls a function, which is to begin with `settle`."""
-    process = multiprocessing.get_context("fork").Process(target=target, args=given, name=name)
+def fork(target: Callable[..., None], args: tuple[Any, ...], name: str) -> Any:
+    """Fork this process and call a function in the child, which must begin with `settle`."""
+    process = multiprocessing.get_context("fork").Process(target=target, args=args, name=name)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the child ignores it
     try:
         with warnings.catch_warnings():
@@ -353,8 +354,8 @@ def forked(target: Callable[..., None], given: tuple[Any, ...], name: str) -> An
 
 
 def settle(parent: int) -> None:
-    """Makes a fork a process of its own."""
-    os.setpgid(0, 0)  # so that what it starts can be ended with it
+    """Set up a forked child: process group, signals, end with the parent."""
+    os.setpgid(0, 0)  # so that the processes it starts can be killed with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)

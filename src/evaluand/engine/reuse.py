@@ -1,4 +1,4 @@
-"""Which earlier answers may be used again: those with the same key whose observed inputs are still the same."""
+"""Reuse of earlier answers: those with the same key whose observed inputs are unchanged."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Answer = tuple[bytes, list[Any], str | None]
 """Key, journal record without its slot, and the node of the observed inputs (None: none were opened)."""
 
 
-class Wanted:
+class OpenSlots:
     r"""The slots still to be filled, by a key of 16 bytes; 28 bytes a slot. Slots of equal keys are filled in order.
 
     Example:
-        >>> wanted = Wanted(iter([(0, b"a" * 16), (1, b"b" * 16)]))
-        >>> list(wanted.filled([iter([(b"b" * 16, ["done"], None)])]))
+        >>> slots = OpenSlots(iter([(0, b"a" * 16), (1, b"b" * 16)]))
+        >>> list(slots.fill([iter([(b"b" * 16, ["done"], None)])]))
         [b'[1,"done"]\n']
-        >>> wanted.left
+        >>> slots.left
         1
     """
 
@@ -48,18 +48,18 @@ class Wanted:
         self._filled = np.zeros(len(order), np.int32)  # at the first of equal keys: how many of them
         self.left = len(order)
 
-    def filled(self, sources: Iterable[Iterator[Answer]], observer: Observer[Any] | None = None) -> Iterator[bytes]:
-        """The journal lines of the slots that earlier work fills, source after source until nothing is left.
+    def fill(self, sources: Iterable[Iterator[Answer]], observer: Observer[Any] | None = None) -> Iterator[bytes]:
+        """Yield a journal line for each slot that an earlier answer fills, source by source until no slot is left.
 
         Args:
             sources: the answers of earlier work, each source opened when it is needed.
-            observer: writes the inputs of an answer into its line; must know their nodes.
+            observer: writes the inputs of an answer into its line; must have learned their nodes.
         """
         for source in sources if self.left else ():
             for key, record, node in source:
                 try:
                     rest = orjson.dumps(record)
-                except TypeError:  # nested more deeply than orjson writes with what is around it: do it again
+                except TypeError:  # nested too deeply for orjson: call again
                     continue
                 slot = self.take(key)
                 if slot is not None:
@@ -69,7 +69,7 @@ class Wanted:
                 return
 
     def take(self, key: bytes) -> int | None:
-        """The next slot with that key, or None when there is none left."""
+        """Take the next slot with that key; None if there is none left."""
         high, low = int.from_bytes(key[:8], "big"), int.from_bytes(key[8:], "big")
         first = int(np.searchsorted(self._high, np.uint64(high), "left"))
         while first < len(self._slots) and self._high[first] == high and self._low[first] < low:
@@ -88,10 +88,10 @@ class Wanted:
 
 
 class Unchanged:
-    """Which observed inputs are still the same now; each file is looked at once.
+    """Tells whether observed inputs are unchanged; each file is checked once.
 
     Args:
-        folder: of the code, to which stored names are relative.
+        folder: the folder of the code, to which stored names are relative.
     """
 
     def __init__(self, folder: str) -> None:
@@ -101,20 +101,20 @@ class Unchanged:
         self.changed: set[str] = set()
 
     def holds(self, node: str | None, nodes: Mapping[str, Node]) -> bool:
-        """Whether all files on the way to a node are still what they were; a node that is not defined is not."""
-        way: list[str] = []
+        """Whether all files on the path to a node are unchanged; False if a node of the path is undefined."""
+        path: list[str] = []
         while node is not None and node not in self._nodes:
-            way.append(node)
+            path.append(node)
             if node not in nodes:
                 self._nodes[node] = False
                 break
             node = nodes[node][0]
-        held = node is None or self._nodes[node]
-        for each in reversed(way):
+        unchanged = node is None or self._nodes[node]
+        for each in reversed(path):
             if each in nodes:
-                held = self._is_same(*nodes[each][1:]) and held
-                self._nodes[each] = held
-        return held
+                unchanged = self._is_same(*nodes[each][1:]) and unchanged
+                self._nodes[each] = unchanged
+        return unchanged
 
     def _is_same(self, name: str, state: str) -> bool:
         if name not in self._files:
@@ -128,11 +128,11 @@ class Unchanged:
 
 @dataclass
 class InputCheck:
-    """Observes which files the calls of some code open, and compares those that earlier answers were made from.
+    """Observes which files the calls of some code open, and compares the files that earlier answers depend on.
 
     Args:
-        store: of the answers.
-        facts: of the code; None where no code was fingerprinted, so that nothing is to be observed.
+        store: the store of the answers.
+        facts: facts of the code; None if no code was fingerprinted, so that there is nothing to observe.
     """
 
     store: Store
@@ -146,13 +146,13 @@ class InputCheck:
 
     @property
     def why(self) -> str:
-        """Which files of the last attempt have changed, in words; empty where none has."""
+        """Which files of the last attempt have changed, in words; empty if none has."""
         names = sorted(self._changed)
         shown = [*names[:MAX_SHOWN], *([f"{len(names) - MAX_SHOWN:,} more"] if len(names) > MAX_SHOWN else [])]
         return f"changed since opened: {', '.join(shown)}" if names else ""
 
     def is_stale(self, kind: str, id: str, table: str) -> bool:
-        """Whether sealed work holds an answer whose inputs have changed, or were not observed."""
+        """Whether sealed work has an answer whose inputs have changed or were not observed."""
         if self.unchanged is None or not self.store.is_sealed(kind, id):
             return False
         if not self.store.manifest(kind, id).get("observed"):
@@ -162,17 +162,17 @@ class InputCheck:
         return bool(stale)
 
     def void_stale(self, lane: WorkLog, place: int) -> None:
-        """Makes units undone that were finished with inputs which have changed since.
+        """Void the finished units whose inputs have changed since.
 
         Args:
-            lane: of the units, up to date.
-            place: of the inputs in a record, after all else.
+            lane: the lane of the units, up to date.
+            place: the position of the inputs in a record, after all other fields.
         """
         if stale := self.stale(lane, place):
             lane.void(stale)
 
     def stale(self, lane: WorkLog, place: int) -> list[int]:
-        """The slots of a lane that were finished with inputs which have changed since; as `void_stale`."""
+        """The finished slots of a lane whose inputs have changed since; arguments as in `void_stale`."""
         if self.unchanged is None or not lane.n_done:
             return []
         stale = Inputs.written(lane, place).stale(self.unchanged)
@@ -180,16 +180,16 @@ class InputCheck:
         return stale
 
     def usable(self, kind: str, ids: Iterable[str], id: str | None) -> list[str]:
-        """The earlier work whose answers may be looked at: of what must be observed, that which was; without `id`."""
+        """The earlier work, other than `id`, whose answers may be reused: observed, if this code must be observed."""
         others = [each for each in ids if each != id]
         return [e for e in others if self.unchanged is None or self.store.manifest(kind, e).get("observed")]
 
     def same(self, answers: Iterator[tuple[int, bytes, list[Any]]], inputs: Inputs) -> Iterator[Answer]:
-        """The answers whose inputs are the same now as they were.
+        """The answers whose inputs are unchanged.
 
         Args:
             answers: slot, key and journal record without its slot, in the order of the slots.
-            inputs: of the same work.
+            inputs: the inputs of the same work.
         """
         for slot, key, record in answers:
             node = inputs.of(slot)
@@ -209,7 +209,7 @@ class Inputs:
 
     @classmethod
     def stored(cls, store: Store, kind: str, id: str, table: str) -> Inputs:
-        """Those of sealed work; none where nothing was opened."""
+        """The inputs of sealed work; empty if nothing was opened."""
         found = cls()
         keys: list[str] = []
         if table in store.manifest(kind, id)["tables"]:
@@ -223,11 +223,11 @@ class Inputs:
 
     @classmethod
     def written(cls, lane: WorkLog, place: int) -> Inputs:
-        """Those in the lines of a lane.
+        """The inputs in the lines of a lane.
 
         Args:
-            lane: up to date.
-            place: of the inputs in a record, after all else.
+            lane: the lane, up to date.
+            place: the position of the inputs in a record, after all other fields.
         """
         found = cls()
         for record in lane.records():
@@ -235,7 +235,7 @@ class Inputs:
         return found
 
     def add(self, slot: int, element: list[Any]) -> None:
-        """Adds what a record says: nothing, or a list of the node and of the nodes that it is the first to name."""
+        """Add the inputs of a record: none, or a list of its node and of the nodes that it defines."""
         if not element:
             return
         key, *defined = element[0]
@@ -248,7 +248,7 @@ class Inputs:
             rows.append([slot, 1])
 
     def of(self, slot: int) -> str | None:
-        """The node of a slot; None where nothing was opened."""
+        """The node of a slot; None if nothing was opened."""
         if self._ranges is None:
             self._ranges = sorted((first, n, node) for node, rows in self._rows.items() for first, n in rows)
         place = bisect_right(self._ranges, slot, key=lambda each: each[0]) - 1
@@ -261,18 +261,18 @@ class Inputs:
         return sorted(slot for rows in stale for first, n in rows for slot in range(first, first + n))
 
     def batch(self) -> pa.RecordBatch | None:
-        """The table of these inputs, parents first; None where there are none."""
+        """The table of these inputs, parents first; None if there are none."""
         if not self._rows:
             return None
         order: dict[str, int] = {}
         rows: list[dict[str, Any]] = []
         for key in [*self._rows]:
-            way: list[str | None] = []
+            path: list[str | None] = []
             at: str | None = key
             while at is not None and at not in order:
-                way.append(at)
+                path.append(at)
                 at = self.nodes.get(at, (None, *UNKNOWN))[0]
-            for node in reversed(way):
+            for node in reversed(path):
                 assert node is not None
                 parent, file, state = self.nodes.get(node, (None, *UNKNOWN))
                 order[node] = len(rows)

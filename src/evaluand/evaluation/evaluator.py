@@ -26,7 +26,7 @@ from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, Policy, UnitCodec
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Node, Observer
-from evaluand.engine.reuse import InputCheck, Inputs, Wanted
+from evaluand.engine.reuse import InputCheck, Inputs, OpenSlots
 from evaluand.evaluation.grading import (
     GATHER,
     Grader,
@@ -473,13 +473,13 @@ class _Job:
         sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far
         if not sources:
             return
-        wanted = Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
+        open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
         answers = (
             inputs.same(scores, opened)
             for source in sources
             for scores, opened in _read_scores(self.store, source, work)
         )
-        for line in wanted.filled(answers, inputs.observer):
+        for line in open_slots.fill(answers, inputs.observer):
             lane.append(line)
             tally.reused += 1
         lane.refresh()

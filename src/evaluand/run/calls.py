@@ -16,7 +16,7 @@ from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity
 from evaluand.data.dataset import Dataset, Example, ExampleStream
 from evaluand.engine.engine import Policy
-from evaluand.engine.reuse import Wanted
+from evaluand.engine.reuse import OpenSlots
 from evaluand.run.responses import key_of
 from evaluand.run.task import Request, Runnable, Task, as_task
 from evaluand.trace.spans import TaskSpan
@@ -139,9 +139,9 @@ class Calls:
                 if start <= slot < stop:
                     yield Call(slot, example, replication, digest)
 
-    def wanted(self, is_done: Callable[[int], bool]) -> Wanted:
-        """The calls that are still to be made."""
-        return Wanted(self._missing(is_done))
+    def open_slots(self, is_done: Callable[[int], bool]) -> OpenSlots:
+        """The slots of the calls that are still to be made."""
+        return OpenSlots(self._missing(is_done))
 
     def _missing(self, is_done: Callable[[int], bool]) -> Iterator[tuple[int, bytes]]:
         for example in self.dataset.examples(0, self.examples):

@@ -50,11 +50,11 @@ class Response:
         replication: which repeat.
         fold: which fold of a cross-validation, or None.
         status: completed, failed or skipped.
-        error: `{type, message, code, place}` of what was raised, by which a row may also be skipped, or None.
+        error: `{type, message, code, place}` of the exception that failed or skipped the row, or None.
         responses: the answers, best first: a value each, or a list of items where the task declares items; None is
             no answer.
-        digest: of the example's input.
-        content: 16 bytes that stand for what came out.
+        digest: the digest of the example's input.
+        content: a 16-byte digest of the outcome.
     """
 
     index: int

@@ -1,8 +1,8 @@
 """Runs: a task's responses to the examples of a dataset.
 
-A `Runner` makes every call once, whatever stops it: finished calls are journalled at once, calls that an earlier run
-made with the same key (task, seed, example's input, replication) are taken over, and the whole is sealed into tables
-when nothing is missing. A call that fails is a row, never the end of the run.
+A `Runner` makes every call once, even if it is interrupted: finished calls are journalled at once, answers of earlier
+runs with the same key (task, seed, example's input, replication) are reused, and a complete run is sealed into tables.
+A call that fails becomes a row and does not end the run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Run(Artifact):
     """A run in a store.
 
     Attributes:
-        receipt: what had to be done for it, when it was just made.
+        receipt: the work that the run took; None if it was opened from a store.
     """
 
     kind = "runs"
@@ -93,9 +93,9 @@ class Runner:
     """Runs tasks over datasets.
 
     Args:
-        store: where runs are kept; in memory if not given.
+        store: where to store runs; in memory by default.
         policy: concurrency, timeout, retries, what stops the run.
-        progress: shows how far it is.
+        progress: displays the progress.
 
     Example:
         >>> from evaluand.data.dataset import Dataset
@@ -124,22 +124,22 @@ class Runner:
         resume: str | None = None,
         origin: dict[str, Any] | None = None,
     ) -> Run:
-        """The run of a task over a dataset; found, continued or made.
+        """Run a task over a dataset: return the stored run, continue an unfinished one, or make a new one.
 
         Args:
             task: a task, a function or an object with `do_run`.
             dataset: the examples.
             name: a name for the run, for people and for finding it again.
             limit: only the first examples.
-            replications: how often each example is run; if not given, as often as the task tells, or once.
-            seed: what the examples' seeds are made from.
-            fresh: make all calls anew, as a further attempt.
-            retry_failed: make the calls anew that failed, as a further attempt.
+            replications: how often each example is run; by default as often as the task declares, or once.
+            seed: the number from which the examples' seeds are derived.
+            fresh: make all calls again, as a further attempt.
+            retry_failed: make the failed calls again, as a further attempt.
             resume: the id of an open run that this must continue.
             origin: where the request came from, for provenance.
 
         Raises:
-            SpecError: the request cannot work; nothing was called.
+            SpecError: the request is invalid; nothing was called.
             Aborted: a call failed and the policy stops at the first failure; the run stays open.
             KeyboardInterrupt: stopped by the user; the run stays open.
         """
@@ -155,9 +155,9 @@ class Runner:
             "runs",
             calls.spec,
             name=name,
-            again=lambda last: self._wants_another(last, fresh, calls.identity.pinned, inputs, retry_failed),
+            again=lambda last: self._needs_new_attempt(last, fresh, calls.identity.pinned, inputs, retry_failed),
             resume=resume,
-            about=lambda: self._about(calls, fresh, origin, inputs.observer),
+            about=lambda: self._manifest_facts(calls, fresh, origin, inputs.observer),
         )
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
@@ -167,7 +167,7 @@ class Runner:
         return Run(self.store, manifest["id"], replace(receipt, why=why))
 
     def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:
-        """What a run would have to do now: `called` are the calls that are new. Calls nothing and stores nothing."""
+        """The work that a run would take now: `called` counts the new calls. Calls nothing and stores nothing."""
         calls = Calls.requested(task, dataset, None, replications, seed)
         prepare(calls.task, dataset)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
@@ -179,16 +179,16 @@ class Runner:
             return Receipt(calls.total, kept=calls.total)
         return self._planned(calls, None, None)
 
-    def _wants_another(self, last: str, fresh: bool, pinned: bool, inputs: InputCheck, retry_failed: bool) -> bool:
-        """Whether there is to be a further attempt after the last."""
+    def _needs_new_attempt(self, last: str, fresh: bool, pinned: bool, inputs: InputCheck, retry_failed: bool) -> bool:
+        """Whether a new attempt is needed after the last one."""
         if fresh or not pinned or inputs.is_stale("runs", last, INPUTS):
             return True
         return retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
 
-    def _about(
+    def _manifest_facts(
         self, calls: Calls, fresh: bool, origin: dict[str, Any] | None, observer: Observer[Any] | None
     ) -> Manifest:
-        """What the manifest says beside the spec, once the task has agreed to the dataset."""
+        """The facts of the manifest in addition to the spec, after the task has accepted the dataset."""
         with observer.preparing() if observer else nullcontext():
             prepare(calls.task, calls.dataset)
         identity = calls.identity
@@ -208,7 +208,7 @@ class Runner:
         }
 
     def _why(self, identity: Identity, manifest: Manifest, before: str | None, retry_failed: bool) -> str:
-        """Why there was something to do, in words."""
+        """Why there was work to do, in words."""
         if not identity.pinned:
             return _unpinned(manifest["provenance"]["unpinned"])
         if retry_failed and manifest["attempt"]:
@@ -216,7 +216,7 @@ class Runner:
         return self._changes(before, identity, manifest["id"])
 
     def _changes(self, before: str | None, identity: Identity, id: str) -> str:
-        """What changed since the run that had the name before, in words."""
+        """What changed since the previous run of this name, in words."""
         if before is None or before == id or not exists(self.store, "runs", before):
             return ""
         earlier = self.store.manifest("runs", before)
@@ -224,25 +224,25 @@ class Runner:
         return "; ".join(changes[:5])
 
     def _planned(self, calls: Calls, last: str | None, lane: WorkLog | None) -> Receipt:
-        """What is to be done beside what stands in the lane of the last attempt."""
+        """The work that remains after what is in the lane of the last attempt."""
         inputs = InputCheck(self.store, calls.identity.observed)
         stale = inputs.stale(lane, N_FIELDS) if lane else ()
-        kept = lane.n_done - len(stale) if lane else 0
-        wanted = calls.wanted(lambda slot: lane is not None and lane.is_done(slot) and slot not in stale)
-        missing = wanted.left
+        n_done = lane.n_done - len(stale) if lane else 0
+        open_slots = calls.open_slots(lambda slot: lane is not None and lane.is_done(slot) and slot not in stale)
+        missing = open_slots.left
         earlier = _earlier(self.store, calls, inputs, last)
-        reused = sum(1 for _ in wanted.filled(_answers(self.store, inputs, earlier), inputs.observer))
+        reused = sum(1 for _ in open_slots.fill(_answers(self.store, inputs, earlier), inputs.observer))
         why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
-        return Receipt(calls.total, missing - reused, reused, kept, why, skipped=calls.total - kept - missing)
+        return Receipt(calls.total, missing - reused, reused, n_done, why, skipped=calls.total - n_done - missing)
 
 
 def _earlier(store: Store, calls: Calls, inputs: InputCheck, id: str | None) -> list[str]:
-    """The runs of the same work whose answers may be looked at, all but that of the id."""
+    """The other runs of the same work whose answers may be reused."""
     return inputs.usable("runs", store.find("runs", calls.work) if calls.work else (), id)
 
 
 def _answers(store: Store, inputs: InputCheck, earlier: Sequence[str]) -> Iterator[Iterator[Answer]]:
-    """What earlier runs have completed with inputs that are still the same."""
+    """The completed answers of earlier runs whose inputs are unchanged."""
     return (inputs.same(completed(store, each), inputs_of(store, each)) for each in earlier)
 
 
@@ -251,7 +251,7 @@ def _unpinned(reasons: Iterable[str]) -> str:
 
 
 class _Job:
-    """One run in the making."""
+    """One run in progress."""
 
     def __init__(self, runner: Runner, calls: Calls, manifest: Manifest, inputs: InputCheck) -> None:
         self.inputs = inputs
@@ -281,12 +281,12 @@ class _Job:
         return Receipt(tally.total, tally.called, tally.reused, tally.kept, skipped=tally.skipped, failed=tally.failed)
 
     def _reuse(self) -> None:
-        """Takes over the calls that earlier runs of the same work have completed, each for one row."""
+        """Reuse the answers that earlier runs of the same work have completed, each for one row."""
         earlier = _earlier(self.store, self.calls, self.inputs, self.id)
         if not earlier:
             return
-        wanted = self.calls.wanted(self.lane.is_done)
-        for line in wanted.filled(_answers(self.store, self.inputs, earlier), self.inputs.observer):
+        open_slots = self.calls.open_slots(self.lane.is_done)
+        for line in open_slots.fill(_answers(self.store, self.inputs, earlier), self.inputs.observer):
             self.lane.append(line)
             self.tally.reused += 1
         self.lane.refresh()
@@ -320,7 +320,7 @@ class _Job:
             return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     def _traced(self, call: Call) -> TaskSpan:
-        """The root span of a new trace, which stays with the call whatever becomes of it."""
+        """The root span of a new trace, which the call stores even if it fails."""
         call.trace = Trace.start(self.task.name, call.example.input)
         return call.trace.root
 
@@ -328,14 +328,14 @@ class _Job:
         return line_of(call.slot, call.digest, self.calls.fold(call), outcome, call.trace, self.task.items)
 
     def _skipped_line(self, call: Call) -> bytes | None:
-        """The line of a call that is not to be made; None where it is."""
+        """The line of a skipped call; None if the call is to be made."""
         if not self.calls.skips(call.example, call.replication):
             return None
         return skipped_line(call.slot, call.digest, self.calls.fold(call))
 
 
 def _defaulted(dataset: Dataset) -> dict[str, Any]:
-    """How many rows of the dataset the view's default took the place of, and why."""
+    """How many rows of the dataset the view's default replaced, and why."""
     counts = dataset.view_counts
     if counts is None or not counts.defaulted:
         return {}

@@ -25,7 +25,7 @@ from evaluand.apps.recording.stored import (
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress, Tally
-from evaluand.engine.processes import GRACE, forked, settle
+from evaluand.engine.processes import GRACE, fork, settle
 from evaluand.evaluation.scorer import Scorer
 from evaluand.store.store import MemoryStore, Store
 
@@ -209,7 +209,7 @@ class _WorkerPool:
         return complete
 
     def _fork(self) -> Any:
-        return forked(_serve, (os.getpid(), *self._worker), "evaluand feedback")
+        return fork(_serve, (os.getpid(), *self._worker), "evaluand feedback")
 
     def _end(self) -> None:
         """Ends the workers, which release their leases; kills those that do not end."""

@@ -15,19 +15,19 @@ written.
     file        its content, where it is declared with `files`
     the rest    third-party, standard-library and evaluand code by name: versions of packages are provenance
 
-Files that code opens are no part of it. They are observed while calls run (`evaluand.engine.observation`), stored with
-the answers, and compared before an answer is used again. What was read before, at import or in making an object, counts
-by what it has left: the values of globals and attributes.
+Files that code opens are not part of it. They are observed while calls run (`evaluand.engine.observation`), stored with
+the answers, and compared before an answer is reused. Files that were read before, at import or when an object was
+created, count by the resulting values of globals and attributes.
 
-Code is *unpinned*, with a sentence that says what, where and what to do, where it may give something else next time:
+Code is *unpinned*, with a message that says what, where and what to do, if its result may differ next time:
 
     unknown     it uses third-party code that is not listed as giving the same each time
     chance      what draws at random without a seed: the shared generators of `random` and `numpy.random`, whatever
-                takes a `random_state`, `seed` or `rng` and is given none, `sample` and `rvs` of any object; and the
+                takes a `random_state`, `seed` or `rng` and gets none, `sample` and `rvs` of any object; and the
                 order of a set, unless PYTHONHASHSEED is set
     state       a lock, a client or a generator, which cannot be read as data
     files       what reads files by native code, asks whether they exist, or works in other processes: none of these
-                can be observed. Declaring `files` pins such code: its user has said what it reads
+                can be observed. Declaring `files` pins such code, since its user states what it reads
     environment `os.environ`, `os.getenv`, `sys.argv`, `input`, where a function reads them; a global, default or class
                 attribute made of them counts by its value
     others      services, databases, models loaded by name, other programs; their classes of errors are harmless
@@ -43,10 +43,10 @@ are taken as having no influence. A global that a function itself assigns (a cli
 statement that first sets it, as its value is made by code that is covered already.
 
 The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`.
-`judge` decides what leaves code unpinned, with `sets` for the order of sets; `memory` whether code keeps something
+`judge` decides what makes code unpinned, with `sets` for the order of sets; `memory` whether code stores something
 between calls. Each of the others answers one question: where code comes from (`homes`), what wraps it (`wrapping`),
-which text is its source (`source`), what that says (`syntax`) and what its bytecode says (`bytecode`), what its names
-stand for (`names`), which data are plain (`plain`) and which names leave code unpinned (`outside`).
+which text is its source (`source`), what names its syntax (`syntax`) and bytecode (`bytecode`) use, to what the names
+refer (`names`), which data are plain (`plain`) and which names make code unpinned (`outside`).
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def fingerprint(
     """The fingerprint of a function, class or instance as it is now.
 
     Args:
-        obj: what is to be identified.
-        files: files and folders it depends on, relative to the current directory or to the folder of the code. Where
-            there are any, they stand for all that cannot be observed.
+        obj: the object to identify.
+        files: files and folders it depends on, relative to the current directory or to the folder of the code. If
+            there are any, they replace everything that cannot be observed.
         seeds_estimators: whoever calls it sets each `random_state` of an estimator that is None.
 
     Raises:
@@ -96,11 +96,11 @@ def explain(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
 
     Example:
         >>> explain({"app.answer": "1", "app.x": "2"}, {"app.answer": "3", "app.helper": "4"})
-        ['app.answer changed', 'app.helper is new', 'app.x is gone']
+        ['app.answer changed', 'app.helper is new', 'app.x was removed']
     """
     changed = [f"{name} changed" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
     added = [f"{name} is new" for name in sorted(new.keys() - old.keys())]
-    return changed + added + [f"{name} is gone" for name in sorted(old.keys() - new.keys())]
+    return changed + added + [f"{name} was removed" for name in sorted(old.keys() - new.keys())]
 
 
 @dataclass(frozen=True)

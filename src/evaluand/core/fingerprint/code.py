@@ -69,7 +69,7 @@ class Code:
     """Reads code in one traversal.
 
     Args:
-        parts: where what has a digest of its own is queued.
+        parts: the queue of parts, which have separate digests.
         homes: where code comes from.
         judge: judges what is reached.
         value: gives the token of any value reached.
@@ -190,7 +190,7 @@ class Code:
             ours = (
                 module is not None and self.homes.of(module).ours
             )  # else by name, whether it is loaded already or not
-            tokens.append(what + (self._taken(module, chain, place) if module and ours else what))
+            tokens.append(what + (self._attribute(module, chain, place) if module and ours else what))
         return tokens
 
     def _global(self, namespace: Namespace, chain: Chain, uses: Uses, place: Place) -> bytes:
@@ -198,21 +198,21 @@ class Code:
         if name in uses.stored:
             return self._constant(namespace, name, lambda at: self._start(name, namespace, at))
         if type(namespace[name]) is types.ModuleType:
-            return self._taken(namespace[name], chain[1:], place)
-        return self._named(namespace, name, namespace[name], place)
+            return self._attribute(namespace[name], chain[1:], place)
+        return self._name(namespace, name, namespace[name], place)
 
-    def _taken(self, module: types.ModuleType, chain: Chain, place: Place) -> bytes:
-        """What an attribute chain takes out of a module."""
+    def _attribute(self, module: types.ModuleType, chain: Chain, place: Place) -> bytes:
+        """The token of the attribute that a chain reads from a module."""
         if not chain or not self.homes.of(module).ours:
             return self._module(module)
         value = attribute_of(module, chain[0])
         if type(value) is types.ModuleType:
-            return self._taken(value, chain[1:], place)
+            return self._attribute(value, chain[1:], place)
         if value is MISSING:
             return leaf("missing", chain[0].encode())
-        return self._named(vars(module), chain[0], value, place)
+        return self._name(vars(module), chain[0], value, place)
 
-    def _named(self, namespace: Namespace, name: str, value: Any, place: Place) -> bytes:
+    def _name(self, namespace: Namespace, name: str, value: Any, place: Place) -> bytes:
         home = self.homes.of_namespace(namespace)
         if is_code(value):
             return self._named_code(value, place.named(f"{home.stem}.{name}"))
@@ -250,9 +250,11 @@ class Code:
             return known
         if not home.ours:
             return leaf("module", module.__name__.encode())
-        return self.parts.part(module, "module", f"module {home.stem}", home, lambda at: self._whole(module, at))
+        return self.parts.part(
+            module, "module", f"module {home.stem}", home, lambda at: self._module_content(module, at)
+        )
 
-    def _whole(self, module: types.ModuleType, place: Place) -> bytes:
+    def _module_content(self, module: types.ModuleType, place: Place) -> bytes:
         """A module that is used as a value, so that anything in it may be."""
         source = self.sources.of(place.home.file, vars(module))
         text = text_of(source.tree) if source else ""

@@ -208,8 +208,8 @@ class Judge:
     def _methodcaller(self, value: Any, place: Place) -> None:
         make, arguments = value.__reduce__()[:2]
         keywords = getattr(make, "keywords", {})
-        given: list[Any] = [*getattr(make, "args", ()), *arguments]
-        name, rest = given[0], given[1:]
+        values: list[Any] = [*getattr(make, "args", ()), *arguments]
+        name, rest = values[0], values[1:]
         if METHODS.get(name) and not any(keywords.get(seed) is not None for seed in SEEDS) and len(rest) < 2:
             self._say(place.shown, f"methodcaller({name!r})", METHODS[name])
 
@@ -228,7 +228,7 @@ class _Definition:
         self.owner, self.scope, self.names = judge, scope, scope.names
         self.imports: set[Import] = set()
         self._ignored, self._printed, self._passed_on = set[int](), set[int](), set[int]()
-        self._called: set[str] = set()
+        self._called_names: set[str] = set()
 
     def judge(self) -> None:
         node = self.scope.node
@@ -263,7 +263,7 @@ class _Definition:
         elif isinstance(node, ast.Call):
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
             self._passed_on.update(map(id, arguments))
-            self._called.add(".".join(chain_of(node.func)))
+            self._called_names.add(".".join(chain_of(node.func)))
             if self.names.named(node.func) in _CHECKING and len(node.args) > 1:
                 self._ignored.update(map(id, ast.walk(node.args[1])))
             if self._shows(node):
@@ -280,7 +280,7 @@ class _Definition:
         return isinstance(node, ast.Name) and node.id in ("hash", "id") and self.names.named(node) in _IDENTITY
 
     def _shows(self, call: ast.Call) -> bool:
-        """Whether a call only prints, logs or traces what it is given."""
+        """Whether a call only prints, logs or traces its arguments."""
         full = self.names.named(call.func)
         if full == "builtins.print":
             return all(keyword.arg != "file" or "std" in ast.unparse(keyword.value) for keyword in call.keywords)
@@ -386,9 +386,9 @@ class _Definition:
         return (call is not None or not is_a(value, type)) and _wants_seed(value, call)
 
     def _is_given(self, call: ast.Call, position: int) -> bool:
-        """Whether a call is given a seed or a moment that is not another one each time."""
-        given = [*call.args[position:], *(keyword.value for keyword in call.keywords)]
-        seeds = [value for value in given if not (isinstance(value, ast.Constant) and value.value is None)]
+        """Whether a call has a seed or a time that is the same each time."""
+        values = [*call.args[position:], *(keyword.value for keyword in call.keywords)]
+        seeds = [value for value in values if not (isinstance(value, ast.Constant) and value.value is None)]
         return bool(seeds) and not any(name in CLOCKS or _is_chance(name) for name in self._names_in(seeds, set()))
 
     def _names_in(self, nodes: Sequence[ast.AST], seen: set[str]) -> Iterator[str]:
@@ -478,7 +478,7 @@ class _Definition:
             if isinstance(part, ast.Call) and (part.func is node or node in part.args):
                 return True
         names = (name for name, values in self.names.settings.items() if any(value is node for value in values))
-        return any(name in self._called for name in names)
+        return any(name in self._called_names for name in names)
 
     def _say(self, what: str, why: str | None, line: int) -> None:
         self.owner.say(self.scope, what, why, line)
@@ -518,7 +518,7 @@ def _is_exception(value: Any) -> bool:
 
 
 def _wants_seed(value: Any, call: ast.Call | None) -> bool:
-    """Whether a function or class takes a seed, has none by default, and is not given one."""
+    """Whether a function or class takes a seed, has none by default, and the call has none."""
     if value is MISSING or not (callable(value) or is_a(value, classmethod, staticmethod)):
         return False
     try:

@@ -1,4 +1,4 @@
-"""What the names in a definition stand for, as far as that can be known without running anything."""
+"""Resolves the names in a definition, as far as possible without running anything."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class CodeNames:
             return follow(self.free[name], rest, self._homes)
         if name in self.imports:
             level, module, taken = self.imports[name]
-            found = imported(module, level, self.namespace) or (None if level else _listed(module))
+            found = imported(module, level, self.namespace) or (None if level else _import_listed(module))
             if found is None:
                 return MISSING, "" if level else ".".join((module, *taken, *rest))
             return follow(found, [*taken, *rest], self._homes)
@@ -109,7 +109,7 @@ class CodeNames:
         return self.resolve(chain)[1] if chain else ""
 
 
-def _listed(module: str) -> types.ModuleType | None:
+def _import_listed(module: str) -> types.ModuleType | None:
     """A listed module that is not imported yet; the call would import it, and what takes a seed is seen only then."""
     try:
         return importlib.import_module(module) if is_listed(module) else None
@@ -175,7 +175,7 @@ def follow(value: Any, rest: Collection[str], homes: Homes) -> tuple[Any, str]:
 
 def full_name_of(value: Any, homes: Homes) -> str:
     """The full name under which other people's code is known; empty for one's own, and for what has none."""
-    kind = type(value)  # isinstance would ask the value for its class, which is code of its own
+    kind = type(value)  # isinstance would ask the value for its class, which may run code
     if id(value) in _KNOWN_OBJECTS:
         return _KNOWN_OBJECTS[id(value)]
     if kind is types.MethodType:

@@ -1,4 +1,4 @@
-"""The parts of a fingerprint: what has a digest of its own, by name, and what still waits to be read.
+"""The parts of a fingerprint: named values with separate digests, and those that are still to be read.
 
 A part is referred to by its name and not by its content, so that cycles end and a change shows in the part that
 changed. What is left to read waits in a queue rather than on Python's stack.
@@ -60,8 +60,8 @@ class Parts:
     def __init__(self) -> None:
         self.unpinned: dict[str, str] = {}
         self._contents: dict[str, list[bytes]] = {}
-        self._shown: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._display_names: dict[str, str] = {}
+        self._used_names: set[str] = set()
         self._labels: dict[str, int] = {}
         self._objects: dict[str, int] = {}
         self._tokens: dict[int, bytes] = {}
@@ -69,9 +69,9 @@ class Parts:
         self._queue: deque[tuple[str, Callable[[], bytes]]] = deque()
 
     def part(self, value: object, name: str, shown: str, home: Home, content: Content) -> bytes:
-        """Refers to something that has a digest of its own, shown by name."""
+        """Refer to a part, which has a separate digest, and show it by name."""
         label, shown = self._label(name), self._distinct(shown)
-        self._shown[label], self._contents[label] = shown, []
+        self._display_names[label], self._contents[label] = shown, []
         self._queue.append((label, lambda: content(Place(label, shown, home))))
         return self.know(value, leaf("part", label.encode()))
 
@@ -107,7 +107,9 @@ class Parts:
 
     def digests(self) -> list[tuple[str, str, bytes]]:
         """Label, name for people and token of every part, in the order of labels."""
-        return [(label, self._shown[label], mix("part", *found)) for label, found in sorted(self._contents.items())]
+        return [
+            (label, self._display_names[label], mix("part", *found)) for label, found in sorted(self._contents.items())
+        ]
 
     def _label(self, name: str) -> str:
         self._labels[name] = number = self._labels.get(name, 0) + 1
@@ -115,8 +117,8 @@ class Parts:
 
     def _distinct(self, name: str) -> str:
         number, shown = 1, name
-        while shown in self._taken:
+        while shown in self._used_names:
             number += 1
             shown = f"{name} ({number})"
-        self._taken.add(shown)
+        self._used_names.add(shown)
         return shown

@@ -75,7 +75,7 @@ class Sets:
 
     Attributes:
         scopes: a function's `id` → its definition.
-        calls: a function's `id` → the calls of it, with where they are and how many arguments are given before.
+        calls: a function's `id` → the calls of it, with where they are and how many arguments precede its own.
         attributes: the names of attributes that hold sets.
     """
 
@@ -136,7 +136,7 @@ class Sets:
             yield from self._uses(each, scope, free=orderless or bool(counts) or (free and full in _LAZY))
 
     def _takes_sets(self, node: ast.Call, scope: Scope, full: str) -> bool:
-        """Whether a call does nothing with the order of a set that it is given, or is followed into."""
+        """Whether a call ignores the order of a set argument, or its function is checked as well."""
         if _callee(scope, node.func) is not None:
             return True
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
@@ -198,7 +198,7 @@ class Sets:
         return _is_unordered(value)
 
     def _is_given_set(self, name: str, scope: Scope, depth: int) -> bool:
-        """Whether a parameter is declared as a set, or given one in a call."""
+        """Whether a parameter is declared as a set, or gets one in a call."""
         arguments = scope.node.args
         positional = [*arguments.posonlyargs, *arguments.args]
         declared = next((each for each in (*positional, *arguments.kwonlyargs) if each.arg == name), None)
@@ -208,10 +208,10 @@ class Sets:
             return True
         place = next((i for i, each in enumerate(positional) if each.arg == name), None)
         for caller, call, before in self.calls.get(id(scope.function), ()):
-            given = [keyword.value for keyword in call.keywords if keyword.arg == name]
+            values = [keyword.value for keyword in call.keywords if keyword.arg == name]
             if place is not None and 0 <= place - before < len(call.args):
-                given.append(call.args[place - before])
-            if any(self._is_set(value, caller, depth) for value in given):
+                values.append(call.args[place - before])
+            if any(self._is_set(value, caller, depth) for value in values):
                 return True
         return False
 
@@ -227,7 +227,7 @@ class Sets:
 
 
 def _callee(scope: Scope, function: ast.expr) -> tuple[Any, int] | None:
-    """The first-party function that is called, and how many arguments it is given before those of the call."""
+    """The first-party function that is called, and how many arguments precede those of the call."""
     chain = chain_of(function)
     value = scope.names.resolve(chain)[0] if chain else MISSING
     bound = 0

@@ -18,7 +18,7 @@ from evaluand.core.fingerprint.homes import Namespace
 from evaluand.core.fingerprint.syntax import Definition, text_of
 from evaluand.core.fingerprint.wrapping import file_of
 
-FILES_KEPT = 256
+MAX_CACHED_FILES = 256
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Sources:
         return source.function(function.__code__) if source else None
 
 
-_known: dict[str, SourceFile | None] = {}
+_cache: dict[str, SourceFile | None] = {}
 
 
 def _read(file: str, namespace: Namespace) -> SourceFile | None:
@@ -85,12 +85,12 @@ def _read(file: str, namespace: Namespace) -> SourceFile | None:
         text = pathlib.Path(file).read_bytes()
     except (OSError, ValueError):  # a notebook's cell, a doctest, a module in an archive
         text = "".join(linecache.getlines(file, dict(namespace))).encode("utf-8", "surrogatepass")
-    known = _known.get(file)
+    known = _cache.get(file)
     if known is not None and known.text == text:
         return known
-    if len(_known) >= FILES_KEPT:
-        _known.clear()
-    _known[file] = source = _parse(text, file) if text.strip() else None
+    if len(_cache) >= MAX_CACHED_FILES:
+        _cache.clear()
+    _cache[file] = source = _parse(text, file) if text.strip() else None
     return source
 
 

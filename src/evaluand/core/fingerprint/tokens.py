@@ -1,4 +1,4 @@
-"""Tokens: 16 bytes that stand for a value, and that go into the tokens of what holds it."""
+"""Tokens: 16-byte digests of values, from which the tokens of their containers are computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The traversal: every value reached becomes a token, and what has an identity of its own becomes a part.
+"""The traversal: every value reached becomes a token, and every value with a separate identity becomes a part.
 
 Data are read by value; other objects by what copying them would read, so that nothing is pickled and nothing is run
 that the object does not offer for this. Containers are read in place up to a depth, deeper ones and objects when their
@@ -88,7 +88,7 @@ class Fingerprint:
     """What a function or object is, as far as its results are concerned.
 
     Attributes:
-        digest: 32 hexadecimal digits that stand for everything reached.
+        digest: the digest of everything reached, as 32 hexadecimal digits.
         pinned: whether everything reached could be read.
         unpinned: why not, one sentence for each thing that could not.
         parts: qualified name → digest of every function, class and constant reached, for explaining changes.
@@ -280,7 +280,7 @@ class Walk:
         """The module of something known by name, without the name under which one of ours was loaded."""
         try:
             module = sys.modules.get(value.__module__)
-        except Exception:  # code of its own
+        except Exception:  # attributes may run code
             return ""
         name = module.__name__ if module else ""
         return f"{name}." if module and not self.homes.of(module).ours else ""

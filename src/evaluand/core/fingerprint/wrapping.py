@@ -1,7 +1,7 @@
 """What wraps what: the function inside a property, a partial, a cache or a task, and the functions a class consists of.
 
-A wrapper of a known kind is read rather than copied: what it wraps is code with a name of its own, and its settings are
-data.
+A wrapper of a known kind is read rather than copied: the wrapped object is code with a separate name, and its settings
+are data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def is_a(value: Any, *kinds: type) -> bool:
-    """Whether something is of some type, without asking it for its class, which may run code of its own."""
+    """Whether a value has one of the types, without reading its `__class__`, which may run code."""
     return issubclass(type(value), kinds)
 
 

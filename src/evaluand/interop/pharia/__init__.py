@@ -1,4 +1,4 @@
-"""The names of the Pharia SDKs over the core: tasks, traces, and the steps run, evaluate, aggregate.
+"""The names of the Pharia SDKs, implemented with evaluand: tasks, traces, and the steps run, evaluate, aggregate.
 
     Example ──Runner──▶ ExampleOutput ──Evaluator──▶ ExampleEvaluation ──Aggregator──▶ AggregationOverview
     DatasetRepository   RunRepository                EvaluationRepository              AggregationRepository

@@ -1,4 +1,4 @@
-"""Where aggregations are kept: in memory, or below a folder as `aggregations/<id>.json`, as the SDKs do."""
+"""Repositories of aggregations: in memory, or in a folder as `aggregations/<id>.json`, as the SDKs write them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from evaluand.interop.pharia.types import read_head
 
 
 class AggregationRepository(ABC):
-    """Keeps aggregations, each of which is one overview."""
+    """Stores aggregations, each as one overview."""
 
     @abstractmethod
     def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
-        """Keeps an aggregation."""
+        """Store an aggregation."""
 
     @abstractmethod
     def aggregation_overview(
         self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
     ) -> AggregationOverview[AggregatedEvaluation] | None:
-        """An aggregation; None where there is none of that id.
+        """The aggregation with this id, or None.
 
         Args:
-            aggregation_id: which.
-            aggregation_type: what its statistics are.
+            aggregation_id: its id.
+            aggregation_type: the type of its statistics.
         """
 
     @abstractmethod
@@ -44,8 +44,8 @@ class AggregationRepository(ABC):
                 yield found
 
 
-class _KeptAggregations(AggregationRepository):
-    """Keeps aggregations on a shelf."""
+class _ShelfAggregations(AggregationRepository):
+    """Stores aggregations on a shelf."""
 
     _shelf: Shelf
 
@@ -65,18 +65,18 @@ class _KeptAggregations(AggregationRepository):
         return self._shelf.ids()
 
 
-class InMemoryAggregationRepository(_KeptAggregations):
-    """Keeps aggregations as long as it lives."""
+class InMemoryAggregationRepository(_ShelfAggregations):
+    """Stores aggregations in memory."""
 
     def __init__(self) -> None:
         self._shelf = MemoryShelf()
 
 
-class FileAggregationRepository(_KeptAggregations):
-    """Keeps aggregations below a folder, in the SDKs' own files.
+class FileAggregationRepository(_ShelfAggregations):
+    """Stores aggregations in a folder, in the file format of the SDKs.
 
     Args:
-        root_directory: the folder; made if it is not there.
+        root_directory: the folder; created if it does not exist.
     """
 
     def __init__(self, root_directory: Path) -> None:

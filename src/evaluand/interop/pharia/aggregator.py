@@ -1,4 +1,4 @@
-"""The third step: results are made one."""
+"""The third step: aggregates results into statistics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.logic import AggregationLogic, aggregation_types
 from evaluand.interop.pharia.provenance import origin
-from evaluand.interop.pharia.types import read_as, require_told
+from evaluand.interop.pharia.types import read_as, require_head_fields
 
 LEFT_OUT: Final = "left out"
 
@@ -34,13 +34,13 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
     """Aggregates evaluations.
 
     Args:
-        evaluation_repository: where the results are.
-        aggregation_repository: where the aggregations are kept.
-        description: what the aggregations are; their heads tell it.
-        aggregation_logic: how results are made one.
-        failure_counts_as: the result that every example counts as on which a task or the evaluation failed. Not given,
-            such examples are left out, and the head tells how many they are. Examples that a run was never asked, and
-            those that wait for labels, are no failures and left out either way.
+        evaluation_repository: where the results are stored.
+        aggregation_repository: where to store the aggregations.
+        description: what the aggregations are; stored in their heads.
+        aggregation_logic: how results are aggregated.
+        failure_counts_as: the result to count for every example on which a task or the evaluation failed. By default,
+            such examples are left out, and the head states their number. Examples that no run was called with, and
+            those that wait for labels, are not failures and are always left out.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         self._substitute = failure_counts_as
 
     def evaluation_type(self) -> type[Evaluation]:
-        """The type of results, as the logic's class tells; overwrite this where it does not."""
+        """The type of results, as the logic's class declares it; override this where it does not."""
         return aggregation_types(self._logic)[0]  # type: ignore[no-any-return]
 
     def aggregated_evaluation_type(self) -> type[AggregatedEvaluation]:
-        """The type of statistics, as the logic's class tells; overwrite this where it does not."""
+        """The type of statistics, as the logic's class declares it; override this where it does not."""
         return aggregation_types(self._logic)[1]  # type: ignore[no-any-return]
 
     def aggregate_evaluation(
@@ -72,20 +72,20 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         labels: set[str] | None = None,
         metadata: SerializableDict | None = None,
     ) -> AggregationOverview[AggregatedEvaluation]:
-        """A new aggregation of one evaluation or several.
+        """Aggregate one or more evaluations.
 
         Args:
-            eval_ids: the evaluations, whose results are of one type.
-            description: stands behind that of the aggregator.
+            eval_ids: the evaluations, whose results have the same type.
+            description: appended to that of the aggregator.
             labels: for finding the aggregation.
-            metadata: anything known of it.
+            metadata: further facts to store with it.
 
         Raises:
             Unknown: there is no such evaluation.
-            Refused: none was given, or the head cannot tell what is given for it.
-            Misfit: `failure_counts_as` or a result is not of the type of results.
+            Refused: there is no id, or an argument has the wrong type for the head.
+            Misfit: `failure_counts_as` or a result does not have the type of results.
         """
-        require_told(description=description, labels=labels, metadata=metadata)
+        require_head_fields(description=description, labels=labels, metadata=metadata)
         if self._substitute is not None:
             self._substitute = read_as(self.evaluation_type(), self._substitute, "failure_counts_as")
         start = utc_now()
@@ -124,13 +124,13 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         return [overview for overview in found.values() if overview is not None]
 
     def _results(self, overviews: list[EvaluationOverview]) -> list[Any]:
-        """The results and failures that there are, with a doubt where some are not there any more."""
+        """The stored results and failures; warns where some are lost."""
         results: list[Any] = []
         for overview in overviews:
             found = self._evaluations.example_evaluations(overview.id, self.evaluation_type())
-            made = overview.successful_evaluation_count + overview.failed_evaluation_count
-            if len(found) < made:
-                lost = f"{made} results, of which {made - len(found)} are lost or cannot be read"
+            expected = overview.successful_evaluation_count + overview.failed_evaluation_count
+            if len(found) < expected:
+                lost = f"{expected} results, of which {expected - len(found)} are lost or cannot be read"
                 warnings.warn(
                     f"evaluation {overview.id} made {lost}; evaluate the runs again", EvaluandWarning, stacklevel=3
                 )
@@ -138,7 +138,7 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         return results
 
     def _substitutes(self, overviews: list[EvaluationOverview], crashed: int) -> list[Any]:
-        """What stands for examples without a result, where they count."""
+        """The substitute, once for each example without a result."""
         if self._substitute is None:
             return []
         return [self._substitute] * (crashed + sum(map(_run_failures, overviews)))
@@ -151,6 +151,6 @@ def _run_failures(overview: EvaluationOverview) -> int:
     if len(overview.run_overviews) == 1:
         return sum(run.failed_example_count for run in overview.run_overviews)
     raise Refused(
-        f"evaluation {overview.id} of {len(overview.run_overviews)} runs does not tell how many examples a run failed"
-        " on, so they cannot be counted; evaluate the runs again"
+        f"evaluation {overview.id} of {len(overview.run_overviews)} runs does not state on how many examples a run"
+        " failed, so they cannot be counted; evaluate the runs again"
     )

@@ -1,6 +1,6 @@
-"""What repositories keep things on: in memory, or in a folder. Both hold the same JSON, and so give back the same.
+"""Storage of repositories: in memory or in a folder. Both store the same JSON, so both return the same values.
 
-A shelf has heads, each a text under an id, and rows, one of each example, in lists under an id and a name.
+A shelf has heads, each a text under an id, and rows, one for each example, in lists under an id and a name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEAD = ".json"
 
 
 class Readable(Protocol):
-    """Rows to be read: each has `example_id`, `failed` and `value`."""
+    """Rows that can be read: each has `example_id`, `failed` and `value`."""
 
     def ids(self) -> list[str]:
         """The ids of the examples that have a row, sorted."""
@@ -41,44 +41,44 @@ class Readable(Protocol):
 
 
 class Writable(Readable, Protocol):
-    """Rows to be read and written."""
+    """Rows that can be read and written."""
 
     def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
-        """Adds a row, in the place of an earlier one of the example."""
+        """Append a row; it replaces an earlier one of the example."""
 
     def take_back(self, example_id: str) -> None:
-        """Leaves the example without a row."""
+        """Remove the example's row."""
 
     def close(self) -> None:
-        """Lets go of what adding rows needs, until one is added again."""
+        """Release open files; the next `append` opens them again."""
 
 
 class Shelf(Protocol):
-    """Where a repository keeps heads and rows."""
+    """Where a repository stores heads and rows."""
 
     def put(self, id: str, content: bytes, suffix: str = HEAD) -> None:
-        """Keeps a head; one of that id and suffix gives way to it."""
+        """Store a head; it replaces one with the same id and suffix."""
 
     def get(self, id: str, suffix: str = HEAD) -> bytes | None:
-        """A head."""
+        """The head with this id, or None."""
 
     def where(self, id: str, suffix: str = HEAD) -> object:
-        """What people find a head by."""
+        """The path or id by which messages name a head."""
 
     def ids(self, suffix: str = HEAD) -> list[str]:
         """The ids of the heads, sorted."""
 
     def rows(self, id: str, name: str) -> Writable:
-        """The rows of an id, be there any or not."""
+        """The rows of an id; may be empty."""
 
     def all_rows(self, id: str, name: str) -> Readable | None:
-        """The rows of an id, with those that others wrote; None where there are none."""
+        """The rows of an id, with those that the SDKs wrote; None if there are none."""
 
     def hold(self, id: str, suffix: str) -> bool:
-        """Takes a head for oneself until it is let go or this process ends; whether nobody else has it."""
+        """Lock a head until `let_go` or until this process ends; false if it is locked elsewhere."""
 
     def let_go(self, id: str, suffix: str, *, remove: bool) -> None:
-        """Gives back what is held, or removes it."""
+        """Unlock a head, and remove it with `remove`."""
 
 
 class MemoryShelf:
@@ -87,7 +87,7 @@ class MemoryShelf:
     def __init__(self) -> None:
         self._heads: dict[tuple[str, str], bytes] = {}
         self._rows: dict[tuple[str, str], _MemoryRows] = {}
-        self._held: dict[tuple[str, str], object] = {}
+        self._locks: dict[tuple[str, str], object] = {}
 
     def put(self, id: str, content: bytes, suffix: str = HEAD) -> None:
         self._heads[id, suffix] = content
@@ -109,35 +109,35 @@ class MemoryShelf:
 
     def hold(self, id: str, suffix: str) -> bool:
         mine = object()
-        return self._held.setdefault((id, suffix), mine) is mine
+        return self._locks.setdefault((id, suffix), mine) is mine
 
     def let_go(self, id: str, suffix: str, *, remove: bool) -> None:
         if remove:
             self._heads.pop((id, suffix), None)
-        self._held.pop((id, suffix), None)
+        self._locks.pop((id, suffix), None)
 
 
 class FileShelf:
-    """A shelf below a folder: heads as `<id><suffix>`, rows as `<id>/<name>.jsonl`, both under the name of their id.
+    """A shelf in a folder: heads as `<id><suffix>`, rows as `<id>/<name>.jsonl`, both under the name of their id.
 
     Args:
-        folder: the folder; made if it is not there.
-        theirs: of the folder of an id, the one where the SDKs wrote its rows, a file for each.
-        row: the row that such a file's content stands for.
+        folder: the folder; created if it does not exist.
+        sdk_folder: maps the folder of an id to the one where the SDKs wrote its rows, one file for each.
+        row: converts the content of such a file to a row.
     """
 
     def __init__(
         self,
         folder: Path,
-        theirs: Callable[[Path], Path] | None = None,
+        sdk_folder: Callable[[Path], Path] | None = None,
         row: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     ) -> None:
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._folder_of_theirs, self._row = theirs, row
+        self._sdk_folder, self._row = sdk_folder, row
         self._rows: dict[tuple[str, str], AppendedRows] = {}
-        self._theirs: dict[Path, SdkRows] = {}
-        self._held: dict[Path, int] = {}
+        self._sdk_rows: dict[Path, SdkRows] = {}
+        self._locks: dict[Path, int] = {}
 
     def put(self, id: str, content: bytes, suffix: str = HEAD) -> None:
         with replaced(self._path(id, suffix)) as file:
@@ -160,9 +160,9 @@ class FileShelf:
 
     def all_rows(self, id: str, name: str) -> Readable | None:
         own = self.rows(id, name)
-        theirs = self._folder_of_theirs and self._folder_of_theirs(sdk_place(self.folder, id))
-        if theirs and theirs.is_dir():
-            return JoinedRows(own, self._theirs.setdefault(theirs, SdkRows(theirs, self._row)))
+        sdk_folder = self._sdk_folder and self._sdk_folder(sdk_place(self.folder, id))
+        if sdk_folder and sdk_folder.is_dir():
+            return JoinedRows(own, self._sdk_rows.setdefault(sdk_folder, SdkRows(sdk_folder, self._row)))
         return own if own.path.is_file() else None
 
     def hold(self, id: str, suffix: str) -> bool:
@@ -178,17 +178,17 @@ class FileShelf:
             return False
         except OSError:  # a file system without locks excludes nobody
             pass
-        self._held[path] = descriptor
+        self._locks[path] = descriptor
         if os.fstat(descriptor).st_nlink:
             return True
-        self.let_go(id, suffix, remove=False)  # who held it has removed it meanwhile
+        self.let_go(id, suffix, remove=False)  # the previous holder removed it meanwhile
         return False
 
     def let_go(self, id: str, suffix: str, *, remove: bool) -> None:
         path = self._path(id, suffix)
         if remove:
             path.unlink(missing_ok=True)
-        descriptor = self._held.pop(path, None)
+        descriptor = self._locks.pop(path, None)
         if descriptor is not None:
             os.close(descriptor)
 
@@ -200,24 +200,24 @@ class _MemoryRows:
     """Rows as JSON, by the ids of their examples."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[bool, bytes]] = {}
+        self._rows: dict[str, tuple[bool, bytes]] = {}
 
     def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
-        self._kept[example_id] = failed, value
+        self._rows[example_id] = failed, value
 
     def take_back(self, example_id: str) -> None:
-        self._kept.pop(example_id, None)
+        self._rows.pop(example_id, None)
 
     def close(self) -> None:
         pass
 
     def ids(self) -> list[str]:
-        return sorted(self._kept)
+        return sorted(self._rows)
 
     def get(self, example_id: str) -> dict[str, Any] | None:
-        if example_id not in self._kept:
+        if example_id not in self._rows:
             return None
-        failed, value = self._kept[example_id]
+        failed, value = self._rows[example_id]
         return {"example_id": example_id, "failed": failed, "value": from_json(value)}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Where datasets are kept: in memory, or below a folder as `datasets/<id>/<id>.json` and `.jsonl`, as the SDKs do."""
+"""Repositories of datasets: in memory, or in a folder as `datasets/<id>/<id>.json` and `.jsonl`, as in the SDKs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class DatasetRepository(ABC):
-    """Keeps datasets. They are immutable: made once, read in the order of their examples' ids, deleted as a whole."""
+    """Stores datasets. They are immutable: created once, read in the order of the examples' ids, deleted entirely."""
 
     @abstractmethod
     def create_dataset(
@@ -45,26 +45,26 @@ class DatasetRepository(ABC):
         labels: set[str] | None = None,
         metadata: SerializableDict | None = None,
     ) -> Dataset:
-        """Keeps examples as a dataset.
+        """Store examples as a dataset.
 
         Args:
             examples: no two with the same id.
-            dataset_name: for people.
-            id: the dataset's id; made if not given.
+            dataset_name: its name, for people.
+            id: the dataset's id; a new one by default.
             labels: for finding it.
-            metadata: anything known of it.
+            metadata: further facts to store with it.
 
         Raises:
-            Refused: there is a dataset of that id, two examples have one id, or an id is no text that can be written.
+            Refused: the id is in use, two examples have the same id, or an id cannot be written as text.
         """
 
     @abstractmethod
     def delete_dataset(self, dataset_id: str) -> None:
-        """Deletes a dataset, if there is one."""
+        """Delete a dataset, if it exists."""
 
     @abstractmethod
     def dataset(self, dataset_id: str) -> Dataset | None:
-        """The head of a dataset."""
+        """The head of a dataset, or None."""
 
     @abstractmethod
     def dataset_ids(self) -> Iterable[str]:
@@ -81,14 +81,14 @@ class DatasetRepository(ABC):
         """The examples, in the order of their ids.
 
         Args:
-            dataset_id: of which dataset.
-            input_type: what their inputs are.
-            expected_output_type: what is expected.
+            dataset_id: the dataset.
+            input_type: the type of inputs.
+            expected_output_type: the type of expected outputs.
             examples_to_skip: ids of examples to leave out.
 
         Raises:
             Unknown: there is no such dataset.
-            Misfit: examples are not of these types; tells each.
+            Misfit: examples do not have these types; lists each.
         """
 
     def datasets(self) -> Iterable[Dataset]:
@@ -105,32 +105,32 @@ class DatasetRepository(ABC):
         input_type: type[Input],
         expected_output_type: type[ExpectedOutput],
     ) -> Example[Input, ExpectedOutput] | None:
-        """One example, or None where the dataset has none of that id.
+        """The example with this id, or None.
 
         Raises:
             Unknown: there is no such dataset.
-            Misfit: it is not of these types.
+            Misfit: it does not have these types.
         """
         for example in self.examples(dataset_id, Any, Any):
             if example.id == example_id:
-                return next(_typed([example], dataset_id, input_type, expected_output_type))
+                return next(_convert([example], dataset_id, input_type, expected_output_type))
         return None
 
 
-class _KeptDatasets(DatasetRepository):
-    """Stores datasets in a place that three functions define."""
+class _StoredDatasets(DatasetRepository):
+    """A repository whose storage three methods define."""
 
     @abstractmethod
-    def _keep(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
-        """Keeps a dataset that is not there yet."""
+    def _store(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
+        """Store a new dataset."""
 
     @abstractmethod
     def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
-        """The examples, in the order of their ids; None where there is no such dataset."""
+        """The examples, in the order of their ids; None if there is no such dataset."""
 
     @abstractmethod
     def _read_example(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
-        """The example of an id, or none; None where there is no such dataset."""
+        """The example with this id, or an empty sequence; None if there is no such dataset."""
 
     def create_dataset(
         self,
@@ -140,11 +140,11 @@ class _KeptDatasets(DatasetRepository):
         labels: set[str] | None = None,
         metadata: SerializableDict | None = None,
     ) -> Dataset:
-        given = new_id() if id is None else id
-        dataset = Dataset(id=given, name=dataset_name, labels=labels or set(), metadata=metadata or {})
+        id = new_id() if id is None else id
+        dataset = Dataset(id=id, name=dataset_name, labels=labels or set(), metadata=metadata or {})
         if self.dataset(dataset.id) is not None:
-            raise Refused(f"there is a dataset of the id {dataset.id!r} already; datasets do not change")
-        self._keep(dataset, _distinct(examples))
+            raise Refused(f"a dataset has the id {dataset.id!r} already; datasets do not change, so choose another id")
+        self._store(dataset, _distinct(examples))
         return dataset
 
     def examples(
@@ -155,8 +155,9 @@ class _KeptDatasets(DatasetRepository):
         examples_to_skip: frozenset[str] | None = None,
     ) -> Iterable[Example[Input, ExpectedOutput]]:
         skipped = examples_to_skip or frozenset()
-        kept = (each for each in _require_found(self._read_examples(dataset_id), dataset_id) if each.id not in skipped)
-        return _typed(kept, dataset_id, input_type, expected_output_type)
+        examples = _require_dataset(self._read_examples(dataset_id), dataset_id)
+        rest = (each for each in examples if each.id not in skipped)
+        return _convert(rest, dataset_id, input_type, expected_output_type)
 
     def example(
         self,
@@ -165,12 +166,12 @@ class _KeptDatasets(DatasetRepository):
         input_type: type[Input],
         expected_output_type: type[ExpectedOutput],
     ) -> Example[Input, ExpectedOutput] | None:
-        kept = _require_found(self._read_example(dataset_id, example_id), dataset_id)
-        return next(_typed(kept, dataset_id, input_type, expected_output_type), None)
+        found = _require_dataset(self._read_example(dataset_id, example_id), dataset_id)
+        return next(_convert(found, dataset_id, input_type, expected_output_type), None)
 
 
-class InMemoryDatasetRepository(_KeptDatasets):
-    """Keeps datasets as long as it lives."""
+class InMemoryDatasetRepository(_StoredDatasets):
+    """Stores datasets in memory."""
 
     def __init__(self) -> None:
         self._datasets: dict[str, tuple[Dataset, dict[str, Example[Any, Any]]]] = {}
@@ -184,10 +185,10 @@ class InMemoryDatasetRepository(_KeptDatasets):
     def dataset_ids(self) -> Iterable[str]:
         return sorted(self._datasets)
 
-    def _keep(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
-        exact_text(dataset)  # what no file can hold is refused here too
-        kept = {each.id: each.model_copy(deep=True) for each in examples}
-        self._datasets[dataset.id] = dataset, dict(sorted(kept.items()))
+    def _store(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
+        exact_text(dataset)  # refuses what a file repository would refuse
+        copies = {each.id: each.model_copy(deep=True) for each in examples}
+        self._datasets[dataset.id] = dataset, dict(sorted(copies.items()))
 
     def _read_examples(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
         if dataset_id not in self._datasets:
@@ -201,11 +202,11 @@ class InMemoryDatasetRepository(_KeptDatasets):
         return [found.model_copy(deep=True)] if found else []
 
 
-class FileDatasetRepository(_KeptDatasets):
-    """Keeps datasets below a folder, in the SDKs' own files.
+class FileDatasetRepository(_StoredDatasets):
+    """Stores datasets in a folder, in the file format of the SDKs.
 
     Args:
-        root_directory: the folder; made if it is not there.
+        root_directory: the folder; created if it does not exist.
     """
 
     def __init__(self, root_directory: Path) -> None:
@@ -225,11 +226,11 @@ class FileDatasetRepository(_KeptDatasets):
     def dataset_ids(self) -> Iterable[str]:
         return sorted(id for folder in self._folder.iterdir() if folder.is_dir() for id in heads(folder, ".json"))
 
-    def _keep(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
+    def _store(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
         name, head = file_name(dataset.id), exact_text(dataset)
         lines = b"".join(exact_text(example) + b"\n" for example in examples)
         (self._folder / name).mkdir(exist_ok=True)
-        for suffix, content in ((".jsonl", lines), (".json", head)):  # with its head the dataset is there
+        for suffix, content in ((".jsonl", lines), (".json", head)):  # the head last: it makes the dataset visible
             with replaced(self._folder / name / (name + suffix)) as file:
                 file.write(content)
 
@@ -268,7 +269,7 @@ class FileDatasetRepository(_KeptDatasets):
         return folder / (folder.name + suffix)
 
     def _places(self, file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
-        """Number and beginning of each example's line; kept of the file that was asked for last."""
+        """Line number and offset of each example; cached for the file that was read last."""
         status = os.fstat(file.fileno())
         key = status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
         last, places = self._indexed
@@ -283,7 +284,7 @@ class FileDatasetRepository(_KeptDatasets):
 
 
 def _read(line: bytes, path: Path, number: int) -> Example[Any, Any]:
-    """The example of a line, with what other fields it has."""
+    """The example of a line, with any additional fields."""
     row = _row(line, path, number)
     type_ = Example[Any, Any] if row.keys() <= Example.model_fields.keys() else ExtendedExample
     try:
@@ -296,9 +297,9 @@ def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         row = from_json(line)
     except ValueError as error:
-        raise Misfit(Fault(f"{path}:{number}", f"is no JSON: {error}")) from None
+        raise Misfit(Fault(f"{path}:{number}", f"is not JSON: {error}")) from None
     if not (isinstance(row, dict) and isinstance(row.get("id"), str)):
-        raise Misfit(Fault(f"{path}:{number}", "is no example: an object with a text as its id"))
+        raise Misfit(Fault(f"{path}:{number}", "is not an example; write an object whose id is a text"))
     return row
 
 
@@ -312,13 +313,13 @@ def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, An
         yield example
 
 
-def made_of(
+def as_class(
     class_: type[Example[Any, Any]], examples: Iterable[Example[Any, Any]], dataset_id: str
 ) -> Iterator[Example[Any, Any]]:
-    """The examples as those of a class of one's own; at the end, what is wrong with those that are none.
+    """Yield the examples as instances of a user's subclass; raises at the end if some do not fit.
 
     Raises:
-        Misfit: tells each field that does not fit.
+        Misfit: lists each field that does not fit.
     """
     faults: list[Fault] = []
     for each in examples:
@@ -330,10 +331,10 @@ def made_of(
         raise Misfit(faults)
 
 
-def _typed(
+def _convert(
     examples: Iterable[Example[Any, Any]], dataset_id: str, input_type: Any, expected_type: Any
 ) -> Iterator[Example[Any, Any]]:
-    """The examples with their values made those of the types; at the end, what is wrong with those that do not fit."""
+    """Yield the examples with their values converted to the types; raises at the end if some do not fit."""
     faults: list[Fault] = []
     for example in examples:
         found = {}
@@ -352,7 +353,7 @@ def _faults(where: str, error: ValidationError) -> Iterator[Fault]:
     return (Fault(".".join((where, *map(str, each["loc"]))), each["msg"]) for each in error.errors())
 
 
-def _require_found(found: T | None, dataset_id: str) -> T:
+def _require_dataset(found: T | None, dataset_id: str) -> T:
     if found is None:
         raise Unknown(f"this repository has no dataset {dataset_id!r}")
     return found

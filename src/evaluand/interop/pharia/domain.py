@@ -1,8 +1,8 @@
 """The records of the three steps: examples, outputs, results, and an overview of each step.
 
-An overview is the head of what a step leaves; its rows (outputs, results) stand beside it under its id. Ids are the
-caller's text. `provenance`, `run_order`, `skipped_example_count` and the like are ours: what the SDKs write has none of
-them, and they pass over ours.
+An overview is the head of a step's record; its rows (outputs, results) are stored under the same id. Ids are the
+caller's text. `provenance`, `run_order`, `skipped_example_count` and similar fields are additions to the format of the
+SDKs, which ignore them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Evaluation = TypeVar("Evaluation", covariant=True)
 AggregatedEvaluation = TypeVar("AggregatedEvaluation", covariant=True)
 
 FAILING: Final = (Exception, SystemExit)
-"""What users' code fails by: one that leaves the program by `sys.exit` fails on its example too, and ends nothing."""
+"""Errors of users' code that fail one example; `sys.exit` in it also fails the example and does not end the program."""
 
 JsonSerializable = JsonValue
 SerializableDict = dict[str, JsonValue]
 
 
 class Refused(SpecError, ValueError):
-    """What was asked for cannot work; a ValueError, as users of the SDKs expect."""
+    """An invalid request; a ValueError, as users of the SDKs expect."""
 
 
 class Unknown(NotFound, ValueError):
@@ -46,7 +46,7 @@ class EvaluationFailed(Exception):
 
 
 def new_id() -> str:
-    """An id that nothing else has."""
+    """A new unique id."""
     return str(uuid.uuid4())
 
 
@@ -88,7 +88,7 @@ def is_extended(type_: Any) -> bool:
 
 
 class _Head(BaseModel):
-    """What stands for its rows: found in sets and mappings by its id."""
+    """The head of stored rows, hashed by its id."""
 
     id: str
 
@@ -108,18 +108,18 @@ class Dataset(_Head):
 
 
 class FailedExampleRun(BaseModel):
-    """What stands in the place of an output where the task raised."""
+    """Takes the place of an output where the task raised."""
 
     error_message: str
 
     @classmethod
     def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> FailedExampleRun:
-        """The failure that an exception stands for; with the stack trace on request, since results are shared."""
+        """The failure for an exception; the stack trace only on request, since results are shared."""
         return cls(error_message=format_exception(exception, stack_trace))
 
 
 class ExampleOutput(BaseModel, Generic[Output]):
-    """What a task gave for one example: its output, or how it failed."""
+    """The output of a task for one example, or its failure."""
 
     run_id: str
     example_id: str
@@ -127,7 +127,7 @@ class ExampleOutput(BaseModel, Generic[Output]):
 
 
 class SuccessfulExampleOutput(BaseModel, Generic[Output]):
-    """What a task that did not fail gave for one example; this is what is evaluated."""
+    """The output of a task that did not fail on an example; only these are evaluated."""
 
     run_id: str
     example_id: str
@@ -135,18 +135,18 @@ class SuccessfulExampleOutput(BaseModel, Generic[Output]):
 
 
 class FailedExampleEvaluation(BaseModel):
-    """What stands in the place of a result where the evaluation raised."""
+    """Takes the place of a result where the evaluation raised."""
 
     error_message: str
 
     @classmethod
     def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> FailedExampleEvaluation:
-        """The failure that an exception stands for; with the stack trace on request, since results are shared."""
+        """The failure for an exception; the stack trace only on request, since results are shared."""
         return cls(error_message=format_exception(exception, stack_trace))
 
 
 class ExampleEvaluation(BaseModel, Generic[Evaluation]):
-    """What the evaluation of one example gave: a result, or how it failed."""
+    """The result of evaluating one example, or its failure."""
 
     evaluation_id: str
     example_id: str
@@ -179,7 +179,7 @@ class RunOverview(_Head):
 
 
 class _Evaluated(_Head):
-    """What heads of evaluations share, done or waiting for labels."""
+    """Fields that heads of completed and of waiting evaluations share."""
 
     run_overviews: frozenset[RunOverview]
     id: str
@@ -197,7 +197,7 @@ class _Evaluated(_Head):
 
     @property
     def ordered_runs(self) -> list[RunOverview]:
-        """The runs in the order in which they were given; by id where that was not kept."""
+        """The runs in the order of the request, or by id where the order was not stored."""
         places = {id: place for place, id in enumerate(self.run_order)}
         return sorted(self.run_overviews, key=lambda run: (places.get(run.id, len(places)), run.id))
 
@@ -206,14 +206,14 @@ class EvaluationOverview(_Evaluated):
     """The head of an evaluation.
 
     Attributes:
-        run_order: the ids of the runs in the order in which they were given.
-        skipped_example_count: examples that a run was asked and that were not evaluated, since a run failed on them or
-            has no output; None where that is not known.
-        run_failure_count: how many of these a run failed on; the others some run was never asked, or its output is
-            lost, or they wait for a label. None where that is not known.
+        run_order: the ids of the runs in the order of the request.
+        skipped_example_count: examples of a run that were not evaluated, since a run failed on them or has no output
+            for them; None if unknown.
+        run_failure_count: on how many of these a run failed; the others were not part of every run, their output is
+            lost, or they wait for a label. None if unknown.
         unlabelled_example_count: how many of those skipped wait for a label.
-        incomplete_example_count: examples that were evaluated by the outputs of some of the runs only, since others
-            failed on them or have no output; None where that is not known.
+        incomplete_example_count: examples that were evaluated by the outputs of only some of the runs, since others
+            failed on them or have no output; None if unknown.
         provenance: versions, commit, configuration, identity of the logic.
     """
 
@@ -234,7 +234,7 @@ class PartialEvaluationOverview(_Evaluated):
     """The head of an evaluation that waits for labels.
 
     Attributes:
-        submitted_example_ids: the examples in the file to be labelled; None where that is not known.
+        submitted_example_ids: the examples in the file to be labelled; None if unknown.
     """
 
     submitted_evaluation_count: int
@@ -247,12 +247,12 @@ class PartialEvaluationOverview(_Evaluated):
 
 
 class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
-    """The head of an aggregation, which is all of it.
+    """The head of an aggregation; it has no rows.
 
-    Its counts are those of the results that it was made of; what of the evaluations is lost is in none.
+    Its counts are those of the aggregated results; lost results of the evaluations are in no count.
 
     Attributes:
-        failure_policy: what became of examples without a result: `left out`, or what they were counted as.
+        failure_policy: how examples without a result were treated: `left out`, or the result they were counted as.
         provenance: versions, commit, identity of the logic.
     """
 
@@ -275,8 +275,8 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
         counts = f"{self.successful_evaluation_count} evaluated, {self.failed_evaluation_count} failed"
         policy = f" and {self.failure_policy}" if self.failure_policy and self.failed_evaluation_count else ""
         others = _describe_others(self.evaluation_overviews, with_failures=True)
-        made = sum(e.successful_evaluation_count + e.failed_evaluation_count for e in self.evaluation_overviews)
-        lost = made - self.successful_evaluation_count - self.crashed_during_evaluation_count
+        evaluated = sum(e.successful_evaluation_count + e.failed_evaluation_count for e in self.evaluation_overviews)
+        lost = evaluated - self.successful_evaluation_count - self.crashed_during_evaluation_count
         others = f", {lost} lost{others}" if lost > 0 else others
         return f"aggregation {self.id}: {self.statistics!r}; {counts}{policy}{others} ({self.description})"
 
@@ -294,12 +294,12 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
     def failed_evaluation_count(self) -> int:
         """How many examples have no result, because a task or an evaluation failed on them."""
         counts = [each.run_failure_count for each in self.evaluation_overviews]
-        untold = [each for each in self.evaluation_overviews if each.run_failure_count is None]  # as the SDKs write it
-        of_runs = {run.id: run.failed_example_count for each in untold for run in each.run_overviews}
+        uncounted = [each for each in self.evaluation_overviews if each.run_failure_count is None]  # as the SDKs write
+        of_runs = {run.id: run.failed_example_count for each in uncounted for run in each.run_overviews}
         return self.crashed_during_evaluation_count + sum(filter(None, counts)) + sum(of_runs.values())
 
     def raise_on_evaluation_failure(self) -> None:
-        """Refuses what is incomplete.
+        """Raise if the aggregation is incomplete.
 
         Raises:
             EvaluationFailed: examples could not be evaluated.
@@ -309,18 +309,18 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
 
 
 class RecoveryData(BaseModel):
-    """What is known of a run that did not end: its id, and the examples that are done."""
+    """The state of an unfinished run: its id and the examples that are done."""
 
     run_id: str
     finished_examples: list[str] = []
 
 
 def _describe_others(evaluations: Iterable[EvaluationOverview], *, with_failures: bool = False) -> str:
-    """What stands behind the counts of results: examples without one, and those with one of some runs only."""
+    """The text after the counts of results: examples without one, and those evaluated by some runs only."""
     skipped = unlabelled = incomplete = 0
     for each in evaluations:
-        told_already = each.unlabelled_example_count + ((each.run_failure_count or 0) if with_failures else 0)
-        skipped += max((each.skipped_example_count or 0) - told_already, 0)
+        counted_already = each.unlabelled_example_count + ((each.run_failure_count or 0) if with_failures else 0)
+        skipped += max((each.skipped_example_count or 0) - counted_already, 0)
         unlabelled += each.unlabelled_example_count
         incomplete += each.incomplete_example_count or 0
     parts = {
@@ -332,7 +332,7 @@ def _describe_others(evaluations: Iterable[EvaluationOverview], *, with_failures
 
 
 def format_exception(exception: BaseException, stack_trace: bool) -> str:
-    """An exception as one text, with where it was raised if wanted.
+    """An exception as text, with its stack trace on request.
 
     Example:
         >>> format_exception(ValueError("too long"), stack_trace=False)
@@ -343,7 +343,7 @@ def format_exception(exception: BaseException, stack_trace: bool) -> str:
 
 
 def as_failure(value: Any) -> str | None:
-    """The error message of what stands for a failure in the SDKs' files of outputs, which mark it by nothing else.
+    """The error message of a failure in the SDKs' output files, which mark a failure only by its form.
 
     Example:
         >>> as_failure({"error_message": "ValueError: …"}), as_failure({"label": "pos"})

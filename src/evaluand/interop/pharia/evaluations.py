@@ -1,5 +1,5 @@
-"""Where evaluations are kept: in memory, or below a folder as `evaluations/<id>.json` and, of all examples together,
-`evaluations/<id>/results.jsonl`. What the SDKs wrote, a file for each example, is read as well.
+"""Repositories of evaluations: in memory, or in a folder as `evaluations/<id>.json` and, for all examples together,
+`evaluations/<id>/results.jsonl`. The files of the SDKs, one for each example, are read as well.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PARTIAL: Final = ".partial_json"
 
 
 class EvaluationRepository(ABC):
-    """Keeps evaluations: a head, and for each example a result."""
+    """Stores evaluations: a head, and a result for each example."""
 
     def initialize_evaluation(self) -> str:
         """An id for a new evaluation."""
@@ -38,11 +38,11 @@ class EvaluationRepository(ABC):
 
     @abstractmethod
     def store_evaluation_overview(self, evaluation_overview: EvaluationOverview) -> None:
-        """Keeps the head of an evaluation; with it the evaluation is whole."""
+        """Store the head of an evaluation, which completes it."""
 
     @abstractmethod
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
-        """The head of an evaluation."""
+        """The head of an evaluation, or None."""
 
     @abstractmethod
     def evaluation_overview_ids(self) -> Sequence[str]:
@@ -50,13 +50,13 @@ class EvaluationRepository(ABC):
 
     @abstractmethod
     def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
-        """Keeps the result of an example; a later one takes the place of an earlier one."""
+        """Store the result of an example; it replaces an earlier one."""
 
     @abstractmethod
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
     ) -> ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation] | None:
-        """The result of an example; None where there is none.
+        """The result of an example, or None.
 
         Raises:
             Unknown: there is no such evaluation.
@@ -95,11 +95,11 @@ class EvaluationRepository(ABC):
 
 
 class AsyncEvaluationRepository(EvaluationRepository):
-    """Keeps evaluations that wait for labels, too."""
+    """Stores evaluations, including those that wait for labels."""
 
     @abstractmethod
     def store_partial_evaluation_overview(self, partial_evaluation_overview: PartialEvaluationOverview) -> None:
-        """Keeps the head of an evaluation that waits for labels."""
+        """Store the head of an evaluation that waits for labels."""
 
     @abstractmethod
     def partial_evaluation_overview(self, partial_evaluation_id: str) -> PartialEvaluationOverview | None:
@@ -110,8 +110,8 @@ class AsyncEvaluationRepository(EvaluationRepository):
         """The ids of all evaluations that wait, or waited, for labels; sorted."""
 
     def delete_example_evaluation(self, evaluation_id: str, example_id: str) -> None:
-        """Forgets the result of an example, whose label was taken back."""
-        raise Refused(f"{type(self).__name__} cannot take back a result; give it delete_example_evaluation")
+        """Delete the result of an example whose label was removed."""
+        raise Refused(f"{type(self).__name__} cannot delete a result; implement delete_example_evaluation")
 
     def partial_evaluation_overviews(self) -> Iterable[PartialEvaluationOverview]:
         """The heads of all evaluations that wait, or waited, for labels."""
@@ -121,8 +121,8 @@ class AsyncEvaluationRepository(EvaluationRepository):
                 yield found
 
 
-class _KeptEvaluations(EvaluationRepository):
-    """Keeps evaluations on a shelf."""
+class _ShelfEvaluations(EvaluationRepository):
+    """Stores evaluations on a shelf."""
 
     _shelf: Shelf
 
@@ -160,8 +160,8 @@ class _KeptEvaluations(EvaluationRepository):
         return rows
 
 
-class _KeptAsyncEvaluations(_KeptEvaluations, AsyncEvaluationRepository):
-    """Keeps evaluations on a shelf, those that wait for labels too."""
+class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
+    """Stores evaluations on a shelf, including those that wait for labels."""
 
     def store_partial_evaluation_overview(self, overview: PartialEvaluationOverview) -> None:
         self._shelf.put(overview.id, exact_text(overview, indent=2), PARTIAL)
@@ -178,37 +178,37 @@ class _KeptAsyncEvaluations(_KeptEvaluations, AsyncEvaluationRepository):
         self._shelf.rows(evaluation_id, ROWS).take_back(example_id)
 
 
-class InMemoryEvaluationRepository(_KeptEvaluations):
-    """Keeps evaluations as long as it lives, results as JSON, so that later changes of an object change none."""
+class InMemoryEvaluationRepository(_ShelfEvaluations):
+    """Stores evaluations in memory, results as JSON, so that later changes of an object change no result."""
 
     def __init__(self) -> None:
         self._shelf = MemoryShelf()
 
 
-class FileEvaluationRepository(_KeptEvaluations):
-    """Keeps evaluations below a folder.
+class FileEvaluationRepository(_ShelfEvaluations):
+    """Stores evaluations in a folder.
 
     Args:
-        root_directory: the folder; made if it is not there.
+        root_directory: the folder; created if it does not exist.
     """
 
     def __init__(self, root_directory: Path) -> None:
-        self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _row_of)
+        self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _parse_row)
 
     def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
         super().store_example_evaluation(example_evaluation)
 
 
-class AsyncInMemoryEvaluationRepository(_KeptAsyncEvaluations, InMemoryEvaluationRepository):
-    """Keeps evaluations as long as it lives, those that wait for labels too."""
+class AsyncInMemoryEvaluationRepository(_AsyncShelfEvaluations, InMemoryEvaluationRepository):
+    """Stores evaluations in memory, including those that wait for labels."""
 
 
-class AsyncFileEvaluationRepository(_KeptAsyncEvaluations, FileEvaluationRepository):
-    """Keeps evaluations below a folder, those that wait for labels too."""
+class AsyncFileEvaluationRepository(_AsyncShelfEvaluations, FileEvaluationRepository):
+    """Stores evaluations in a folder, including those that wait for labels."""
 
 
-def _row_of(content: dict[str, Any]) -> dict[str, Any]:
-    """The row that a file of the SDKs stands for, which holds the result as text."""
+def _parse_row(content: dict[str, Any]) -> dict[str, Any]:
+    """The row of a file of the SDKs, which contains the result as text."""
     value = from_json(content["json_result"])
     return {"example_id": content["example_id"], "failed": content["is_exception"], "value": value}
 

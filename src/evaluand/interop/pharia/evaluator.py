@@ -1,4 +1,4 @@
-"""The second step: what runs gave is evaluated, example by example."""
+"""The second step: evaluates the outputs of runs, example by example."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.core.fingerprint import code_identity
-from evaluand.interop.pharia.datasets import DatasetRepository, made_of
+from evaluand.interop.pharia.datasets import DatasetRepository, as_class
 from evaluand.interop.pharia.domain import (
     FAILING,
     Evaluation,
@@ -37,7 +37,7 @@ from evaluand.interop.pharia.logic import (
 from evaluand.interop.pharia.parallel import each_in_threads
 from evaluand.interop.pharia.provenance import origin
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.types import declared, keepable, require_count, require_told
+from evaluand.interop.pharia.types import declared_or_any, require_count, require_head_fields, to_storable
 from evaluand.run.task import Input, Output
 
 WORKERS = 10
@@ -48,14 +48,14 @@ class Evaluable:
 
     Args:
         runs: the heads of the runs.
-        num_examples: only so many.
-        skip_example_on_any_failure: leave out examples that any run failed on or has not; otherwise only those that
-            every run failed on or has not.
+        num_examples: at most this many.
+        skip_example_on_any_failure: leave out examples that any run failed on or lacks; otherwise only those that
+            every run failed on or lacks.
 
     Attributes:
-        skipped: how many examples were left out so far; those too whose outputs are lost.
-        failed: how many of these a run failed on.
-        incomplete: how many of the others had outputs of some of the runs only.
+        skipped: how many examples were left out so far, including those whose outputs are lost.
+        failed: on how many of these a run failed.
+        incomplete: how many of the others had outputs of only some of the runs.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Evaluable:
     ) -> None:
         self.skipped = self.failed = self.incomplete = 0
         self._examples = examples
-        self._limit, self._whole = num_examples, skip_example_on_any_failure
+        self._limit, self._require_all = num_examples, skip_example_on_any_failure
         self._outputs = [
             {each.example_id: each for each in run_repository.example_outputs(r.id, output_type)} for r in runs
         ]
-        self._lost = max(map(_lost, runs, self._outputs))
+        self._lost = max(map(_lost_count, runs, self._outputs))
 
     def __iter__(self) -> Iterator[tuple[Example[Any, Any], list[SuccessfulExampleOutput[Any]]]]:
         number = 0
@@ -90,7 +90,7 @@ class Evaluable:
                 for each in found
                 if not isinstance(each.output, FailedExampleRun)
             ]
-            if not good or (self._whole and len(good) < len(self._outputs)):
+            if not good or (self._require_all and len(good) < len(self._outputs)):
                 self.skipped += 1
                 self.failed += len(good) < len(found)
                 continue
@@ -99,24 +99,26 @@ class Evaluable:
             yield example, good
 
 
-def _lost(run: RunOverview, outputs: Mapping[str, Any]) -> int:
-    """How many outputs of a run are not there any more, with a doubt where there are some."""
-    made = run.successful_example_count + run.failed_example_count
-    lost = max(made - len(outputs), 0)
+def _lost_count(run: RunOverview, outputs: Mapping[str, Any]) -> int:
+    """How many outputs of a run are lost; warns if there are any."""
+    total = run.successful_example_count + run.failed_example_count
+    lost = max(total - len(outputs), 0)
     if lost:
-        message = f"run {run.id} made {made} outputs, of which {lost} are lost or cannot be read; run the dataset again"
+        message = (
+            f"run {run.id} made {total} outputs, of which {lost} are lost or cannot be read; run the dataset again"
+        )
         warnings.warn(message, EvaluandWarning, stacklevel=5)
     return lost
 
 
 class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
-    """What evaluators have in common.
+    """Base of evaluators.
 
     Args:
-        dataset_repository: where the examples are.
-        run_repository: where the outputs are.
-        evaluation_repository: where the results are kept.
-        description: what the evaluations are; their heads tell it.
+        dataset_repository: where the examples are stored.
+        run_repository: where the outputs are stored.
+        evaluation_repository: where to store the results.
+        description: what the evaluations are; stored in their heads.
         evaluation_logic: how an example is evaluated.
     """
 
@@ -134,19 +136,19 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         self._navigator = RepositoryNavigator(dataset_repository, run_repository, evaluation_repository)
 
     def input_type(self) -> type[Input]:
-        """The type of inputs, as the logic's class tells; overwrite this where it does not."""
+        """The type of inputs, as the logic's class declares it; override this where it does not."""
         return LogicTypes(self._logic).input()  # type: ignore[no-any-return]
 
     def output_type(self) -> type[Output]:
-        """The type of outputs, as the logic's class tells; overwrite this where it does not."""
+        """The type of outputs, as the logic's class declares it; override this where it does not."""
         return LogicTypes(self._logic).output()  # type: ignore[no-any-return]
 
     def expected_output_type(self) -> type[ExpectedOutput]:
-        """The type of what is expected, as the logic's class tells; overwrite this where it does not."""
+        """The type of expected outputs, as the logic's class declares it; override this where it does not."""
         return LogicTypes(self._logic).expected()  # type: ignore[no-any-return]
 
     def evaluation_type(self) -> type[Evaluation]:
-        """The type of results, as the logic's class tells; overwrite this where it does not."""
+        """The type of results, as the logic's class declares it; override this where it does not."""
         return LogicTypes(self._logic).evaluation()  # type: ignore[no-any-return]
 
     def evaluation_lineages(
@@ -164,7 +166,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
     def failed_evaluations(
         self, evaluation_id: str
     ) -> Iterator[EvaluationLineage[Input, ExpectedOutput, Output, Evaluation]]:
-        """Each example that the evaluation failed on."""
+        """Each example on which the evaluation failed."""
         for lineage in self.evaluation_lineages(evaluation_id):
             if isinstance(lineage.evaluation.result, FailedExampleEvaluation):
                 yield lineage
@@ -173,7 +175,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         return self.input_type(), self.expected_output_type(), self.output_type(), self.evaluation_type()
 
     def _heads(self, run_ids: tuple[str, ...]) -> list[RunOverview]:
-        """The heads of runs, each once, in the order given."""
+        """The heads of runs, each once, in the order of the ids."""
         if not run_ids:
             raise Refused("give the id of a run to evaluate")
         found = {id: self._runs.run_overview(id) for id in run_ids}
@@ -183,18 +185,18 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         runs = [overview for overview in found.values() if overview is not None]
         if len({run.dataset_id for run in runs}) > 1:
             listed = ", ".join(f"{run.id} of {run.dataset_id}" for run in runs)
-            raise Refused(f"the runs are of several datasets, so nothing can be compared: {listed}")
+            raise Refused(f"the runs are of several datasets, so they cannot be compared: {listed}")
         return runs
 
-    def _evaluable(self, runs: list[RunOverview], num_examples: int | None, whole: bool) -> Evaluable:
-        """What is to be evaluated; all of it has been read, so that nothing begins where types do not fit."""
+    def _evaluable(self, runs: list[RunOverview], num_examples: int | None, require_all: bool) -> Evaluable:
+        """The examples to evaluate, all read in advance, so that nothing is evaluated where types do not fit."""
         require_count("num_examples", num_examples)
         types = self.input_type(), self.expected_output_type()
         examples = list(self._datasets.examples(runs[0].dataset_id, *types))
         own = LogicTypes(self._logic).example
         if own is not None:
-            examples = list(made_of(own, examples, runs[0].dataset_id))
-        return Evaluable(runs, examples, self._runs, self.output_type(), num_examples, whole)
+            examples = list(as_class(own, examples, runs[0].dataset_id))
+        return Evaluable(runs, examples, self._runs, self.output_type(), num_examples, require_all)
 
     def _head(
         self,
@@ -220,7 +222,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
 
 
 class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
-    """Evaluates runs by a logic; see `EvaluatorBase` for what it is made of."""
+    """Evaluates runs by a logic; see `EvaluatorBase` for the arguments."""
 
     def __init__(
         self,
@@ -243,26 +245,26 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         labels: set[str] | None = None,
         metadata: SerializableDict | None = None,
     ) -> EvaluationOverview:
-        """A new evaluation of the outputs of one run or several, over the examples that they have in common.
+        """Evaluate the outputs of one or more runs, over the examples that they have in common.
 
         Args:
-            run_ids: the runs, all of one dataset; their outputs come to the logic in this order.
-            num_examples: only so many, of the smallest ids that can be evaluated. What is skipped before them counts,
-                what comes behind them does not: it was not looked at.
-            abort_on_error: raise what the logic raises; otherwise it is a result of its kind.
-            skip_example_on_any_failure: leave out examples that any run failed on or has not. Otherwise the logic gets
-                the outputs that there are, and only examples without any are left out; the head tells how many were
-                evaluated so (`incomplete_example_count`).
-            description: stands behind that of the evaluator.
+            run_ids: the runs, all of one dataset; the logic gets their outputs in this order.
+            num_examples: at most this many, those with the smallest ids that can be evaluated. Examples skipped before
+                the last of them are counted; later ones are not, since they were not read.
+            abort_on_error: raise what the logic raises; otherwise it is stored as a failed result.
+            skip_example_on_any_failure: leave out examples that any run failed on or lacks. Otherwise the logic gets
+                the available outputs, and only examples without any are left out; the head states how many were
+                evaluated with some outputs missing (`incomplete_example_count`).
+            description: appended to that of the evaluator.
             labels: for finding the evaluation.
-            metadata: anything known of it.
+            metadata: further facts to store with it.
 
         Raises:
             Unknown: there is no such run.
-            Refused: the runs cannot be evaluated together, or the head cannot tell what is given for it.
-            Misfit: the examples are not what the logic takes; nothing was evaluated.
+            Refused: the runs cannot be evaluated together, or an argument has the wrong type for the head.
+            Misfit: the examples do not have the types of the logic; nothing was evaluated.
         """
-        require_told(description=description, labels=labels, metadata=metadata)
+        require_head_fields(description=description, labels=labels, metadata=metadata)
         runs = self._heads(run_ids)
         if len(runs) > 1 and isinstance(self._logic, SingleOutputEvaluationLogic):
             name = type(self._logic).__name__
@@ -299,28 +301,28 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         abort_on_error: bool,
         *example_outputs: SuccessfulExampleOutput[Output],
     ) -> Evaluation | FailedExampleEvaluation:
-        """The result for one example, kept under the evaluation's id.
+        """Evaluate one example and store the result under the evaluation's id.
 
         Args:
             example: the example.
-            evaluation_id: of which evaluation it is.
+            evaluation_id: the evaluation.
             abort_on_error: raise what the logic raises.
-            example_outputs: what the runs gave.
+            example_outputs: the outputs of the runs.
         """
         result: Any
         try:
             result = self._do_evaluate(example, *example_outputs)
-            result = keepable(result, self._result_type, f"the result of example {example.id}")
+            result = to_storable(result, self._result_type, f"the result of example {example.id}")
         except FAILING as error:
             if abort_on_error:
                 raise
             result = FailedExampleEvaluation.from_exception(error)
-        kept: ExampleEvaluation[Any] = ExampleEvaluation(
+        evaluation: ExampleEvaluation[Any] = ExampleEvaluation(
             evaluation_id=evaluation_id, example_id=example.id, result=result
         )
-        self._evaluations.store_example_evaluation(kept)
+        self._evaluations.store_example_evaluation(evaluation)
         return result  # type: ignore[no-any-return]
 
     @cached_property
     def _result_type(self) -> Any:
-        return declared(self.evaluation_type)
+        return declared_or_any(self.evaluation_type)

@@ -1,6 +1,6 @@
-"""The SDK's tasks that come with it, over the native ones: chunks, the language of a text, instructions.
+"""The tasks included in the SDK, implemented by the native ones: chunks, language detection, instructions.
 
-A model is a `evaluand.ChatModel`: any endpoint that speaks the protocol of OpenAI's chat completions.
+A model is an `evaluand.ChatModel`: any endpoint that implements OpenAI's chat completions protocol.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ TextChunk = str
 
 
 class ChunkInput(BaseModel):
-    """A text that is to be divided."""
+    """A text to be divided."""
 
     text: str
 
 
 class ChunkOutput(BaseModel):
-    """The chunks of a text, which joined are the text."""
+    """The chunks of a text; joined, they are the text."""
 
     chunks: Sequence[TextChunk]
 
 
 class ChunkWithStartEndIndices(BaseModel):
-    """A chunk and where it stands in its text, from its first character to behind its last."""
+    """A chunk and its position in the text; `end_index` is exclusive."""
 
     chunk: TextChunk
     start_index: int
@@ -47,17 +47,17 @@ class ChunkWithStartEndIndices(BaseModel):
 
 
 class ChunkWithIndicesOutput(BaseModel):
-    """The chunks of a text and where they stand."""
+    """The chunks of a text and their positions."""
 
     chunks_with_indices: Sequence[ChunkWithStartEndIndices]
 
 
 class Chunk(Task[ChunkInput, ChunkOutput]):
-    """Divides a text into chunks of so many tokens at most, where it pauses.
+    """Divides a text at its pauses into chunks with a maximum number of tokens.
 
     Args:
-        model: what has `tokenize(text)`; tokens of any other are counted as Llama 2 has them (the extra `embeddings`).
-        max_tokens_per_chunk: how many tokens.
+        model: an object with `tokenize(text)`; for any other, tokens are those of Llama 2 (the extra `embeddings`).
+        max_tokens_per_chunk: the maximum number of tokens.
     """
 
     def __init__(self, model: Any, max_tokens_per_chunk: int = 512) -> None:
@@ -70,21 +70,21 @@ class Chunk(Task[ChunkInput, ChunkOutput]):
 
 
 class ChunkWithIndices(Task[ChunkInput, ChunkWithIndicesOutput]):
-    """Chunks as `Chunk` makes them, and where they stand in the text."""
+    """The chunks of `Chunk` and their positions in the text."""
 
     def __init__(self, model: Any, max_tokens_per_chunk: int = 512) -> None:
         self._chunk = Chunk(model, max_tokens_per_chunk)
 
     def do_run(self, input: ChunkInput, task_span: TaskSpan) -> ChunkWithIndicesOutput:
-        made: list[ChunkWithStartEndIndices] = []
+        chunks: list[ChunkWithStartEndIndices] = []
         for chunk in self._chunk.run(input, task_span).chunks:
-            start = made[-1].end_index if made else 0
-            made.append(ChunkWithStartEndIndices(chunk=chunk, start_index=start, end_index=start + len(chunk)))
-        return ChunkWithIndicesOutput(chunks_with_indices=made)
+            start = chunks[-1].end_index if chunks else 0
+            chunks.append(ChunkWithStartEndIndices(chunk=chunk, start_index=start, end_index=start + len(chunk)))
+        return ChunkWithIndicesOutput(chunks_with_indices=chunks)
 
 
 class LanguageNotSupportedError(SpecError, ValueError):
-    """There is nothing for this language."""
+    """There is no configuration for this language."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Language:
     iso_639_1: str
 
     def get_name(self) -> str | None:
-        """What it is called in English; None of a code that no language has.
+        """Its English name; None if no language has this code.
 
         Example:
             >>> Language("de").get_name(), Language("xx").get_name()
@@ -103,35 +103,36 @@ class Language:
         return NAMES.get(self.iso_639_1.lower())
 
     def language_config(self, configs: Mapping[Language, Config]) -> Config:
-        """What there is for this language.
+        """The configuration for this language.
 
         Raises:
-            LanguageNotSupportedError: there is nothing for it.
+            LanguageNotSupportedError: there is none.
         """
         if self not in configs:
             known = ", ".join(language.iso_639_1 for language in configs)
-            raise LanguageNotSupportedError(f"there is nothing for {self.iso_639_1}; there is for {known or 'none'}")
+            message = f"there is no configuration for {self.iso_639_1}; available are: {known or 'none'}"
+            raise LanguageNotSupportedError(message)
         return configs[self]
 
 
 class DetectLanguageInput(BaseModel):
-    """A text, and the languages that it may be in."""
+    """A text and its possible languages."""
 
     text: str
     possible_languages: Sequence[Language]
 
 
 class DetectLanguageOutput(BaseModel):
-    """The language of a text; None where it is none of those that it may be in."""
+    """The language of a text; None if it is not one of the possible languages."""
 
     best_fit: Language | None
 
 
 class DetectLanguage(Task[DetectLanguageInput, DetectLanguageOutput]):
-    """Tells which of some languages a text is in.
+    """Detects which of the possible languages a text is in.
 
     Args:
-        threshold: the probability that it must reach, among all languages.
+        threshold: the minimum probability of the language, among all languages.
     """
 
     def __init__(self, threshold: float = 0.5) -> None:
@@ -144,7 +145,7 @@ class DetectLanguage(Task[DetectLanguageInput, DetectLanguageOutput]):
 
 
 class InstructInput(BaseModel):
-    """What a model is to do, with what, and in how many tokens."""
+    """An instruction for a model, its input, and the maximum number of tokens of the reply."""
 
     instruction: str
     input: str | None = None
@@ -153,14 +154,14 @@ class InstructInput(BaseModel):
 
 
 class CompletionResult(BaseModel):
-    """A reply and why it ended."""
+    """A reply and its finish reason."""
 
     completion: str | None = None
     finish_reason: str | None = None
 
 
 class CompleteOutput(BaseModel):
-    """What a model replied, and how many tokens it read and wrote; 0 where it does not tell."""
+    """A model's reply and its token counts; 0 where the model does not report them."""
 
     model_version: str
     completions: Sequence[CompletionResult]
@@ -179,13 +180,13 @@ class CompleteOutput(BaseModel):
 
 
 class Instruct(Task[InstructInput, CompleteOutput]):
-    """A model's reply to an instruction; one that the maximum of tokens has cut off is kept.
+    """A model's reply to an instruction; a reply that the maximum number of tokens cut off is returned as it is.
 
-    A prefix of the reply is sent as the beginning of the model's own message, which most servers go on with; what is
-    given back is what follows it.
+    A prefix of the reply is sent as the beginning of the model's message, which most servers continue; the output is
+    the text after it.
 
     Args:
-        model: what replies.
+        model: the model.
     """
 
     def __init__(self, model: ChatModel) -> None:
@@ -196,9 +197,9 @@ class Instruct(Task[InstructInput, CompleteOutput]):
         prefix = input.response_prefix or ""
         limit = input.maximum_tokens
         model = self._limited.setdefault(limit, replace(self.model, max_tokens=limit, cut_off="keep"))
-        asked = Instruction(instruction=input.instruction, context=input.input)
+        instruction = Instruction(instruction=input.instruction, context=input.input)
         begun = [{"role": "assistant", "content": prefix}] if prefix else []
-        found = model.complete([*NativeInstruct(model).messages(asked), *begun], task_span)
+        found = model.complete([*NativeInstruct(model).messages(instruction), *begun], task_span)
         return CompleteOutput(
             model_version=found.model or model.name,
             completions=[

@@ -24,12 +24,12 @@ Output = TypeVar("Output")
 
 
 class NoText(DataError, TypeError):
-    """A text was to be graded and something else was given; a TypeError, as users of the SDKs expect."""
+    """A grader got a value that is not a text; a TypeError, as users of the SDKs expect."""
 
 
 @dataclass
 class FScores:
-    """Precision, recall and their F.
+    """Precision, recall and their F score.
 
     Attributes:
         precision: NaN where nothing was highlighted.
@@ -45,8 +45,8 @@ class FScores:
 
 
 class BleuGrader:
-    """BLEU with the defaults for a corpus, of one pair: a text of fewer than four words is worth 0, where the native
-    scorer `bleu` leaves out the orders for which it is too short and gives 100 for what is the reference itself.
+    """BLEU of one pair with the defaults for a corpus: a text of fewer than four words scores 0. The native scorer
+    `bleu` leaves out the orders for which the text is too short, and scores 100 for the reference itself.
 
     Example:
         >>> BleuGrader().calculate_bleu("a b c d e f g h", "a b c d x f g h")
@@ -60,7 +60,7 @@ class BleuGrader:
         """From 0 to 100; 0 where the reference is empty.
 
         Raises:
-            NoText: one of them is no text.
+            NoText: one of them is not a text.
         """
         _require_texts(hypothesis=hypothesis, reference=reference)
         return self._scorer.score(hypothesis, reference).value or 0.0
@@ -81,7 +81,7 @@ class RougeGrader:
         """All 0 where the reference has no pair of words.
 
         Raises:
-            NoText: one of them is no text.
+            NoText: one of them is not a text.
         """
         _require_texts(hypothesis=hypothesis, reference=reference)
         score = self._scorer.score(hypothesis, reference)
@@ -89,10 +89,10 @@ class RougeGrader:
 
 
 class HighlightCoverageGrader:
-    """The places that highlights cover, beside those they should.
+    """The positions that highlights cover, compared with those they should cover.
 
     Args:
-        beta_factor: how much recall counts beside precision.
+        beta_factor: the weight of recall relative to precision.
 
     Example:
         >>> HighlightCoverageGrader(beta_factor=2.0).compute_fscores([(3, 5)], [(4, 7)]).recall
@@ -110,10 +110,10 @@ class HighlightCoverageGrader:
         generated_highlight_indices: Sequence[tuple[int, int]],
         expected_highlight_indices: Sequence[tuple[int, int]],
     ) -> FScores:
-        """Shares of places, each counted once.
+        """Shares of positions, each counted once.
 
         Raises:
-            DataError: a highlight has no place.
+            DataError: a highlight is not a valid pair of positions.
         """
         return _f_scores(self._scorer.score(list(generated_highlight_indices), list(expected_highlight_indices)))
 
@@ -122,7 +122,7 @@ class LanguageMatchesGrader:
     """Whether two texts are in one language.
 
     Args:
-        acceptance_threshold: the probability a language must reach to be taken for that of a text.
+        acceptance_threshold: the minimum probability of a detected language.
 
     Example:
         >>> LanguageMatchesGrader().languages_match("Wie wird das Wetter heute?", "Voici une phrase sur la pluie.")
@@ -136,7 +136,7 @@ class LanguageMatchesGrader:
         """Also true if the language of the input cannot be detected; false where only that of the output cannot.
 
         Raises:
-            NoText: one of them is no text.
+            NoText: one of them is not a text.
         """
         _require_texts(input=input, output=output)
         score = self._scorer.score(output, None, input)
@@ -149,21 +149,21 @@ _OF_INPUT: Final = ("the input", "the language of the input")
 
 
 class Accumulator(ABC, Generic[T, Output]):
-    """Takes values one by one and gives what they come to."""
+    """Collects values one by one and aggregates them."""
 
     @abstractmethod
     def add(self, value: T) -> None:
-        """Takes a value."""
+        """Add a value."""
 
     @abstractmethod
     def extract(self) -> Output:
-        """What the values come to so far."""
+        """The aggregate of the values so far."""
 
 
 class MeanAccumulator(Accumulator[float, float]):
-    """Mean and spread of numbers, which keep their digits whatever the numbers have in common, and merge.
+    """Mean and spread of numbers, numerically stable and mergeable.
 
-    Without a value all are 0, as in the SDK.
+    Without values, all statistics are 0, as in the SDK.
 
     Example:
         >>> one, other = MeanAccumulator(), MeanAccumulator()
@@ -176,7 +176,7 @@ class MeanAccumulator(Accumulator[float, float]):
     def __init__(self) -> None:
         self._state = moments(np.empty(0), np.empty(0, np.int64), 1)
         self._pending: list[float] = []
-        self._odd = 0.0  # the sum of infinities and of what is no number, of which there are no moments
+        self._odd = 0.0  # the sum of infinities and NaN, which have no moments
 
     def add(self, value: float) -> None:
         value = float(value)
@@ -192,7 +192,7 @@ class MeanAccumulator(Accumulator[float, float]):
         return float(self._state["mean"][0] + self._state["rest"][0]) + self._odd
 
     def standard_deviation(self) -> float:
-        """That of the values themselves, as of a whole population; NaN where one is infinite or NaN."""
+        """The standard deviation of the values as a population; NaN if one is infinite or NaN."""
         if self._odd:
             return math.nan
         self._settle()
@@ -200,12 +200,12 @@ class MeanAccumulator(Accumulator[float, float]):
         return math.sqrt(float(self._state["m2"][0]) / n) if n else 0.0
 
     def standard_error(self) -> float:
-        """The standard deviation by the root of the number of values."""
+        """The standard deviation divided by the square root of the number of values."""
         deviation, n = self.standard_deviation(), int(self._state["n"][0])
         return deviation / math.sqrt(n) if n else deviation
 
     def merge(self, other: MeanAccumulator) -> MeanAccumulator:
-        """Takes what another has taken; gives itself."""
+        """Add the values of another accumulator; returns itself."""
         self._settle()
         other._settle()
         self._state = merge_moments([self._state, other._state])
@@ -222,10 +222,10 @@ class MeanAccumulator(Accumulator[float, float]):
 _BLOCK: Final = 1024
 
 
-def _require_texts(**given: Any) -> None:
-    for name, value in given.items():
+def _require_texts(**values: Any) -> None:
+    for name, value in values.items():
         if not isinstance(value, str):
-            raise NoText(f"{name} is {kind_of(value)}; give text")
+            raise NoText(f"{name} is {kind_of(value)}; pass a text")
 
 
 def _f_scores(score: Score) -> FScores:

@@ -1,8 +1,8 @@
-"""Evaluation that waits for people: outputs are written to a file to be labelled, and read back when they are.
+"""Evaluation by people: writes outputs to a file to be labelled, and reads the labels back.
 
-The file has one line of JSON for each example: what the person is to see, and `label`, null until it is given. Lines
-may be labelled in any order and by any tool, and results retrieved as often as wanted: each time those count that have
-a label by then.
+The file has one line of JSON for each example: what the person sees, and `label`, null until it is labelled. Lines may
+be labelled in any order and by any tool. Results can be retrieved any number of times; each time, the lines that have
+a label count.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from evaluand.interop.pharia.evaluator import EvaluatorBase
 from evaluand.interop.pharia.logic import EvaluationLogicBase
 from evaluand.interop.pharia.repository_files import file_name
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.types import require_told
+from evaluand.interop.pharia.types import require_head_fields
 from evaluand.run.task import Input, Output
 from evaluand.run.types import adapter_of
 
 
 class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation]):
-    """What people see of an example, and what their label means."""
+    """Defines what people see of an example, and what their label means."""
 
     @abstractmethod
     def to_record(
@@ -58,17 +58,17 @@ class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluati
 
         Args:
             example: the example.
-            output: of each run, in the order in which the runs were given.
+            output: the output of each run, in the order of the runs.
         """
 
     def from_label(self, label: Any, evaluation_type: type[Evaluation]) -> Evaluation:
-        """The result that a label stands for; by default the label is the result, as JSON.
+        """The result for a label; by default the label is the result, as JSON.
 
-        The type says which labels there are: `Annotated[int, Field(ge=1, le=5)]`, `Literal["good", "bad"]`. True and
-        false are no numbers and no texts.
+        The type defines the valid labels: `Annotated[int, Field(ge=1, le=5)]`, `Literal["good", "bad"]`. True and
+        false are neither numbers nor texts.
 
         Raises:
-            ValueError: the label is none; it is then a failed result.
+            ValueError: the label is invalid; it becomes a failed result.
         """
         adapter = adapter_of(evaluation_type)
         try:
@@ -80,12 +80,12 @@ class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluati
 
 
 class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
-    """Evaluates runs by labels that are given later; see `EvaluatorBase` for the rest of what it is made of.
+    """Evaluates runs by labels that people add later; see `EvaluatorBase` for the other arguments.
 
-    Overwrite `submit` and `retrieve` for a labelling service.
+    Override `submit` and `retrieve` for a labelling service.
 
     Args:
-        evaluation_repository: where the results are kept.
+        evaluation_repository: where to store the results.
         evaluation_logic: what people see, and what their labels mean.
         labelling_folder: where the files to be labelled are written.
     """
@@ -113,25 +113,25 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         labels: set[str] | None = None,
         metadata: SerializableDict | None = None,
     ) -> PartialEvaluationOverview:
-        """Writes the file to be labelled; see `labelling_file`.
+        """Write the file to be labelled; see `labelling_file`.
 
         Args:
             run_ids: the runs, all of one dataset; people see their outputs in this order.
-            num_examples: only so many, of the smallest ids that can be labelled.
-            dataset_name: what the file is about, for people; stands behind the description.
-            abort_on_error: raise what `to_record` raises; otherwise that is the example's result.
-            skip_example_on_any_failure: leave out examples that any run failed on or has not.
+            num_examples: at most this many, those with the smallest ids that can be labelled.
+            dataset_name: what the file is about, for people; appended to the description.
+            abort_on_error: raise what `to_record` raises; otherwise it is stored as the example's failed result.
+            skip_example_on_any_failure: leave out examples that any run failed on or lacks.
             labels: for finding the evaluation.
-            metadata: anything known of it.
+            metadata: further facts to store with it.
 
         Returns:
-            The head of what waits; its id is that of the evaluation.
+            The head of the waiting evaluation, with the id of the evaluation.
 
         Raises:
             Unknown: there is no such run.
             Refused: the runs cannot be evaluated together.
         """
-        require_told(description=dataset_name, labels=labels, metadata=metadata)
+        require_head_fields(description=dataset_name, labels=labels, metadata=metadata)
         runs = self._heads(run_ids)
         start, id = utc_now(), self._waiting.initialize_evaluation()
         evaluable = self._evaluable(runs, num_examples, skip_example_on_any_failure)
@@ -152,17 +152,17 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         return overview
 
     def labelling_file(self, partial_evaluation_id: str) -> Path:
-        """The file to be labelled: give every line's `label` its value."""
+        """The file to be labelled: replace the `label` of each line."""
         return self._folder / f"{file_name(partial_evaluation_id)}.jsonl"
 
     def import_labels(self, partial_evaluation_id: str, path: Path | str) -> None:
-        """Takes over labels from another file of the same form. A `EvaluandWarning` names the examples that had
-        another label.
+        """Import labels from another file of the same format. An `EvaluandWarning` lists the examples whose label
+        is replaced by another.
 
         Raises:
-            Unknown: nothing of that id was submitted here.
-            DataError: a line is not of this form, of no example that was submitted, or not the only one of its example;
-                tells each. Nothing is taken.
+            Unknown: nothing with this id was submitted here.
+            DataError: a line has another format, belongs to no submitted example, or repeats an example; lists each.
+                Nothing is imported.
         """
         waiting = self._submitted(partial_evaluation_id)
         lines = {id: dict(line) for id, line in self._lines(waiting).items()}
@@ -178,24 +178,22 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         self._write(partial_evaluation_id, list(lines.values()))
 
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
-        """The evaluation by the labels that there are; retrieved again, by those that there are then.
+        """Evaluate by the labels in the file now; may be called again when there are more.
 
-        Its head counts examples without a label among those skipped (`unlabelled_example_count`), also those whose
-        lines are gone, which an `EvaluandWarning` names. A label that was taken back takes its result with it.
+        The head counts examples without a label among those skipped (`unlabelled_example_count`), including those
+        whose lines are missing, which an `EvaluandWarning` lists. Removing a label removes its result.
 
         Raises:
-            Unknown: nothing of that id was submitted here.
-            DataError: the file cannot be read, or lines are of no example that was submitted or not the only ones of
-                theirs; tells each. Nothing is changed.
+            Unknown: nothing with this id was submitted here.
+            DataError: the file cannot be read, or lines belong to no submitted example or repeat one; lists each.
+                Nothing is changed.
         """
         waiting = self._submitted(partial_evaluation_id)
         lines = self._lines(waiting)
         results = {id: self._result(line) for id, line in lines.items()}
         missing = [id for id in waiting.submitted_example_ids or () if id not in lines]
         if missing:
-            message = (
-                f"{plural(len(missing), 'submitted example')} without a line any more, counted as not labelled yet"
-            )
+            message = f"{plural(len(missing), 'submitted example')} without a line, counted as not labelled yet"
             warnings.warn(
                 f"{self.labelling_file(waiting.id)}: {message}: {reprlib.repr(missing)}",
                 EvaluandWarning,
@@ -204,18 +202,18 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         for id in self._submitted_ids(waiting.id):
             if results.get(id) is None:
                 self._waiting.delete_example_evaluation(waiting.id, id)
-        given = {id: result for id, result in results.items() if result is not None}
-        for id, result in given.items():
-            kept: ExampleEvaluation[Any] = ExampleEvaluation(evaluation_id=waiting.id, example_id=id, result=result)
-            self._waiting.store_example_evaluation(kept)
-        unlabelled = len(results) + len(missing) - len(given)
-        failed = sum(isinstance(result, FailedExampleEvaluation) for result in given.values())
+        labelled = {id: result for id, result in results.items() if result is not None}
+        for id, result in labelled.items():
+            row: ExampleEvaluation[Any] = ExampleEvaluation(evaluation_id=waiting.id, example_id=id, result=result)
+            self._waiting.store_example_evaluation(row)
+        unlabelled = len(results) + len(missing) - len(labelled)
+        failed = sum(isinstance(result, FailedExampleEvaluation) for result in labelled.values())
         own = {"submitted_evaluation_count", "submitted_example_ids", "run_overviews", "skipped_example_count"}
         overview = EvaluationOverview(
             **waiting.model_dump(exclude=own),
             run_overviews=waiting.run_overviews,
             end_date=utc_now(),
-            successful_evaluation_count=len(given) - failed,
+            successful_evaluation_count=len(labelled) - failed,
             failed_evaluation_count=failed,
             skipped_example_count=(waiting.skipped_example_count or 0) + unlabelled,
             unlabelled_example_count=unlabelled,
@@ -233,7 +231,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         return _by_example(self.labelling_file(waiting.id), waiting.submitted_example_ids)
 
     def _submitted_ids(self, id: str) -> set[str]:
-        """The examples that have a result from before."""
+        """The examples that already have a result."""
         try:
             return {each.example_id for each in self._waiting.example_evaluations(id, Any)}
         except Unknown:
@@ -256,7 +254,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             file.writelines(to_json(line) + b"\n" for line in lines)
 
     def _result(self, line: Mapping[str, Any]) -> Any:
-        """The result that a line stands for; None where it waits for its label."""
+        """The result of a line; None if it waits for its label."""
         if "error" in line:
             return FailedExampleEvaluation(error_message=line["error"])
         if line["label"] is None:
@@ -268,7 +266,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
 
 
 def _by_example(path: Path, submitted: Iterable[str] | None) -> dict[str, Mapping[str, Any]]:
-    """The lines of a file by their examples; whose examples may be any where it is not known which were submitted."""
+    """The lines of a file by example id; any id is accepted if the submitted ids are unknown."""
     known = None if submitted is None else set(submitted)
     lines: dict[str, Mapping[str, Any]] = {}
 
@@ -279,7 +277,7 @@ def _by_example(path: Path, submitted: Iterable[str] | None) -> dict[str, Mappin
         if known is not None and id not in known:
             raise DataError(f"example {id!r} was not submitted")
         if id in lines:
-            raise DataError(f"example {id!r} has a line further up already; keep one")
+            raise DataError(f"example {id!r} has an earlier line already; delete one of them")
         lines[id] = row
 
     filled_in([path], read)

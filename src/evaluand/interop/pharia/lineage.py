@@ -1,6 +1,6 @@
-"""Lineages: an example with what became of it in each step, found by joining what the repositories keep.
+"""Lineages: an example with its outputs and result, joined from the repositories.
 
-Every row is read once, so a table of lineages takes time in proportion to its rows. Traces are read when looked at.
+Every row is read once, so a table of lineages takes time in proportion to its rows. Traces are read on access.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunLineage(Generic[Input, ExpectedOutput, Output]):
-    """An example with what the task gave for it.
+    """An example with the output of the task.
 
     Attributes:
         example: the example.
-        output: the output, or how the task failed.
-        run_repository: where its trace is.
+        output: the output, or the failure of the task.
+        run_repository: where its trace is stored.
     """
 
     example: Example[Input, ExpectedOutput]
@@ -63,19 +63,19 @@ class RunLineage(Generic[Input, ExpectedOutput, Output]):
 
     @cached_property
     def tracer(self) -> Tracer | None:
-        """The trace of the call; None where none was kept."""
+        """The trace of the call; None if none was stored."""
         return self.run_repository.example_tracer(self.output.run_id, self.output.example_id)
 
 
 @dataclass(frozen=True)
 class EvaluationLineage(Generic[Input, ExpectedOutput, Output, Evaluation]):
-    """An example with what each run gave for it and what the evaluation made of that.
+    """An example with the output of each run and the result of the evaluation.
 
     Attributes:
         example: the example.
-        outputs: of each run that has one, in the order in which the runs were given; failures too.
-        evaluation: the result, or how the evaluation failed.
-        run_repository: where the traces are.
+        outputs: the output of each run that has one, in the order of the runs; failures too.
+        evaluation: the result, or the failure of the evaluation.
+        run_repository: where the traces are stored.
     """
 
     example: Example[Input, ExpectedOutput]
@@ -93,17 +93,17 @@ class EvaluationLineage(Generic[Input, ExpectedOutput, Output, Evaluation]):
 
     @cached_property
     def tracers(self) -> Sequence[Tracer | None]:
-        """The traces of the calls, in the order of `outputs`; None where none was kept."""
+        """The traces of the calls, in the order of `outputs`; None where none was stored."""
         return [self.run_repository.example_tracer(each.run_id, each.example_id) for each in self.outputs]
 
 
 class RepositoryNavigator:
-    """Joins what repositories keep.
+    """Joins the contents of repositories.
 
     Args:
-        dataset_repository: where the examples are.
-        run_repository: where the outputs and traces are.
-        evaluation_repository: where the results are; not needed for lineages of runs.
+        dataset_repository: where the examples are stored.
+        run_repository: where the outputs and traces are stored.
+        evaluation_repository: where the results are stored; not needed for lineages of runs.
     """
 
     def __init__(
@@ -128,13 +128,13 @@ class RepositoryNavigator:
         """
         run = self._run(run_id)
         examples = self._examples(run.dataset_id, input_type, expected_output_type)
-        gone: list[str] = []
+        missing: list[str] = []
         for output in self._runs.example_outputs(run_id, output_type):
             if output.example_id in examples:
                 yield RunLineage(examples[output.example_id], output, self._runs)  # type: ignore[arg-type]
             else:
-                gone.append(output.example_id)
-        _doubt_gone(gone, run.dataset_id, f"run {run_id}")
+                missing.append(output.example_id)
+        _warn_of_missing(missing, run.dataset_id, f"run {run_id}")
 
     def run_lineage(
         self,
@@ -144,7 +144,7 @@ class RepositoryNavigator:
         expected_output_type: type[ExpectedOutput],
         output_type: type[Output],
     ) -> RunLineage[Input, ExpectedOutput, Output] | None:
-        """One example of a run with its output; None where it has none.
+        """One example of a run with its output; None if it has none.
 
         Raises:
             Unknown: there is no such run.
@@ -172,16 +172,16 @@ class RepositoryNavigator:
         runs = self._runs_of(evaluation_id)
         examples = self._examples(runs[0].dataset_id, input_type, expected_output_type) if runs else {}
         outputs = [{each.example_id: each for each in self._runs.example_outputs(run.id, output_type)} for run in runs]
-        results = self._of_evaluations().example_evaluations(evaluation_id, evaluation_type)
-        gone: list[str] = []
+        results = self._require_evaluations().example_evaluations(evaluation_id, evaluation_type)
+        missing: list[str] = []
         for result in results:
             id = result.example_id
             if id in examples:
                 own = [of_run[id] for of_run in outputs if id in of_run]
                 yield EvaluationLineage(examples[id], own, result, self._runs)  # type: ignore[arg-type]
             else:
-                gone.append(id)
-        _doubt_gone(gone, runs[0].dataset_id if runs else "", f"evaluation {evaluation_id}")
+                missing.append(id)
+        _warn_of_missing(missing, runs[0].dataset_id if runs else "", f"evaluation {evaluation_id}")
 
     def evaluation_lineage(
         self,
@@ -198,7 +198,7 @@ class RepositoryNavigator:
             Unknown: there is no such evaluation.
         """
         runs = self._runs_of(evaluation_id)
-        result = self._of_evaluations().example_evaluation(evaluation_id, example_id, evaluation_type)
+        result = self._require_evaluations().example_evaluation(evaluation_id, example_id, evaluation_type)
         if result is None or not runs:
             return None
         example = self._datasets.example(runs[0].dataset_id, example_id, input_type, expected_output_type)
@@ -213,24 +213,24 @@ class RepositoryNavigator:
         return run
 
     def _runs_of(self, evaluation_id: str) -> list[RunOverview]:
-        overview = self._of_evaluations().evaluation_overview(evaluation_id)
+        overview = self._require_evaluations().evaluation_overview(evaluation_id)
         if overview is None:
             raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
         return overview.ordered_runs
 
-    def _of_evaluations(self) -> EvaluationRepository:
+    def _require_evaluations(self) -> EvaluationRepository:
         if self._evaluations is None:
-            raise SpecError("lineages of evaluations need the evaluation_repository; give it to RepositoryNavigator")
+            raise SpecError("lineages of evaluations need evaluation_repository; pass it to RepositoryNavigator")
         return self._evaluations
 
     def _examples(self, dataset_id: str, input_type: Any, expected_type: Any) -> dict[str, Example[Any, Any]]:
         return {each.id: each for each in self._datasets.examples(dataset_id, input_type, expected_type)}
 
 
-def _doubt_gone(gone: list[str], dataset_id: str, what: str) -> None:
-    if gone:
-        message = f"{len(gone)} examples of {what} are no longer in dataset {dataset_id} and have no lineage"
-        warnings.warn(f"{message}: {reprlib.repr(gone)}", EvaluandWarning, stacklevel=3)
+def _warn_of_missing(missing: list[str], dataset_id: str, what: str) -> None:
+    if missing:
+        message = f"{len(missing)} examples of {what} are no longer in dataset {dataset_id} and have no lineage"
+        warnings.warn(f"{message}: {reprlib.repr(missing)}", EvaluandWarning, stacklevel=3)
 
 
 def run_lineages_to_pandas(run_lineages: Sequence[RunLineage[Input, ExpectedOutput, Output]]) -> pd.DataFrame:
@@ -266,14 +266,14 @@ def aggregation_overviews_to_pandas(
         aggregation_overviews: the aggregations.
         unwrap_statistics: whether each of the statistics has a column.
         strict: whether all statistics must be of one type.
-        unwrap_metadata: whether each item of the metadata has a column; one called as another column is
-            `metadata.<name>`.
+        unwrap_metadata: whether each item of the metadata has a column; one with the name of another
+            column becomes `metadata.<name>`.
 
     Raises:
         Refused: the statistics are of several types, and `strict`.
     """
     if strict and len({type(overview.statistics) for overview in aggregation_overviews}) > 1:
-        raise Refused("the aggregations have statistics of several types; give strict=False to have them in one table")
+        raise Refused("the aggregations have statistics of several types; pass strict=False to show them in one table")
     rows = []
     for overview in aggregation_overviews:
         row = from_json(exact_text(overview))
@@ -281,7 +281,7 @@ def aggregation_overviews_to_pandas(
         if unwrap_statistics and isinstance(row["statistics"], dict):
             row |= row.pop("statistics")
         if unwrap_metadata:
-            metadata = dict(_leaves(row.pop("metadata"), ""))
+            metadata = dict(_flatten(row.pop("metadata"), ""))
             row |= {f"metadata.{name}" if name in row else name: value for name, value in metadata.items()}
         rows.append(row)
     frame: pd.DataFrame = _pandas().DataFrame(rows)
@@ -289,7 +289,7 @@ def aggregation_overviews_to_pandas(
 
 
 def _tree(title: str, example: Example[Any, Any], outputs: Iterable[ExampleOutput[Any]]) -> Tree:
-    """A lineage for people, of which nothing is taken for markup."""
+    """A lineage as a tree for display; text is never read as markup."""
     tree = Tree(title)
     of_example = tree.add(Text(one_line(f"example {example.id}")))
     of_example.add(panel("input", example.input))
@@ -313,12 +313,12 @@ def _output_columns(output: ExampleOutput[Any]) -> dict[str, Any]:
     return {"run_id": output.run_id, "output": output.output}
 
 
-def _leaves(value: Any, name: str) -> Iterable[tuple[str, Any]]:
+def _flatten(value: Any, name: str) -> Iterable[tuple[str, Any]]:
     if not isinstance(value, dict) or (not value and name):
         yield name, value
         return
     for key, item in value.items():
-        yield from _leaves(item, f"{name}.{key}" if name else key)
+        yield from _flatten(item, f"{name}.{key}" if name else key)
 
 
 def _frame(rows: list[dict[str, Any]], index: list[str], columns: list[str]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What users bring to the second and third step: how an example is evaluated, and how results are aggregated."""
+"""Base classes that users implement for the second and third step: how to evaluate an example, how to aggregate."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from evaluand.interop.pharia.domain import (
     SuccessfulExampleOutput,
     is_extended,
 )
-from evaluand.interop.pharia.types import first_known, require_type
+from evaluand.interop.pharia.types import first_declared, require_type
 from evaluand.run.task import Input, Output
 from evaluand.run.types import arguments, hints
 
 
 class EvaluationLogicBase(ABC, Generic[Input, Output, ExpectedOutput, Evaluation]):
-    """What is common to all that makes results of outputs: the types in its brackets."""
+    """Base of all evaluation logics: declares the types in brackets."""
 
 
 class EvaluationLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation]):
-    """Evaluates an example by the outputs of one run or several.
+    """Evaluates an example by the outputs of one or more runs.
 
     Declare input, output, expected output and result, in this order:
     `class Best(EvaluationLogic[str, str, str, Verdict])`.
@@ -40,7 +40,7 @@ class EvaluationLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluat
 
         Args:
             example: the example.
-            output: of each run that did not fail on it, in the order in which the runs were given.
+            output: the output of each run that did not fail on it, in the order of the runs.
         """
 
 
@@ -51,7 +51,7 @@ class SingleOutputEvaluationLogic(EvaluationLogic[Input, Output, ExpectedOutput,
         self, example: Example[Input, ExpectedOutput], *output: SuccessfulExampleOutput[Output]
     ) -> Evaluation:
         if len(output) != 1:
-            raise Refused(f"{type(self).__name__} evaluates the output of one run, but was given {len(output)}")
+            raise Refused(f"{type(self).__name__} evaluates the output of one run, but got {len(output)} outputs")
         return self.do_evaluate_single_output(example, output[0].output)
 
     @abstractmethod
@@ -60,18 +60,18 @@ class SingleOutputEvaluationLogic(EvaluationLogic[Input, Output, ExpectedOutput,
 
 
 class AggregationLogic(ABC, Generic[Evaluation, AggregatedEvaluation]):
-    """Makes one result of many: `class Accuracy(AggregationLogic[Verdict, Share])`."""
+    """Computes statistics of results: `class Accuracy(AggregationLogic[Verdict, Share])`."""
 
     @abstractmethod
     def aggregate(self, evaluations: Iterable[Evaluation]) -> AggregatedEvaluation:
-        """The statistics of all results, which may be gone through more than once."""
+        """The statistics of all results, which may be iterated more than once."""
 
 
 class LogicTypes:
     """The types that an evaluation logic declares.
 
     Attributes:
-        example: the subclass of `Example` that it annotates examples with, if any.
+        example: the subclass of `Example` in its annotations, if any.
     """
 
     def __init__(self, logic: EvaluationLogicBase[Any, Any, Any, Any]) -> None:
@@ -86,9 +86,9 @@ class LogicTypes:
         example, output = [annotations.get(name) for name in names[:2]] + [None] * (2 - len(names[:2]))
         self.example = example if is_extended(example) else None
         input, expected = _value_types(self.example) or _arguments(example) or (Input, ExpectedOutput)
-        given = output if single else next(iter(_arguments(output)), Output)
-        annotated = input, given or Output, expected, annotations.get("return", Evaluation)
-        self._types = [first_known(*both) for both in zip(brackets, annotated, strict=True)]
+        output = output if single else next(iter(_arguments(output)), Output)
+        annotated = input, output or Output, expected, annotations.get("return", Evaluation)
+        self._types = [first_declared(*both) for both in zip(brackets, annotated, strict=True)]
 
     def input(self) -> Any:
         return self._type(0, "input")
@@ -112,7 +112,10 @@ def aggregation_types(logic: AggregationLogic[Any, Any]) -> tuple[Any, Any]:
     annotations = hints(type(logic).aggregate)
     names = [name for name in inspect.signature(type(logic).aggregate).parameters if name != "self"]
     item = next(iter(get_args(annotations.get(names[0]))), Evaluation)
-    found = first_known(brackets[0], item), first_known(brackets[1], annotations.get("return", AggregatedEvaluation))
+    found = (
+        first_declared(brackets[0], item),
+        first_declared(brackets[1], annotations.get("return", AggregatedEvaluation)),
+    )
     return (
         require_type(found[0], logic, "result", "aggregate"),
         require_type(found[1], logic, "statistics", "aggregate"),
@@ -120,7 +123,7 @@ def aggregation_types(logic: AggregationLogic[Any, Any]) -> tuple[Any, Any]:
 
 
 def _arguments(type_: Any) -> tuple[Any, ...]:
-    """The brackets of a pydantic model's type."""
+    """The type arguments of a pydantic model."""
     return tuple(getattr(type_, "__pydantic_generic_metadata__", {}).get("args", ()))
 
 

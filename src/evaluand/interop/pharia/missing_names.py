@@ -1,15 +1,15 @@
-"""Names of the SDKs that this package does not offer, and what to use instead; shown on import and in the guide."""
+"""Names of the SDKs that this package does not have, and their replacements; shown on import and in the guide."""
 
 from __future__ import annotations
 
 from typing import Final
 
 REPLACEMENTS: Final = {
-    "evaluate_runs(*run_ids) takes old runs and new; natively, what was graded is not graded again": (
+    "use evaluate_runs(*run_ids) with old and new runs; the native Evaluator reuses stored scores": (
         "IncrementalEvaluationLogic",
         "IncrementalEvaluator",
     ),
-    "evaluand.compare ranks evaluations, with intervals and the examples won and lost": (
+    "use evaluand.compare, which ranks evaluations, with intervals and the examples won and lost": (
         "AggregatedComparison",
         "ComparisonEvaluation",
         "ComparisonEvaluationAggregationLogic",
@@ -21,7 +21,7 @@ REPLACEMENTS: Final = {
         "MatchesAggregationLogic",
         "WinRateCalculator",
     ),
-    "AsyncEvaluator with a LabellingLogic writes a file for people to fill in, and takes their labels": (
+    "use AsyncEvaluator with a LabellingLogic, which writes a file for people to label and reads their labels": (
         "ArgillaClient",
         "ArgillaEvaluation",
         "ArgillaEvaluationLogic",
@@ -47,7 +47,7 @@ REPLACEMENTS: Final = {
         "StudioExample",
         "StudioProject",
     ),
-    "evaluand.ChatModel asks any endpoint that speaks the protocol of chat completions; Instruct and tasks take it": (
+    "use evaluand.ChatModel with any endpoint of the chat completions protocol; Instruct and tasks accept it": (
         "AlephAlphaChatModel",
         "AlephAlphaModel",
         "ChatModel",
@@ -62,7 +62,7 @@ REPLACEMENTS: Final = {
         "Message",
         "Pharia1ChatModel",
     ),
-    "write prompts as f-strings, and ask an evaluand.ChatModel": (
+    "write prompts as f-strings and send them to an evaluand.ChatModel": (
         "Cursor",
         "PromptItemCursor",
         "PromptRange",
@@ -70,7 +70,7 @@ REPLACEMENTS: Final = {
         "RichPrompt",
         "TextCursor",
     ),
-    "nothing is in its place; it needs a model that tells probabilities or what it attends to": (
+    "there is no replacement; it needs a model that returns token probabilities or attention": (
         "Echo",
         "EchoInput",
         "EchoOutput",
@@ -83,7 +83,7 @@ REPLACEMENTS: Final = {
         "Token",
         "TokenWithLogProb",
     ),
-    "FileTracer writes the lines of trace files, and FileTracer(path).traces() reads them": (
+    "use FileTracer, which writes trace files, and FileTracer(path).traces(), which reads them": (
         "EndSpan",
         "EndTask",
         "FileSpan",
@@ -96,7 +96,7 @@ REPLACEMENTS: Final = {
         "StartSpan",
         "StartTask",
     ),
-    "PydanticSerializable says what traces take": ("JsonSerializer",),
-    "declare a model of your own with pydantic": ("MultipleChoiceInput",),
+    "use PydanticSerializable, the type of values in traces": ("JsonSerializer",),
+    "declare a pydantic model": ("MultipleChoiceInput",),
 }
 """Advice → the names it replaces."""

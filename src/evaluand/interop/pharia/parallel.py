@@ -1,4 +1,4 @@
-"""Many calls at a time, made by the core as it makes those of a task."""
+"""Concurrent calls, run in the same way as the calls of a task."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ R = TypeVar("R")
 
 
 def each_in_threads(call: Callable[[T], R], values: Iterable[T], workers: int) -> Sequence[R]:
-    """What a function gives for each value, in their order, of so many calls at a time.
+    """The function's results, in the order of the values, with `workers` calls at a time.
 
     Raises:
-        Exception: what a call raised, of several the one of the earliest value; calls not begun are not made.
+        Exception: the error of a call, of several that of the earliest value; no further calls begin.
     """
     return _Calls(call).run_concurrently(values, NoOpTracer(), workers)
 
 
 class _Calls(Task[Any, Any]):
-    """A function that is to be called as it is."""
+    """A function as a task."""
 
     def __init__(self, call: Callable[[Any], Any]) -> None:
         self._call = call

@@ -1,4 +1,4 @@
-"""What the heads of runs, evaluations and aggregations tell of where they come from."""
+"""The provenance stored in the heads of runs, evaluations and aggregations."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def origin(
     """Commit, versions, seed, configuration, declared version of the environment, identity of the code.
 
     Args:
-        identity: of the task or logic.
-        configuration: what the step was asked for.
+        identity: the identity of the task or logic.
+        configuration: the arguments of the step.
         seed: the declared seed.
         environment_version: the declared version of the environment.
     """

@@ -1,11 +1,11 @@
-"""Files of repositories: names made of any id, and rows appended to one file.
+"""Files of repositories: file names for arbitrary ids, and rows appended to one file.
 
-A name is made one to one from an id, holds no separator and no dot, stays distinct where file names ignore case,
-and is reserved nowhere: `../x`, `CON`, `A` and `a` and text of 300 characters are all files below the repository's
-root. Plain ids in lower case, such as UUIDs, are their own names, as in the SDKs' folders.
+Each id has its own file name, without separators and dots, distinct where file names ignore case, and reserved on no
+system: `../x`, `CON`, `A` and `a` and a text of 300 characters are all files in the repository's folder. Ids of lower
+case letters, digits, `_` and `-`, such as UUIDs, are their own file names, as in the SDKs' folders.
 
-Rows are lines of JSON, each appended by one `write`: what is finished survives the death of the process, and a line cut
-off by it is no row. The last line of an example counts.
+Rows are lines of JSON, each appended by one `write`: finished rows survive the death of the process, and a line that it
+cuts off is ignored. The last line of an example counts.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from evaluand.interop.pharia.domain import Refused
 
 _PLAIN = re.compile(r"[a-z0-9_-]+")
 _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
-_LONGEST = 120  # of 255 bytes that a file system takes, since endings are added
-_CUT = "%-"  # in no escaped name: there, a digit follows each percent sign
+_LONGEST = 120  # file systems allow 255 bytes; endings are added
+_CUT = "%-"  # does not occur in escaped names, where a hexadecimal digit follows each percent sign
 
 
 def file_name(id: str) -> str:
@@ -42,7 +42,7 @@ def file_name(id: str) -> str:
     """
     name = id
     if not _PLAIN.fullmatch(id):
-        name = "".join(map(_escaped, id)) or "%"
+        name = "".join(map(_escape, id)) or "%"
     elif _RESERVED.fullmatch(id):
         name = f"%{ord(id[0]):02X}{id[1:]}"
     if len(name) <= _LONGEST:
@@ -51,9 +51,9 @@ def file_name(id: str) -> str:
 
 
 def id_of(name: str) -> str | None:
-    """The id that a name was made from; None for a cut one, whose id is inside the file.
+    """The id of a file name; None for a shortened name, whose id is inside the file.
 
-    A name that no id has is one that the SDKs wrote: it is the id itself.
+    A name that `file_name` cannot produce was written by the SDKs and is the id itself.
     """
     if _CUT in name:
         return None
@@ -62,13 +62,13 @@ def id_of(name: str) -> str | None:
 
 
 def place(folder: Path, id: str, suffix: str = "") -> Path:
-    """Where an id's file or folder is to be read: under its name, or under the id itself where the SDKs wrote it so."""
+    """The path for reading an id's file or folder: its file name, or the id itself where the SDKs wrote it."""
     path = folder / (file_name(id) + suffix)
     return path if path.exists() else sdk_place(folder, id, suffix)
 
 
 def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
-    """Where the SDKs wrote an id's file or folder, whether or not there is one under its own name as well."""
+    """The path where the SDKs wrote an id's file or folder, even if there is one under its file name as well."""
     path = folder / (file_name(id) + suffix)
     if path.name == id + suffix or id_of(id) != id or not folder.is_dir():
         return path
@@ -76,15 +76,15 @@ def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
 
 
 def exact_text(value: Any, indent: int | None = None) -> bytes:
-    """A value as JSON, in which a number that is undefined stays so: `NaN`, not `null`.
+    """A value as JSON that preserves undefined numbers: `NaN`, not `null`.
 
     Raises:
-        Refused: it cannot be written as JSON.
+        Refused: the value cannot be written as JSON.
     """
     try:
         text = to_json(plain := to_jsonable_python(value), indent=indent)
-        if b"null" in text:  # a model's JSON has it also for numbers that are undefined
-            text = to_json(_as_undefined(plain, value), indent=indent)
+        if b"null" in text:  # models write undefined numbers as null, too
+            text = to_json(_restore_undefined(plain, value), indent=indent)
         return text
     except (PydanticSerializationError, UnicodeError) as error:
         reason = "it holds half a character (a lone surrogate)" if "surrogates" in str(error) else str(error)
@@ -92,7 +92,7 @@ def exact_text(value: Any, indent: int | None = None) -> bytes:
 
 
 def read_text(path: Path) -> bytes | None:
-    """A file's content, or None where there is none."""
+    """A file's content, or None if there is no such file."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -109,7 +109,7 @@ def heads(folder: Path, suffix: str) -> list[str]:
 
 
 class AppendedRows:
-    """The rows of one run or evaluation, one of each example; safe from any number of threads and processes."""
+    """The rows of one run or evaluation, one for each example; safe with any number of threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -119,22 +119,22 @@ class AppendedRows:
         self._descriptor: int | None = None
 
     def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
-        """Adds a row.
+        """Append a row.
 
         Args:
-            example_id: whose row it is.
+            example_id: the example.
             value: JSON text.
-            failed: whether the value is how it failed.
+            failed: whether the value is a failure.
         """
         head = to_json({"example_id": example_id, "failed": failed})[:-1]
         self._append(head + b',"value":' + value + b"}\n")
 
     def take_back(self, example_id: str) -> None:
-        """Adds a line that says that the rows of an example so far are none."""
+        """Append a line that removes the example's earlier rows."""
         self._append(to_json({"example_id": example_id, "taken_back": True}) + b"\n")
 
     def close(self) -> None:
-        """Lets go of the file until a row is added again."""
+        """Close the file until the next `append`."""
         with self._lock:
             if self._descriptor is not None:
                 os.close(self._descriptor)
@@ -151,7 +151,7 @@ class AppendedRows:
             return sorted(self._places)
 
     def get(self, example_id: str) -> dict[str, Any] | None:
-        """An example's row: `example_id`, `failed` and `value`; the last one where there are several."""
+        """An example's last row: `example_id`, `failed` and `value`; None if it has none."""
         found = self.all(example_id)
         return found[-1] if found else None
 
@@ -176,10 +176,10 @@ class AppendedRows:
                 if written != len(line):
                     self._give_up(self._descriptor, written)
         if written != len(line):
-            raise EngineError(f"{self.path}: only a part of a row could be written; is the disk full?")
+            raise EngineError(f"{self.path}: only part of a row could be written; check whether the disk is full")
 
     def _give_up(self, descriptor: int, written: int) -> None:
-        """Ends a line that was cut, now if there is room for that, or else when the file is opened again."""
+        """End a partly written line, now if the disk has room, or else when the file is opened again."""
         self._descriptor = None
         if written:
             with suppress(OSError):
@@ -187,7 +187,7 @@ class AppendedRows:
         os.close(descriptor)
 
     def _begin(self) -> int:
-        """Makes the file, and ends a line that a dead process has left."""
+        """Open or create the file, and end a partial line that a dead process left."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             size = file.seek(0, os.SEEK_END)
@@ -196,7 +196,7 @@ class AppendedRows:
         return os.open(self.path, os.O_WRONLY | os.O_APPEND)
 
     def _catch_up(self) -> None:
-        """Reads what was added since; a last line without its end is left for later."""
+        """Read the lines added since the last call; an incomplete last line is read later."""
         try:
             if os.stat(self.path).st_size == self._read_to:
                 return
@@ -207,7 +207,7 @@ class AppendedRows:
             for line in file:
                 if not line.endswith(b"\n"):
                     break
-                id, is_row = _example_of(line)
+                id, is_row = _parse_line_id(line)
                 if id is not None and is_row:
                     self._places.setdefault(id, []).append((self._read_to, len(line)))
                 elif id is not None:
@@ -223,17 +223,17 @@ class AppendedRows:
 
 
 class SdkRows:
-    """The rows that the SDKs wrote, a file for each; read only.
+    """The rows that the SDKs wrote, one file for each; read only.
 
     Args:
-        folder: where the files are.
-        row: the row that a file's content stands for.
+        folder: the folder of the files.
+        row: converts the content of a file to a row.
     """
 
     def __init__(self, folder: Path, row: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        self._folder, self._make = folder, row
+        self._folder, self._parse = folder, row
         self._names: dict[str, Path] = {}
-        self._listed: int | None = None
+        self._mtime_ns: int | None = None
 
     def ids(self) -> list[str]:
         """The ids of the examples that have a row, sorted."""
@@ -241,35 +241,35 @@ class SdkRows:
         return sorted(self._names)
 
     def get(self, example_id: str) -> dict[str, Any] | None:
-        """An example's row, as those of `AppendedRows`."""
+        """An example's row, as from `AppendedRows`."""
         self._list()
         path = self._names.get(example_id)
-        return None if path is None else self._make(from_json(path.read_bytes()))
+        return None if path is None else self._parse(from_json(path.read_bytes()))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for id in self.ids():
-            yield self._make(from_json(self._names[id].read_bytes()))
+            yield self._parse(from_json(self._names[id].read_bytes()))
 
     def _list(self) -> None:
         changed = self._folder.stat().st_mtime_ns
-        if changed != self._listed:
+        if changed != self._mtime_ns:
             self._names = {path.stem: path for path in self._folder.glob("*.json")}
-            self._listed = changed
+            self._mtime_ns = changed
 
 
 class JoinedRows:
-    """The rows of what the SDKs began and evaluand went on with; of an example that has both, its own."""
+    """The rows of a run or evaluation that the SDKs began and evaluand continued; evaluand's rows take precedence."""
 
-    def __init__(self, own: AppendedRows, theirs: SdkRows) -> None:
-        self._own, self._theirs = own, theirs
+    def __init__(self, own: AppendedRows, sdk_rows: SdkRows) -> None:
+        self._own, self._sdk_rows = own, sdk_rows
 
     def ids(self) -> list[str]:
         """The ids of the examples that have a row, sorted."""
-        return sorted({*self._own.ids(), *self._theirs.ids()})
+        return sorted({*self._own.ids(), *self._sdk_rows.ids()})
 
     def get(self, example_id: str) -> dict[str, Any] | None:
         """An example's row."""
-        return self._own.get(example_id) or self._theirs.get(example_id)
+        return self._own.get(example_id) or self._sdk_rows.get(example_id)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for id in self.ids():
@@ -278,20 +278,22 @@ class JoinedRows:
                 yield row
 
 
-def _as_undefined(plain: Any, value: Any) -> Any:
-    """A value's plain data, with the numbers in it that are none."""
+def _restore_undefined(plain: Any, value: Any) -> Any:
+    """A value's JSON data, with its undefined numbers restored."""
     if plain is None and isinstance(value, float):
         return value
     if isinstance(plain, dict) and not isinstance(value, dict):
-        return {key: _as_undefined(item, getattr(value, key, None)) for key, item in plain.items()}
+        return {key: _restore_undefined(item, getattr(value, key, None)) for key, item in plain.items()}
     if isinstance(plain, dict) and len(plain) == len(value):
-        return {key: _as_undefined(*both) for key, *both in zip(plain, plain.values(), value.values(), strict=True)}
+        return {
+            key: _restore_undefined(*both) for key, *both in zip(plain, plain.values(), value.values(), strict=True)
+        }
     if isinstance(plain, list) and isinstance(value, list | tuple) and len(plain) == len(value):
-        return list(map(_as_undefined, plain, value))
+        return list(map(_restore_undefined, plain, value))
     return plain
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if _PLAIN.fullmatch(character):
         return character
     return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
@@ -301,8 +303,8 @@ def _id_inside(path: Path) -> str:
     return str(orjson.loads(path.read_bytes())["id"])
 
 
-def _example_of(line: bytes) -> tuple[str | None, bool]:
-    """Whom a line is of, and whether it is a row or takes back those before; of nobody if it was cut off."""
+def _parse_line_id(line: bytes) -> tuple[str | None, bool]:
+    """The example id of a line (None if the line is incomplete), and whether it is a row or removes earlier rows."""
     try:
         row = from_json(line)
         return str(row["example_id"]), "taken_back" not in row

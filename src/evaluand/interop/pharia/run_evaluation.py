@@ -1,4 +1,4 @@
-"""The three steps by one command: `python -m evaluand.interop.pharia.run_evaluation --task my_module.MyTask …`."""
+"""The three steps in one command: `python -m evaluand.interop.pharia.run_evaluation --task my_module.MyTask …`."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ from evaluand.interop.pharia.runs import FileRunRepository
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--eval-logic", required=True, help="A class or function that makes the evaluation logic: module.Name.")
-@click.option("--aggregation-logic", required=True, help="A class or function that makes the aggregation logic.")
-@click.option("--task", required=True, help="A class or function that makes the task.")
-@click.option("--dataset-repository-path", required=True, type=click.Path(path_type=Path), help="Where the dataset is.")
-@click.option("--dataset-id", required=True, help="Which dataset.")
-@click.option("--target-dir", required=True, type=click.Path(path_type=Path), help="Where all that is made is kept.")
-@click.option("--description", required=True, help="What this is.")
+@click.option(
+    "--eval-logic", required=True, help="Class or function that creates the evaluation logic, as module.Name."
+)
+@click.option("--aggregation-logic", required=True, help="Class or function that creates the aggregation logic.")
+@click.option("--task", required=True, help="Class or function that creates the task.")
+@click.option("--dataset-repository-path", required=True, type=click.Path(path_type=Path), help="Folder of datasets/.")
+@click.option("--dataset-id", required=True, help="Id of the dataset.")
+@click.option("--target-dir", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
+@click.option("--description", required=True, help="Description of the run.")
 def command(
     eval_logic: str,
     aggregation_logic: str,
@@ -38,14 +40,14 @@ def command(
     target_dir: Path,
     description: str,
 ) -> None:
-    """Runs a task over a dataset, evaluates and aggregates what it gives."""
+    """Run a task over a dataset, then evaluate and aggregate its outputs."""
     try:
         if not (dataset_repository_path / "datasets").is_dir():
-            raise SpecError(f"{dataset_repository_path} holds no datasets; name the folder that datasets/ is in")
+            raise SpecError(f"{dataset_repository_path} contains no datasets; name the folder that contains datasets/")
         datasets = FileDatasetRepository(dataset_repository_path)
         runs, evaluations = FileRunRepository(target_dir), FileEvaluationRepository(target_dir)
-        made, logic, aggregation = (_construct(name) for name in (task, eval_logic, aggregation_logic))
-        run = Runner(made, datasets, runs, description).run_dataset(dataset_id)
+        created_task, logic, aggregation = (_construct(name) for name in (task, eval_logic, aggregation_logic))
+        run = Runner(created_task, datasets, runs, description).run_dataset(dataset_id)
         evaluation = Evaluator(datasets, runs, evaluations, description, logic).evaluate_runs(run.id)
         aggregator = Aggregator(evaluations, FileAggregationRepository(target_dir), description, aggregation)
         try:
@@ -54,14 +56,14 @@ def command(
             if isinstance(error, EvaluandError):
                 raise
             cause = format_exception(error, stack_trace=False)
-            raise SpecError(f"{aggregation_logic} fails on {evaluation}, kept in {target_dir}: {cause}") from error
+            raise SpecError(f"{aggregation_logic} fails on {evaluation}, stored in {target_dir}: {cause}") from error
     except EvaluandError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(f"{overview}\nkept in {target_dir}")
+    click.echo(f"{overview}\nstored in {target_dir}")
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """The command, by its arguments; those of the process if not given.
+    """Run the command with these arguments, by default those of the process.
 
     Raises:
         SystemExit: an invalid argument, reported without a traceback.
@@ -70,7 +72,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _construct(name: str) -> Any:
-    """What the class or function of a dotted name makes, found in the folder of the process too."""
+    """Call the class or function of a dotted name; modules in the working directory are found too."""
     module, _, attribute = name.rpartition(".")
     if "" not in sys.path:
         sys.path.insert(0, "")
@@ -83,8 +85,8 @@ def _construct(name: str) -> Any:
     try:
         return maker()
     except Exception as error:
-        hint = "name a class or function that makes it without arguments"
-        raise SpecError(f"{name} makes nothing: {format_exception(error, stack_trace=False)}; {hint}") from error
+        hint = "name a class or function that can be called without arguments"
+        raise SpecError(f"{name}() fails: {format_exception(error, stack_trace=False)}; {hint}") from error
 
 
 if __name__ == "__main__":

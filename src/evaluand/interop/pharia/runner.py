@@ -1,4 +1,4 @@
-"""The first step: a task is run with every example of a dataset, and what it gives is kept."""
+"""The first step: runs a task on every example of a dataset and stores its outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ from evaluand.interop.pharia.parallel import each_in_threads
 from evaluand.interop.pharia.provenance import origin
 from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.types import declared, keepable, require_count, require_told, require_type
+from evaluand.interop.pharia.types import (
+    declared_or_any,
+    require_count,
+    require_head_fields,
+    require_type,
+    to_storable,
+)
 from evaluand.run.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace.tracer import Tracer
 from evaluand.trace.tracers.composite import CompositeTracer
@@ -42,10 +48,10 @@ class Runner(Generic[Input, Output]):
     """Runs a task over datasets.
 
     Args:
-        task: a task; a function and an object with `do_run` will do.
-        dataset_repository: where the examples are.
-        run_repository: where outputs and traces are kept.
-        description: what the runs are; the head of each run tells it.
+        task: a task, a function or an object with `do_run`.
+        dataset_repository: where the examples are stored.
+        run_repository: where to store outputs and traces.
+        description: what the runs are; stored in their heads.
 
     Example:
         >>> from evaluand.interop.pharia import InMemoryDatasetRepository, InMemoryRunRepository
@@ -67,18 +73,18 @@ class Runner(Generic[Input, Output]):
         description: str,
     ) -> None:
         self.description = description
-        self._given = task
+        self._original_task = task
         self._task = as_task(task)
-        self._identity = self._task.identify()  # as it is given: what it gathers while it runs makes it no other task
+        self._identity = self._task.identify()  # before it runs, since it may collect state
         self._datasets, self._runs = dataset_repository, run_repository
         self._navigator = RepositoryNavigator(dataset_repository, run_repository)
 
     def input_type(self) -> type[Input]:
-        """What the task takes, as its class tells; overwrite this where it does not."""
+        """The type of inputs, as the task's class declares it; override this where it does not."""
         return self._type(0, "input")  # type: ignore[no-any-return]
 
     def output_type(self) -> type[Output]:
-        """What the task gives, as its class tells; overwrite this where it does not."""
+        """The type of outputs, as the task's class declares it; override this where it does not."""
         return self._type(1, "output")  # type: ignore[no-any-return]
 
     def run_dataset(
@@ -97,50 +103,50 @@ class Runner(Generic[Input, Output]):
         seed: int | None = None,
         environment_version: str | None = None,
     ) -> RunOverview:
-        """A new run over a dataset; every call makes one.
+        """Run the task over a dataset; every call creates a new run.
 
         Args:
-            dataset_id: which dataset.
-            tracer: where all calls are traced as well.
-            num_examples: only so many, of the smallest ids.
-            abort_on_error: raise what the task raises. What is done stays, and the run can be resumed; otherwise a
-                failure is an output of its kind.
-            max_workers: how many calls are made at a time.
-            description: stands behind that of the runner.
-            trace_examples_individually: keep a trace of each example.
+            dataset_id: the dataset.
+            tracer: an additional tracer for all calls.
+            num_examples: at most this many, those with the smallest ids.
+            abort_on_error: raise what the task raises; finished outputs are stored, and the run can be resumed.
+                Otherwise a failure is stored as a failed output.
+            max_workers: how many calls run concurrently.
+            description: appended to that of the runner.
+            trace_examples_individually: store a trace of each example.
             labels: for finding the run.
-            metadata: anything known of the run, such as its configuration.
-            resume_from_recovery_data: continue the run with the same dataset, examples, descriptions, metadata, seed,
-                version of the environment and task that did not end, in this process or another: only what is missing
-                is run. A new run where there is none, or only such that are under way or of a task whose code,
-                arguments or declared version were others. A `EvaluandWarning` is told where a run is gone on with of a
-                task that also depends on what its code does not tell.
-            seed: the seed that the task was made with; the head tells it.
-            environment_version: the version that you declare for what the task works on; the head tells it.
+            metadata: further facts to store with the run, such as its configuration.
+            resume_from_recovery_data: continue an unfinished run with the same dataset, examples, descriptions,
+                metadata, seed, version of the environment and task, begun in this process or another; only missing
+                examples are run. A new run begins if there is none, or only runs that are in progress or of a task
+                with other code, arguments or declared version. An `EvaluandWarning` reports that the resumed task also
+                depends on things that its code does not pin.
+            seed: the seed of the task; stored in the head.
+            environment_version: a declared version of the task's environment; stored in the head.
 
         Raises:
             Unknown: there is no such dataset.
-            Refused: a number of examples or workers that there cannot be, or what the head cannot tell.
-            Misfit: its inputs are not what the task takes; nothing was run.
+            Refused: an invalid number of examples or workers, or an argument of the wrong type for the head.
+            Misfit: the inputs do not have the type of the task; nothing was run.
         """
         require_count("max_workers", max_workers, 1)
         require_count("num_examples", num_examples)
-        require_told(description=description, labels=labels, metadata=metadata)
-        require_told(seed=seed, environment_version=environment_version)
+        require_head_fields(description=description, labels=labels, metadata=metadata)
+        require_head_fields(seed=seed, environment_version=environment_version)
         if self._datasets.dataset(dataset_id) is None:
             raise Unknown(f"this repository has no dataset {dataset_id!r}")
         start = utc_now()
         examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
-        type_ = declared(self.output_type)
-        asked = [dataset_id, self._digest(dataset_id, num_examples), full, metadata or {}, seed, environment_version]
-        note = identity.digest([*asked, self._task.name, self._identity.spec]).hex()
+        type_ = declared_or_any(self.output_type)
+        request = [dataset_id, self._digest(dataset_id, num_examples), full, metadata or {}, seed, environment_version]
+        note = identity.digest([*request, self._task.name, self._identity.spec]).hex()
 
         def run(example: Example[Input, Any]) -> bool:
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
             output = self._output(example, span_tracer, type_, abort_on_error)
-            kept: ExampleOutput[Any] = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
-            self._runs.store_example_output_parallel(note, kept)
+            row: ExampleOutput[Any] = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
+            self._runs.store_example_output_parallel(note, row)
             return isinstance(output, FailedExampleRun)
 
         with self._runs.begun(note, resume_from_recovery_data) as begun:
@@ -148,12 +154,12 @@ class Runner(Generic[Input, Output]):
             if done and not self._identity.pinned:
                 reasons = "; ".join(self._identity.unpinned)
                 warnings.warn(
-                    f"run {begun.run_id} is gone on with, and may mix settings: {reasons}",
+                    f"run {begun.run_id} is resumed and may mix settings: {reasons}",
                     EvaluandWarning,
                     stacklevel=2,
                 )
-            left = self._runs.failed_example_outputs(begun.run_id, Any) if done else ()
-            failed = sum(each.example_id in done for each in left)
+            earlier_failures = self._runs.failed_example_outputs(begun.run_id, Any) if done else ()
+            failed = sum(each.example_id in done for each in earlier_failures)
             missing = [each for each in examples if each.id not in done]
             failed += sum(each_in_threads(run, missing, max_workers))
             configuration = {"num_examples": num_examples, "max_workers": max_workers, "abort_on_error": abort_on_error}
@@ -185,7 +191,7 @@ class Runner(Generic[Input, Output]):
     def failed_runs(
         self, run_id: str, expected_output_type: type[ExpectedOutput]
     ) -> Iterator[RunLineage[Input, ExpectedOutput, Output]]:
-        """Each example that the task failed on, with how and with its trace."""
+        """Each example on which the task failed, with its failure and trace."""
         for lineage in self.run_lineages(run_id, expected_output_type):
             if isinstance(lineage.output.output, FailedExampleRun):
                 yield lineage
@@ -193,7 +199,7 @@ class Runner(Generic[Input, Output]):
     def run_lineage(
         self, run_id: str, example_id: str, expected_output_type: type[ExpectedOutput]
     ) -> RunLineage[Input, ExpectedOutput, Output] | None:
-        """One example with its output and trace; None where it has none."""
+        """One example with its output and trace; None if it has no output."""
         types = self.input_type(), expected_output_type, self.output_type()
         return self._navigator.run_lineage(run_id, example_id, *types)
 
@@ -202,10 +208,10 @@ class Runner(Generic[Input, Output]):
         if declared is None and isinstance(self._task, FunctionTask):
             return Any  # a function may take anything
         placeholder: Any = (Input, Output)[place]  # type: ignore[misc]
-        return require_type(declared or placeholder, self._given, what, "do_run")
+        return require_type(declared or placeholder, self._original_task, what, "do_run")
 
     def _digest(self, dataset_id: str, num_examples: int | None) -> str:
-        """What tells these examples from others, in any process: as they are kept, since sets have no order."""
+        """A digest of the stored examples, the same in every process; of the stored form, since sets have no order."""
         content = blake2b(digest_size=identity.DIGEST_SIZE)
         for each in islice(self._datasets.examples(dataset_id, Any, Any), num_examples):
             content.update(exact_text(each) + b"\n")
@@ -221,8 +227,8 @@ class Runner(Generic[Input, Output]):
         try:
             output = self._task.run(example.input, tracer)
             if inspect.isawaitable(output):
-                output = _awaited(output)
-            output = keepable(output, type_, f"the output for example {example.id}")
+                output = _await_value(output)
+            output = to_storable(output, type_, f"the output for example {example.id}")
         except FAILING as error:
             if abort_on_error:
                 raise
@@ -230,8 +236,8 @@ class Runner(Generic[Input, Output]):
         return output
 
 
-def _awaited(value: Awaitable[Any]) -> Any:
-    """What an awaitable gives. It is awaited in a new thread, since a loop may be running in this one."""
+def _await_value(value: Awaitable[Any]) -> Any:
+    """Await a value in a new thread, since a loop may be running in this one."""
 
     async def wait_for() -> Any:
         return await value

@@ -1,7 +1,7 @@
-"""Where runs are kept: in memory, or below a folder as `runs/<id>.json` and, of all examples together,
-`runs/<id>/outputs.jsonl` and `runs/<id>/traces.jsonl`. What the SDKs wrote, a file for each example, is read as well.
+"""Repositories of runs: in memory, or in a folder as `runs/<id>.json` and, for all examples together,
+`runs/<id>/outputs.jsonl` and `runs/<id>/traces.jsonl`. The files of the SDKs, one for each example, are read as well.
 
-An output is marked as failed where it is, so that a failure never reads back as an answer, whatever type is asked for.
+Each row marks whether its output is a failure, so that a failure is never read as an answer, whatever the type.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from evaluand.interop.pharia.domain import (
     new_id,
 )
 from evaluand.interop.pharia.repository_files import exact_text, place, sdk_place
-from evaluand.interop.pharia.trace_storage import ExampleTracer, tracer_of
+from evaluand.interop.pharia.trace_storage import ExampleTracer, restore_traces
 from evaluand.interop.pharia.types import read_as, read_head
 from evaluand.run.task import Output
 from evaluand.trace.tracer import Tracer
@@ -35,15 +35,15 @@ NOTE: Final = ".tmp"
 
 
 class RunRepository(ABC):
-    """Keeps runs: a head, and for each example an output and perhaps a trace."""
+    """Stores runs: a head, and for each example an output and perhaps a trace."""
 
     @abstractmethod
     def store_run_overview(self, overview: RunOverview) -> None:
-        """Keeps the head of a run; with it the run is whole."""
+        """Store the head of a run, which completes it."""
 
     @abstractmethod
     def run_overview(self, run_id: str) -> RunOverview | None:
-        """The head of a run."""
+        """The head of a run, or None."""
 
     @abstractmethod
     def run_overview_ids(self) -> Sequence[str]:
@@ -51,13 +51,13 @@ class RunRepository(ABC):
 
     @abstractmethod
     def store_example_output(self, example_output: ExampleOutput[Output]) -> None:
-        """Keeps what the task gave for an example."""
+        """Store the output for an example."""
 
     @abstractmethod
     def example_output(
         self, run_id: str, example_id: str, output_type: type[Output]
     ) -> ExampleOutput[Output] | ExampleOutput[FailedExampleRun] | None:
-        """What the task gave for an example; None where nothing is kept."""
+        """The output for an example, or None."""
 
     @abstractmethod
     def example_output_ids(self, run_id: str) -> Sequence[str]:
@@ -65,44 +65,44 @@ class RunRepository(ABC):
 
     @abstractmethod
     def create_tracer_for_example(self, run_id: str, example_id: str) -> Tracer:
-        """A tracer for one example, whose traces are kept."""
+        """A tracer for one example, whose traces are stored."""
 
     @abstractmethod
     def example_tracer(self, run_id: str, example_id: str) -> Tracer | None:
-        """The traces of an example; None where there are none."""
+        """The traces of an example, or None."""
 
     @abstractmethod
     def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
-        """Notes that a run has begun, so that it can be resumed.
+        """Note that a run has begun, so that it can be resumed.
 
         Args:
-            tmp_hash: what the run is found by again; see `Runner`.
+            tmp_hash: the key for finding the run again; see `Runner`.
             run_id: its id.
         """
 
     @abstractmethod
     def delete_temporary_run_data(self, tmp_hash: str) -> None:
-        """Forgets the note, if there is one."""
+        """Delete the note, if there is one."""
 
     @abstractmethod
     def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
-        """The run that began under this note, with the examples that are done; None where there is no note."""
+        """The run that began under this note, with the examples that are done; None if there is no note."""
 
-    def temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:  # noqa: B027 - see its words
-        """Notes that an example is done; nothing is to be done for it, since its output says so."""
+    def temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:  # noqa: B027 - see its docstring
+        """Note that an example is done; does nothing by default, since the stored output shows it."""
 
     def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
-        """Keeps what the task gave for an example of a run that can be resumed."""
+        """Store the output for an example of a run that can be resumed."""
         self.store_example_output(example_output)
         self.temp_store_finished_example(tmp_hash, example_output.example_id)
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
-        """A run that is under way as long as the block lasts, with its note; left by an error, it can be resumed.
+        """Begin a run, which is in progress within the block; after an error it can be resumed.
 
         Args:
-            tmp_hash: what the run is found by again.
-            resume: go on with one that did not end, if there is one that is not under way somewhere else.
+            tmp_hash: the key for finding the run again.
+            resume: continue an unfinished run, if there is one that is not in progress elsewhere.
         """
         run = self.finished_examples(tmp_hash) if resume else None
         if run is None:
@@ -121,7 +121,7 @@ class RunRepository(ABC):
     def example_outputs(
         self, run_id: str, output_type: type[Output]
     ) -> Iterable[ExampleOutput[Output] | ExampleOutput[FailedExampleRun]]:
-        """What the task gave for each example, in the order of their ids."""
+        """The output for each example, in the order of their ids."""
         for id in self.example_output_ids(run_id):
             found = self.example_output(run_id, id, output_type)
             if found is not None:
@@ -142,8 +142,8 @@ class RunRepository(ABC):
                 yield each  # type: ignore[misc]
 
 
-class _KeptRuns(RunRepository):
-    """Keeps runs on a shelf."""
+class _ShelfRuns(RunRepository):
+    """Stores runs on a shelf."""
 
     _shelf: Shelf
 
@@ -195,8 +195,8 @@ class _KeptRuns(RunRepository):
 
     @contextmanager
     def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
-        """As every repository's, with a separate note for each run, which is locked while the run is in progress."""
-        note, run = (self._left(tmp_hash) if resume else None) or self._new(tmp_hash)
+        """Begin a run with a separate note for each run, which is locked while the run is in progress."""
+        note, run = (self._lock_unfinished(tmp_hash) if resume else None) or self._begin(tmp_hash)
         try:
             yield run
         except BaseException:
@@ -204,14 +204,14 @@ class _KeptRuns(RunRepository):
             raise
         self._shelf.let_go(note, NOTE, remove=True)
 
-    def _left(self, tmp_hash: str) -> tuple[str, RecoveryData] | None:
-        """The run that got furthest of those that did not end, which is held from now on."""
+    def _lock_unfinished(self, tmp_hash: str) -> tuple[str, RecoveryData] | None:
+        """Lock the unfinished run with the most finished examples; None if there is none."""
         notes = [note for note in self._shelf.ids(NOTE) if note.startswith(f"{tmp_hash}-")]
-        held = [(note, run) for note in notes if (run := self._lock_note(note))]
-        held.sort(key=lambda each: len(each[1].finished_examples))
-        for note, _ in held[:-1]:
+        locked = [(note, run) for note in notes if (run := self._lock_note(note))]
+        locked.sort(key=lambda each: len(each[1].finished_examples))
+        for note, _ in locked[:-1]:
             self._shelf.let_go(note, NOTE, remove=False)
-        return held[-1] if held else None
+        return locked[-1] if locked else None
 
     def _lock_note(self, note: str) -> RecoveryData | None:
         if not self._shelf.hold(note, NOTE):
@@ -221,17 +221,17 @@ class _KeptRuns(RunRepository):
             self._shelf.let_go(note, NOTE, remove=False)
         return run
 
-    def _new(self, tmp_hash: str) -> tuple[str, RecoveryData]:
+    def _begin(self, tmp_hash: str) -> tuple[str, RecoveryData]:
         while True:
             run = RecoveryData(run_id=new_id())
             note = f"{tmp_hash}-{run.run_id}"
             self.create_temporary_run_data(note, run.run_id)
-            if self._shelf.hold(note, NOTE):  # or else one that resumes was quicker, and goes on with it
+            if self._shelf.hold(note, NOTE):  # else a resuming process took it first
                 return note, run
 
 
-class InMemoryRunRepository(_KeptRuns):
-    """Keeps runs as long as it lives, outputs as JSON, so that later changes of an object change no run."""
+class InMemoryRunRepository(_ShelfRuns):
+    """Stores runs in memory, outputs as JSON, so that later changes of an object change no run."""
 
     def __init__(self) -> None:
         self._shelf = MemoryShelf()
@@ -244,30 +244,30 @@ class InMemoryRunRepository(_KeptRuns):
         return self._tracers.get((run_id, example_id))
 
 
-class FileRunRepository(_KeptRuns):
-    """Keeps runs below a folder.
+class FileRunRepository(_ShelfRuns):
+    """Stores runs in a folder.
 
     Args:
-        root_directory: the folder; made if it is not there.
+        root_directory: the folder; created if it does not exist.
     """
 
     def __init__(self, root_directory: Path) -> None:
-        self._shelf: FileShelf = FileShelf(Path(root_directory) / "runs", lambda folder: folder / "output", _row_of)
+        self._shelf: FileShelf = FileShelf(Path(root_directory) / "runs", lambda folder: folder / "output", _parse_row)
 
     def create_tracer_for_example(self, run_id: str, example_id: str) -> Tracer:
         rows = self._shelf.rows(run_id, "traces")
         return ExampleTracer(lambda text: rows.append(example_id, text))
 
     def example_tracer(self, run_id: str, example_id: str) -> Tracer | None:
-        kept = self._shelf.rows(run_id, "traces").all(example_id)
-        if kept:
-            return tracer_of(row["value"] for row in kept)
-        theirs = place(sdk_place(self._shelf.folder, run_id) / "trace", example_id, ".jsonl")
-        return FileTracer(theirs).traces() if theirs.is_file() else None
+        rows = self._shelf.rows(run_id, "traces").all(example_id)
+        if rows:
+            return restore_traces(row["value"] for row in rows)
+        sdk_file = place(sdk_place(self._shelf.folder, run_id) / "trace", example_id, ".jsonl")
+        return FileTracer(sdk_file).traces() if sdk_file.is_file() else None
 
 
-def _row_of(content: dict[str, Any]) -> dict[str, Any]:
-    """The row that a file of the SDKs stands for, which marks a failure by its form alone."""
+def _parse_row(content: dict[str, Any]) -> dict[str, Any]:
+    """The row of a file of the SDKs, which marks a failure only by its form."""
     output = content["output"]
     return {"example_id": content["example_id"], "failed": as_failure(output) is not None, "value": output}
 

@@ -1,4 +1,4 @@
-"""The SDKs' `Task`: that of the core, whose subclasses may call an attribute of theirs `name`."""
+"""The SDKs' `Task`: the native task, whose subclasses may have an attribute `name`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Task(NativeTask[Input, Output]):
 
     @property
     def name(self) -> str:
-        """What it is called in traces: its class, if it was not given a name."""
+        """The name in traces; by default that of its class."""
         return self.__dict__.get("name") or type(self).__name__
 
     @name.setter

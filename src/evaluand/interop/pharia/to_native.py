@@ -1,11 +1,11 @@
-"""The SDKs' world on the native path, where results are compared, gated and reported.
+"""Converts repositories and logics of the SDKs to native objects, whose results can be compared, gated and reported.
 
     DatasetRepository ── native_dataset ──▶ evaluand.Dataset ── dataset_of ──▶ DatasetRepository
     EvaluationLogic   ── as_scorer ───────▶ evaluand.Scorer
-    an evaluation of one run, as it is kept ── native_evaluation ──▶ evaluand.Evaluation
+    a stored evaluation of one run ── native_evaluation ──▶ evaluand.Evaluation
 
-A result may be of any type that can be written as JSON. It stands in `data` of the scorer's table, where metrics read
-each of its numbers by its path: `data.correct`, `data.rouge.f_score`. A number alone is `value`, and a text `label`.
+A result may have any type that can be written as JSON. It is stored in `data` of the scorer's table, where metrics read
+each of its numbers by its path: `data.correct`, `data.rouge.f_score`. A single number is `value`, and a text `label`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from evaluand.trace.spans import TaskSpan
 
 
 def native_dataset(repository: DatasetRepository, dataset_id: str) -> NativeDataset:
-    """A dataset as the native path has it: its examples in the order of their ids, values as JSON.
+    """A dataset of a repository as a native dataset: examples in the order of their ids, values as JSON.
 
     Raises:
         Unknown: there is no such dataset.
@@ -65,15 +65,15 @@ def native_dataset(repository: DatasetRepository, dataset_id: str) -> NativeData
 
 
 def dataset_of(dataset: NativeDataset, repository: DatasetRepository, name: str, id: str | None = None) -> Dataset:
-    """A native dataset as a repository has it.
+    """Store a native dataset in a repository.
 
     Args:
-        dataset: its attributes, weight and cluster become metadata.
-        repository: where it is to be kept.
-        name: what it is called there.
-        id: its id there; made if not given.
+        dataset: the dataset; its attributes, weight and cluster become metadata.
+        repository: where to store it.
+        name: its name there.
+        id: its id there; a new one by default.
     """
-    return repository.create_dataset(map(_example_of, dataset), name, id)
+    return repository.create_dataset(map(_to_example, dataset), name, id)
 
 
 def as_scorer(
@@ -87,9 +87,9 @@ def as_scorer(
 
     Args:
         logic: the logic.
-        input_type: what it takes as input; as its class tells, if not given. So are the other types.
-        output_type: what it takes as output.
-        expected_output_type: what it takes as expected output.
+        input_type: the type of its inputs; by default as its class declares, like the other types.
+        output_type: the type of its outputs.
+        expected_output_type: the type of its expected outputs.
 
     Example:
         >>> from evaluand.interop.pharia import SingleOutputEvaluationLogic
@@ -118,44 +118,43 @@ def native_evaluation(
     scorer: str = "evaluation",
     name: str | None = None,
 ) -> NativeEvaluation:
-    """An evaluation of one run as the native path has it, without anything being run or evaluated again.
+    """A stored evaluation of one run as a native evaluation; nothing is run or evaluated again.
 
-    Examples that the task failed on are failed rows, and so are those that the evaluation failed on; those that were
-    not evaluated abstain.
+    Examples on which the task or the evaluation failed become failed rows; those that were not evaluated abstain.
 
     Args:
-        dataset_repository: where the examples are.
-        run_repository: where the outputs are.
-        evaluation_repository: where the results are.
-        evaluation_id: which evaluation.
-        store: where run and evaluation are to be kept; in memory if not given. Those that are to
-            be compared share one.
-        scorer: what the scorer is called whose table has the results.
+        dataset_repository: where the examples are stored.
+        run_repository: where the outputs are stored.
+        evaluation_repository: where the results are stored.
+        evaluation_id: the evaluation.
+        store: where to store run and evaluation, by default in memory. To compare evaluations, use one store for all.
+        scorer: the name of the scorer whose table has the results.
         name: a name for the evaluation.
 
     Raises:
         Unknown: there is no such evaluation.
-        Refused: it is of several runs, whose common results belong to none of them.
+        Refused: it evaluates several runs together, so its results belong to no single run.
     """
     head = evaluation_repository.evaluation_overview(evaluation_id)
     if head is None:
         raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
     if len(head.run_overviews) != 1:
         raise Refused(
-            f"evaluation {evaluation_id} is of {len(head.run_overviews)} runs together; its results are no one run's"
+            f"evaluation {evaluation_id} is of {len(head.run_overviews)} runs together, so its results belong to no"
+            " single run; evaluate each run separately"
         )
     (run,) = head.run_overviews
     results = {
         each.example_id: each.result
         if isinstance(each.result, FailedExampleEvaluation)
-        else _to_plain_data(each.result)
+        else _to_json_value(each.result)
         for each in evaluation_repository.example_evaluations(evaluation_id, Any)
     }
     dataset = native_dataset(dataset_repository, run.dataset_id)
     native_run = NativeRunner(store=store or MemoryStore()).run(
-        _KeptOutputs(run.description, run_repository, run.id), dataset
+        _StoredOutputs(run.description, run_repository, run.id), dataset
     )
-    return NativeEvaluator().evaluate(native_run, {scorer: _KeptResults(results)}, name=name)
+    return NativeEvaluator().evaluate(native_run, {scorer: _StoredResults(results)}, name=name)
 
 
 class _LogicScorer(Scorer):
@@ -178,24 +177,24 @@ class _LogicScorer(Scorer):
         return ("output", "example")
 
     def score(self, output: Any, example: NativeExample) -> Score:
-        given = _example_of(example)
-        typed: Example[Any, Any] = given.model_copy(
+        untyped = _to_example(example)
+        typed: Example[Any, Any] = untyped.model_copy(
             update={
-                "input": self._input.validate_python(given.input),
-                "expected_output": self._expected.validate_python(given.expected_output),
+                "input": self._input.validate_python(untyped.input),
+                "expected_output": self._expected.validate_python(untyped.expected_output),
             }
         )
         answer: SuccessfulExampleOutput[Any] = SuccessfulExampleOutput(
             run_id="", example_id=example.id, output=self._output.validate_python(output)
         )
-        return Score.of(_to_plain_data(self._logic.do_evaluate(typed, answer)))
+        return Score.of(_to_json_value(self._logic.do_evaluate(typed, answer)))
 
     def identify(self) -> Identity:
         return code_identity("scorer", self._logic, type(self._logic).__qualname__)
 
 
-class _KeptOutputs(Task[Any, Any]):
-    """The outputs that a repository keeps, as a task."""
+class _StoredOutputs(Task[Any, Any]):
+    """The outputs stored in a repository, as a task."""
 
     def __init__(self, name: str, repository: RunRepository, run_id: str) -> None:
         self._name = name
@@ -210,7 +209,7 @@ class _KeptOutputs(Task[Any, Any]):
         return ("id",)
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
-        raise SpecError("kept outputs belong to examples; run them over their dataset")
+        raise SpecError("stored outputs belong to examples; run them over their dataset")
 
     def call(self, request: Request) -> Any:
         if request.id not in self._outputs:
@@ -225,8 +224,8 @@ class _KeptOutputs(Task[Any, Any]):
         return Identity({"kind": "pharia_run", "name": self._name, "outputs": identity.digest(outputs).hex()})
 
 
-class _KeptResults(Scorer):
-    """The results that a repository keeps, as a scorer."""
+class _StoredResults(Scorer):
+    """The results stored in a repository, as a scorer."""
 
     kind = "pharia_results"
 
@@ -250,12 +249,12 @@ class _KeptResults(Scorer):
         return Identity({"kind": self.kind, "results": identity.digest(results).hex()})
 
 
-def _example_of(example: NativeExample) -> Example[Any, Any]:
+def _to_example(example: NativeExample) -> Example[Any, Any]:
     metadata = {**example.attributes, **example.metadata}
     metadata = metadata["metadata"] or {} if metadata.keys() == {"metadata"} else metadata
     metadata |= {name: value for name in ("weight", "cluster") if (value := getattr(example, name)) is not None}
     return Example(input=example.input, expected_output=example.expected, id=example.id, metadata=metadata or None)
 
 
-def _to_plain_data(result: Any) -> Any:
+def _to_json_value(result: Any) -> Any:
     return to_jsonable_python(result)

@@ -1,4 +1,4 @@
-"""What a trace tells of a call: how long it took, and how many tokens were generated."""
+"""Facts read from the trace of a call: its latency and the number of generated tokens."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _GENERATED = ("num_tokens_generated", "completion_tokens", "output_tokens")
 
 
 def extract_latency_from_trace(trace: Sequence[ExportedSpan]) -> int:
-    """How long the whole call took, in microseconds.
+    """The duration of the call, in microseconds.
 
     Raises:
-        Refused: the trace has no first span.
+        Refused: the trace has no root span.
     """
     root = next((span for span in trace if span.parent_id is None), None)
     if root is None:
@@ -26,22 +26,22 @@ def extract_latency_from_trace(trace: Sequence[ExportedSpan]) -> int:
 
 
 def extract_token_count_from_trace(trace: Sequence[ExportedSpan]) -> int:
-    """How many tokens were generated, as the outputs of the innermost spans tell that tell it.
+    """The number of generated tokens, summed over the innermost spans whose outputs report it.
 
-    An output tells it as `num_tokens_generated`, or in its `usage` as `completion_tokens` or `output_tokens`.
+    An output reports it as `num_tokens_generated`, or in its `usage` as `completion_tokens` or `output_tokens`.
     """
-    counts = {span.context.span_id: _generated(span) for span in trace}
+    counts = {span.context.span_id: _token_count(span) for span in trace}
     parents = {span.context.span_id: span.parent_id for span in trace}
-    told_below: set[UUID] = set()
+    reported_below: set[UUID] = set()
     for id, count in counts.items():
         above = parents[id] if count is not None else None
-        while above is not None and above not in told_below:
-            told_below.add(above)
+        while above is not None and above not in reported_below:
+            reported_below.add(above)
             above = parents.get(above)
-    return sum(count for id, count in counts.items() if count is not None and id not in told_below)
+    return sum(count for id, count in counts.items() if count is not None and id not in reported_below)
 
 
-def _generated(span: ExportedSpan) -> int | None:
+def _token_count(span: ExportedSpan) -> int | None:
     if not isinstance(span.attributes, TaskSpanAttributes):
         return None
     output = span.attributes.output

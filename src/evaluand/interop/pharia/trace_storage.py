@@ -1,7 +1,7 @@
-"""Traces of examples as rows of a run: each written once, when its first span is closed.
+"""Traces of examples as rows of a run: each written once, when its root span is closed.
 
-A span costs microseconds so. What is in flight when a process dies is not there: its example has no output either, and
-is run again. Who wants to see it still gives the runner a `FileTracer` beside.
+So a span costs microseconds. Traces of calls in flight are lost when a process dies; their examples have no output and
+are run again. To see such traces as well, pass a `FileTracer` to the runner.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ from evaluand.trace.watcher import Watcher
 
 
 class ExampleTracer(RootTracer):
-    """A tracer that hands over each trace, as JSON text, when its first span is closed."""
+    """A tracer that stores each trace, as JSON text, when its root span is closed."""
 
-    def __init__(self, keep: Callable[[bytes], None]) -> None:
-        self._watchers = (_Keeper(keep),)
+    def __init__(self, store: Callable[[bytes], None]) -> None:
+        self._watchers = (_Writer(store),)
 
     def new_trace(self) -> Trace:
         return Trace(kinds=(_WrittenSpan, _WrittenTaskSpan), watchers=self._watchers)
 
 
-def tracer_of(kept: Iterable[Any]) -> InMemoryTracer:
-    """The traces that an `ExampleTracer` handed over, to be looked at; their ids, times and numbers are the same."""
+def restore_traces(rows: Iterable[Any]) -> InMemoryTracer:
+    """The traces that an `ExampleTracer` stored, with the same ids, times and numbers."""
     tracer = InMemoryTracer()
-    for each in kept:
-        _restored(tracer, _Kept(*each))
+    for each in rows:
+        _restore(tracer, _StoredTrace(*each))
     return tracer
 
 
 class _WrittenSpan(Span):
-    """A span that keeps its input as it was, the first one too."""
+    """A span that stores its input as it was at the start; the root span too."""
 
     __slots__ = ()
     _by_reference: ClassVar[bool] = False
 
     def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
-        """The plain JSON that other tracers write: of a set a list, of a path its text."""
+        """The JSON that other tracers write: a list for a set, text for a path."""
         try:
             return Fragment(encode(orjson.loads(json_text(value))).decode())
-        except Exception:  # whatever code of the value's own does
+        except Exception:  # methods of the value may raise anything
             return super()._unstorable(value, attribute, error)
 
 
@@ -59,13 +59,13 @@ class _WrittenTaskSpan(_WrittenSpan, TaskSpan):
     __slots__ = ()
 
 
-class _Keeper(Watcher):
-    """Hands over a trace when its first span is closed."""
+class _Writer(Watcher):
+    """Stores a trace when its root span is closed."""
 
     __slots__ = ("_store",)
 
-    def __init__(self, keep: Callable[[bytes], None]) -> None:
-        self._store = keep
+    def __init__(self, store: Callable[[bytes], None]) -> None:
+        self._store = store
 
     def closed(self, span: Span) -> None:
         if span._above is not None:
@@ -73,12 +73,12 @@ class _Keeper(Watcher):
         trace, end = span._trace, cast(int, span.end_ns)
         status = STATUSES.index(span.status)
         head = (trace.id.hex, span.name, span.kind, span.start_ns, end, status, span._input, span._output)
-        ids = [(each.number, given.hex) for each in trace.spans if (given := each.explicit_id)]
+        ids = [(each.number, id.hex) for each in trace.spans if (id := each.explicit_id)]
         self._store(orjson.dumps((*head, trace.rows(), ids) if ids else (*head, trace.rows())))
 
 
-class _Kept(NamedTuple):
-    """A trace as it is written; the first span without the values that have a separate row."""
+class _StoredTrace(NamedTuple):
+    """A trace as it is stored; the root span without the values that have a separate row."""
 
     id: str
     name: str
@@ -89,7 +89,7 @@ class _Kept(NamedTuple):
     input: Any
     output: Any
     rows: list[list[Any]]
-    ids: Sequence[tuple[int, str]] = ()  # of spans that took theirs from elsewhere
+    ids: Sequence[tuple[int, str]] = ()  # of spans whose id was set explicitly
 
 
 class _Step(NamedTuple):
@@ -101,14 +101,14 @@ class _Step(NamedTuple):
     body: Any
 
 
-def _restored(tracer: InMemoryTracer, kept: _Kept) -> None:
-    """Opens, logs and closes all again in the order in which it was done."""
-    origin = kept.start_ns
-    root = tracer.span(kept.name, at(origin), kind=kept.kind, input=_value(kept.input))
-    root._trace._id = UUID(kept.id)
+def _restore(tracer: InMemoryTracer, stored: _StoredTrace) -> None:
+    """Open, log and close all spans again in the original order."""
+    origin = stored.start_ns
+    root = tracer.span(stored.name, at(origin), kind=stored.kind, input=_value(stored.input))
+    root._trace._id = UUID(stored.id)
     spans: dict[int, Span] = {0: root}
-    logged = deque(sorted(_steps(kept.rows, origin), key=lambda step: step.time_ns))
-    for number, parent, name, kind, start, *_, input, _, attributes, _ in kept.rows:
+    logged = deque(sorted(_steps(stored.rows, origin), key=lambda step: step.time_ns))
+    for number, parent, name, kind, start, *_, input, _, attributes, _ in stored.rows:
         began = origin + start * 1000
         while logged and logged[0].time_ns < began:
             _log(spans, logged.popleft())
@@ -116,14 +116,14 @@ def _restored(tracer: InMemoryTracer, kept: _Kept) -> None:
             spans[number] = spans[parent].span(name, at(began), kind=kind, input=_value(input))
         if attributes:
             spans[number].set(**_value(attributes))
-    for number, id in kept.ids:
+    for number, id in stored.ids:
         spans[number]._id = UUID(id)
     for step in logged:
         _log(spans, step)
-    for number, _, _, _, start, duration, status, _, output, _, _ in reversed(kept.rows):
+    for number, _, _, _, start, duration, status, _, output, _, _ in reversed(stored.rows):
         if number:
             _close(spans[number], _value(output), status, None if duration is None else start + duration, origin)
-    _close(root, _value(kept.output), kept.status, 0, kept.end_ns)
+    _close(root, _value(stored.output), stored.status, 0, stored.end_ns)
 
 
 def _steps(rows: Iterable[list[Any]], origin: int) -> Iterator[_Step]:
@@ -145,5 +145,5 @@ def _close(span: Span, output: Any, status: int, end: int | None, origin: int) -
         span.end(at(origin + end * 1000))
 
 
-def _value(written: Any) -> Any:
-    return decode(orjson.dumps(written)) if isinstance(written, dict | list) else written
+def _value(stored: Any) -> Any:
+    return decode(orjson.dumps(stored)) if isinstance(stored, dict | list) else stored

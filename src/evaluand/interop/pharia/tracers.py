@@ -19,7 +19,7 @@ class Span(Tracer):
 
     Attributes:
         context: its ids; both are equal for a span without a parent.
-        status_code: how it ended.
+        status_code: its status.
     """
 
     def __init__(self, context: Context | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Types that are needed and perhaps not declared, numbers that there can be, and values that can be written."""
+"""Checks of declared types, of arguments and of values that are stored."""
 
 from __future__ import annotations
 
@@ -18,48 +18,51 @@ Head = TypeVar("Head", bound=BaseModel)
 
 
 class Untyped(SpecError, TypeError):
-    """A class does not tell a type that is needed; a TypeError, as users of the SDKs expect."""
+    """A class does not declare a required type; a TypeError, as users of the SDKs expect."""
 
 
 class Misfit(DataError, ValueError):
-    """Values are not of the types they were asked for; a ValueError, as users of the SDKs expect."""
+    """Stored values do not have the requested types; a ValueError, as users of the SDKs expect."""
 
 
-def first_known(*types: Any) -> Any:
-    """The first that is a type, and no placeholder for one; a placeholder where none is."""
+def first_declared(*types: Any) -> Any:
+    """The first that is not a placeholder (`TypeVar`), or the first placeholder."""
     return next((each for each in types if not isinstance(each, TypeVar)), types[0])
 
 
-def require_type(found: Any, owner: object, what: str, method: str) -> Any:
-    """Refuses a placeholder.
+def require_type(type_: Any, owner: object, what: str, method: str) -> Any:
+    """Return the type, unless it is a placeholder.
 
     Raises:
         Untyped: says where to declare the type.
     """
-    if isinstance(found, TypeVar):
+    if isinstance(type_, TypeVar):
         name = type(owner).__name__
-        raise Untyped(f"{name} does not tell its {what}; annotate {name}.{method}, or give it in brackets: {name}[…]")
-    return found
+        raise Untyped(
+            f"{name} does not declare the type of its {what}; annotate {name}.{method} or write the types in"
+            f" brackets: {name}[…]"
+        )
+    return type_
 
 
-def declared(tell: Callable[[], Any]) -> Any:
-    """The annotated type; anything if there is no annotation."""
+def declared_or_any(declared_type: Callable[[], Any]) -> Any:
+    """The declared type, or `Any`."""
     try:
-        return tell()
+        return declared_type()
     except Untyped:
         return Any
 
 
 def read_as(type_: Any, value: Any, what: str) -> Any:
-    """A value as it is kept, made one of a type.
+    """Convert a stored value to a type.
 
     Args:
         type_: the type.
         value: the value, as JSON.
-        what: whose it is, for people.
+        what: what the value is, for the message.
 
     Raises:
-        Misfit: it is none.
+        Misfit: the value does not have the type.
     """
     try:
         return adapter_of(type_).validate_python(value)
@@ -68,15 +71,15 @@ def read_as(type_: Any, value: Any, what: str) -> Any:
 
 
 def read_head(model: type[Head], text: bytes, where: object) -> Head:
-    """A head as it is kept.
+    """Parse a stored head.
 
     Args:
-        model: what it is.
+        model: its class.
         text: its content.
-        where: the file, or whatever names it.
+        where: its file or id, for the message.
 
     Raises:
-        Misfit: it is none; tells where.
+        Misfit: the content is not such a head; names the file.
     """
     try:
         return model.model_validate_json(text)
@@ -84,15 +87,15 @@ def read_head(model: type[Head], text: bytes, where: object) -> Head:
         raise Misfit(_misfit_message(error, str(where), model)) from None
 
 
-def keepable(value: Any, type_: Any, what: str) -> Any:
-    """A value that can be kept and will be read back as one of its type; what an iterator gives as a list.
+def to_storable(value: Any, type_: Any, what: str) -> Any:
+    """A value that can be stored and read back as its type; an iterator becomes a list.
 
     Raises:
-        Refused: it cannot be written.
-        SpecError: an iterator stands inside.
-        Misfit: it is not of the type.
+        Refused: the value cannot be written.
+        SpecError: the value contains an iterator.
+        Misfit: the value does not have the type.
     """
-    value = settled(value)
+    value = materialize(value)
     try:
         text = exact_text(value)
     except Refused as error:
@@ -101,25 +104,25 @@ def keepable(value: Any, type_: Any, what: str) -> Any:
     return value
 
 
-def require_count(name: str, given: int | None, least: int = 0) -> None:
-    """Refuses what is no number of things; None is all of them.
+def require_count(name: str, count: int | None, least: int = 0) -> None:
+    """Check a count; None means all.
 
     Raises:
-        Refused: it is no whole number, or too small.
+        Refused: the count is not a whole number, or too small.
     """
-    if given is None and least == 0:
+    if count is None and least == 0:
         return
-    if not isinstance(given, int) or isinstance(given, bool) or given < least:
-        raise Refused(f"{name} must be a whole number of at least {least}, not {given!r}")
+    if not isinstance(count, int) or isinstance(count, bool) or count < least:
+        raise Refused(f"{name} must be a whole number of at least {least}, not {count!r}")
 
 
-def require_told(**given: Any) -> None:
-    """Refuses what a head cannot tell, before anything is done for it.
+def require_head_fields(**fields: Any) -> None:
+    """Check fields of a head before any work is done.
 
     Raises:
-        Refused: one of description, labels, metadata, seed and environment_version is not what it must be.
+        Refused: description, labels, metadata, seed or environment_version has the wrong type.
     """
-    for name, value in given.items():
+    for name, value in fields.items():
         type_, words = _SIMPLE_TYPES[name]
         try:
             adapter_of(type_ | None).validate_python(value)
@@ -131,23 +134,23 @@ def require_told(**given: Any) -> None:
 def _misfit_message(error: ValidationError, what: str, type_: Any) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
-    return f"{what} is no {getattr(type_, '__name__', type_)}: {place + ': ' if place else ''}{first['msg']}"
+    return f"{what} is not a valid {getattr(type_, '__name__', type_)}: {place + ': ' if place else ''}{first['msg']}"
 
 
 _SIMPLE_TYPES: Final[dict[str, tuple[Any, str]]] = {
     "description": (str, "text"),
     "labels": (set[str], "a set of texts"),
-    "metadata": (SerializableDict, "a dictionary of what JSON has"),
+    "metadata": (SerializableDict, "a dictionary of JSON values"),
     "seed": (StrictInt, "a whole number"),
     "environment_version": (str, "text"),
 }
 
 
-def settled(value: Any) -> Any:
-    """A value that can be written more than once: what an iterator gives as a list.
+def materialize(value: Any) -> Any:
+    """A value that can be read more than once: an iterator becomes a list.
 
     Raises:
-        SpecError: an iterator stands inside; writing it would leave nothing of it.
+        SpecError: the value contains an iterator; writing it would exhaust it.
     """
     if isinstance(value, Iterator):
         value = list(value)
@@ -155,7 +158,7 @@ def settled(value: Any) -> Any:
     while waiting:
         each = waiting.pop()
         if isinstance(each, Iterator):
-            raise SpecError("an iterator stands inside the value, which can be gone through once only; make it a list")
+            raise SpecError("the value contains an iterator, which can be read only once; make it a list")
         if isinstance(each, dict | list | tuple) and id(each) not in seen:
             seen.add(id(each))
             waiting += each.values() if isinstance(each, dict) else each

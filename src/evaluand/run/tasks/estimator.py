@@ -66,7 +66,7 @@ class EstimatorTask(Task[Any, Any]):
 
     The response is the prediction. Where the estimator has `predict_proba`, it is an object of `prediction`,
     `probabilities` (class → probability; a class that is no text by its JSON text) and `confidence`: the probability of
-    the predicted class, or of the class `positive` where that is given, which then stands beside it as `confidence_of`.
+    the predicted class, or of the class `positive` if that is set, which is then added as `confidence_of`.
     With several targets, the response is an object target → such a response.
 
     A parameter `random_state` that is None, of the estimator or within it, is set to a number made from the run's seed,
@@ -111,8 +111,8 @@ class EstimatorTask(Task[Any, Any]):
         self._work: _Work | None = None
         if not self._is_factory and not hasattr(self.model, "predict"):
             raise SpecError(
-                f"estimator: a {type(self.model).__name__} is no model: give an estimator with predict, or a function"
-                " that makes one"
+                f"estimator: a {type(self.model).__name__} is not a model; pass an estimator with predict, or a"
+                " function that creates one"
             )
         if self.weighted and self.split is None:
             raise SpecError("estimator: weighted is for fitting, and without a split nothing is fitted")
@@ -156,7 +156,7 @@ class EstimatorTask(Task[Any, Any]):
         model = self._unfitted() if self.split else self._fitted()
         self._work = _Work(self, model, dataset)
         if self._work.folds is not None and dataset.roles.cluster is not None:
-            _tell_parted(self._work.folds, dataset, dataset.roles.cluster)
+            _warn_of_split_clusters(self._work.folds, dataset, dataset.roles.cluster)
 
     def skips(self, index: int, id: str, replication: int) -> bool:
         return self._prepared.number(index, replication) == NOT_TESTED
@@ -174,7 +174,7 @@ class EstimatorTask(Task[Any, Any]):
     @property
     def _prepared(self) -> _Work:
         if self._work is None:
-            raise SpecError("the estimator was given no dataset; run it with a Runner")
+            raise SpecError("the estimator has no dataset; run it with a Runner")
         return self._work
 
     @property
@@ -295,7 +295,7 @@ def _error_message(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _tell_parted(folds: Folds, dataset: Dataset, cluster: str) -> None:
+def _warn_of_split_clusters(folds: Folds, dataset: Dataset, cluster: str) -> None:
     column = pa.chunked_array([batch.column(0) for batch in dataset.columns([cluster])]).combine_chunks()
     if pa.types.is_nested(column.type):  # a metric that heeds clusters refuses these
         return
@@ -354,12 +354,14 @@ def _set_random_states(model: Any, seed: bytes) -> None:
 
 
 def _check_positive(task: EstimatorTask, model: Any, truth: Array | None) -> None:
-    """Refuses a positive class that there is not, as far as the classes are known."""
+    """Raise if the positive class is not among the classes, if these are known."""
     if task.positive is None:
         return
     known = truth if task.split else getattr(model, "classes_", None)
     if isinstance(known, np.ndarray) and task.positive not in known.ravel().tolist():
-        raise SpecError(f"estimator: positive is {task.positive!r}, which is no class; there are {_list_values(known)}")
+        raise SpecError(
+            f"estimator: positive is {task.positive!r}, which is not a class; the classes are {_list_values(known)}"
+        )
 
 
 def _list_values(values: Array) -> str:
@@ -378,7 +380,7 @@ def _features(dataset: Dataset, frame: bool, known: Sequence[str] | None) -> Any
         missing = [name for name in known if name not in names]
         if missing:
             hint = registry.nearest(missing[0], names)
-            raise SpecError(f"estimator: it was fitted on {', '.join(missing)}, which the input has not{hint}")
+            raise SpecError(f"estimator: it was fitted on {', '.join(missing)}, which the input lacks{hint}")
         return _frame(_table(dataset, list(known)))
     table = _table(dataset, names)
     if frame:
@@ -401,9 +403,11 @@ def _one_column(table: pa.Table, dataset: Dataset) -> Array:
     width = len(values[0]) if isinstance(values[0], list) else -1
     for index, value in zip(dataset.indices, values, strict=True):
         if not (isinstance(value, list) and len(value) == width and all(map(_is_missing_or_number, value))):
-            wanted = f"a list of {width} numbers, as the first" if width >= 0 else "a number, a list of numbers or text"
+            expected = (
+                f"a list of {width} numbers, as the first" if width >= 0 else "a number, a list of numbers or text"
+            )
             raise SpecError(
-                f"estimator: {name!r} of _index_ {index} is not {wanted}; name the columns in a list, or mend it"
+                f"estimator: {name!r} of _index_ {index} is not {expected}; name the columns in a list, or correct it"
             )
     return np.array(values, np.float64)
 
@@ -504,18 +508,18 @@ def _floats(column: pa.ChunkedArray) -> Array:
 def _answers(model: Any, features: Any, targets: list[str] | None, positive: Any) -> list[Any]:
     """The response to each row of features."""
     predicted = np.asarray(model.predict(features)).reshape(features.shape[0], -1)
-    wanted = 1 if targets is None else len(targets)
-    if predicted.shape[1] != wanted:
-        raise ValueError(f"predict gave {predicted.shape[1]} values a row; expected are {wanted}")
-    probabilities: list[Any] = [None] * wanted
+    n_targets = 1 if targets is None else len(targets)
+    if predicted.shape[1] != n_targets:
+        raise ValueError(f"predict returned {predicted.shape[1]} values a row instead of {n_targets}")
+    probabilities: list[Any] = [None] * n_targets
     classes: Any = probabilities
     if hasattr(model, "predict_proba") and hasattr(model, "classes_"):
-        given = model.predict_proba(features)
-        if wanted == 1:
-            probabilities, classes = [given], [model.classes_]
-        elif isinstance(given, list):
-            probabilities, classes = given, model.classes_
-    found = [_target_outputs(predicted[:, i], probabilities[i], classes[i], positive) for i in range(wanted)]
+        predicted_probabilities = model.predict_proba(features)
+        if n_targets == 1:
+            probabilities, classes = [predicted_probabilities], [model.classes_]
+        elif isinstance(predicted_probabilities, list):
+            probabilities, classes = predicted_probabilities, model.classes_
+    found = [_target_outputs(predicted[:, i], probabilities[i], classes[i], positive) for i in range(n_targets)]
     return found[0] if targets is None else [dict(zip(targets, row, strict=True)) for row in zip(*found, strict=True)]
 
 

@@ -91,7 +91,7 @@ class _Service(Task[Any, Any]):
     @property
     @abstractmethod
     def _address(self) -> str:
-        """What is asked, for people."""
+        """The service's address in messages."""
 
     @abstractmethod
     def _unversioned(self, spec: dict[str, Any], parts: Mapping[str, str]) -> Identity:
@@ -99,7 +99,7 @@ class _Service(Task[Any, Any]):
 
     @property
     def _handling(self) -> Mapping[str, Any]:
-        """What of the handling of odd answers changes the responses."""
+        """The settings for invalid answers that change the responses."""
         return {}
 
     @property
@@ -123,8 +123,8 @@ class _Service(Task[Any, Any]):
     @cached_property
     def _schema(self) -> Schema:
         """The schema of an item, as that of a row whose only field is the item."""
-        given = self.output_schema
-        item = dict(given if isinstance(given, Mapping) else Schema.of(given).json)
+        schema = self.output_schema
+        item = dict(schema if isinstance(schema, Mapping) else Schema.of(schema).json)
         shared = {word: item.pop(word) for word in ("$defs", "definitions") if word in item}  # named from the whole
         return Schema.of({"type": "object", "properties": {"item": item}, "required": ["item"]} | shared)
 
@@ -134,14 +134,14 @@ class _Service(Task[Any, Any]):
 
     @cached_property
     def _names_index(self) -> bool:
-        """Whether what leads to the service asks for the example's `_index_`; then it is given, else never sent."""
+        """Whether a request pipeline refers to the example's `_index_`; otherwise it is never sent."""
         return any(_names_index(self._pipelines[name].spec) for name in ("client_pipeline", "input_pipeline"))
 
     def _request_row(self, request: Request) -> dict[str, Any]:
-        """What the service is asked: one object.
+        """The request to the service: one object.
 
         Raises:
-            TaskError: the pipelines do not make one of the input.
+            TaskError: the pipelines do not convert the input to one object.
         """
         row = dict(request.input) if isinstance(request.input, Mapping) else {INPUT: request.input}
         if self._names_index:
@@ -160,10 +160,10 @@ class _Service(Task[Any, Any]):
         return row
 
     def _output(self, answer: Any, request: Request) -> Any:
-        """The responses that an answer holds: None, one or alternatives, of items where the task declares them.
+        """The responses in an answer: None, one or alternatives, of items where the task declares them.
 
         Raises:
-            BadAnswer: it holds what is none; says why, and the trace how it begins.
+            BadAnswer: the answer is invalid; the trace logs how it begins.
         """
         try:
             return self._read(answer, request)
@@ -172,7 +172,7 @@ class _Service(Task[Any, Any]):
             raise
 
     def _log(self, request: Request, name: str, value: Any) -> None:
-        """Keeps how a request or an answer begins, without secrets."""
+        """Log the beginning of a request or an answer, without secrets."""
         try:
             text = self._hidden(json.dumps(value, ensure_ascii=False, default=_brief))
         except (TypeError, ValueError, RecursionError):
@@ -180,7 +180,7 @@ class _Service(Task[Any, Any]):
         request.task_span.log(name, text if len(text) <= _LOGGED else f"{text[:_LOGGED]}…")
 
     def _hidden(self, text: str) -> str:
-        """A text without what must not be stored."""
+        """A text without secrets."""
         return text
 
     def _read(self, answer: Any, request: Request) -> Any:
@@ -230,8 +230,8 @@ class _Service(Task[Any, Any]):
         for number, value in items:
             assert number is not None
             groups[number].append(value)
-        if (given := list(groups)) != list(range(len(given))):
-            task_span.log("given_response_indexes", given)
+        if (indexes := list(groups)) != list(range(len(indexes))):
+            task_span.log("given_response_indexes", indexes)
         if self.items:
             return Candidates(list(groups.values()))
         several = [number for number, values in groups.items() if len(values) > 1]
@@ -277,7 +277,7 @@ class ServiceTask(_Service):
         items: the items of an answer are one response, such as a tagger's entities.
         on_bad_request: what a bad request does: `fail` its row, `skip` its row, or `abort` the run.
         batch: ask for up to so many examples in one request: a list of objects with `_index_`, answered by such a list
-            in any order. An element of it may hold several answers as `responses`; what stands beside is left out.
+            in any order. An element of it may hold several answers as `responses`; other fields are ignored.
         on_duplicate: what a second output for an `_index_` does: `deduplicate` (the first counts) or `fail` its row.
         on_missing: what a missing output does: `fail` its row, or `ignore`, which is no answer.
         on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the rows of its batch, or
@@ -446,23 +446,23 @@ def _without_names(record: StructType) -> StructType:
     return StructType(tuple(sorted(fields, key=lambda each: each.name)))
 
 
-def _type_without_names(given: Type) -> Type:
-    if isinstance(given, StructType):
-        return _without_names(given)
-    if isinstance(given, Array):
-        return replace(given, item=_type_without_names(given.item))
+def _type_without_names(type_: Type) -> Type:
+    if isinstance(type_, StructType):
+        return _without_names(type_)
+    if isinstance(type_, Array):
+        return replace(type_, item=_type_without_names(type_.item))
     return (
-        replace(given, value=_type_without_names(given.value)) if isinstance(given, Map) else replace(given, title="")
+        replace(type_, value=_type_without_names(type_.value)) if isinstance(type_, Map) else replace(type_, title="")
     )
 
 
-def _names_index(given: Any) -> bool:
-    """Whether `_index_` stands in a configuration as a key, the name of a field or a step of a path."""
-    if isinstance(given, Mapping):
-        return any(_names_index(each) for pair in given.items() for each in pair)
-    if isinstance(given, list | tuple):
-        return any(map(_names_index, given))
-    return isinstance(given, str) and INDEX in re.split(r"[^\w@-]+" if given.startswith("$") else r"[.\[\]'\"]", given)
+def _names_index(part: Any) -> bool:
+    """Whether a configuration refers to `_index_` as a key, the name of a field or a step of a path."""
+    if isinstance(part, Mapping):
+        return any(_names_index(each) for pair in part.items() for each in pair)
+    if isinstance(part, list | tuple):
+        return any(map(_names_index, part))
+    return isinstance(part, str) and INDEX in re.split(r"[^\w@-]+" if part.startswith("$") else r"[.\[\]'\"]", part)
 
 
 def _form_body(upload: Mapping[str, Any]) -> dict[str, Any]:
@@ -521,4 +521,4 @@ def _pipeline_faults(name: str, pipeline: Pipeline) -> Iterator[str]:
         yield f"onError is {pipeline.on_error!r}; here a row that cannot be transformed is always a failed row"
     last = [adapter.kind for adapter in pipeline.adapters if adapter.last]
     if last and name != "input_pipeline":
-        yield f"{last[0]} stands at the end of input_pipeline only"
+        yield f"{last[0]} is allowed only at the end of input_pipeline"
