@@ -470,7 +470,7 @@ local.__module__ = "__main__"
     [
         (Feedback(lambda text: 1.0, name="short").on_output(), "feedback 'short' cannot be deferred: .*lambda"),
         (Feedback(length).on_output().aggregate(lambda said: 1.0), "aggregate.*lambda"),
-        (Feedback(local).on_output(), "stands in the script that is run"),
+        (Feedback(local).on_output(), "is defined in the script that runs"),
     ],
 )
 def test_what_cannot_be_imported_is_refused_for_deferred_alone(store: Store, feedback: Feedback, told: str) -> None:

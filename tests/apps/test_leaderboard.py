@@ -411,13 +411,13 @@ def test_what_judging_took_is_shown_in_the_terminal_and_on_pages(
     recorded(DirectoryStore(tmp_path), "1", asked(ANSWERS), Feedback(judge().letters, name="<b>").on_output())
     evaluand("leaderboard", "--store", str(tmp_path))
     shown = capsys.readouterr().out
-    assert "spent by feedbacks, beside the cost of calls" in shown
+    assert "spent by feedbacks, in addition to the cost of calls" in shown
     assert re.search(r"^version +feedback +scores +requests +tokens in +cost *$", shown, re.M)
     assert re.search(r"^app 1 +<b> +4 +4 +8 +1(\.0+)? EUR *$", shown, re.M)
     evaluand("leaderboard", "--store", str(tmp_path), "--json")
     assert json.loads(capsys.readouterr().out)["spent"][0]["cost"] == 1.0
     page = leaderboard_section(leaderboard(DirectoryStore(tmp_path)).to_dict())
-    assert "Spent by feedbacks, beside the cost of calls" in page
+    assert "Spent by feedbacks, in addition to the cost of calls" in page
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
 

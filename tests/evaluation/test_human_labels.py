@@ -170,7 +170,7 @@ def test_values_and_words_that_there_cannot_be_are_refused(run: Run, tmp_path: P
 def test_true_is_no_value_beside_stars(run: Run, tmp_path: Path) -> None:
     rows = list(labelling_rows(run))
     file = filled(tmp_path / "a.jsonl", rows, {"value": True, "by": "ann"}, {"value": 7, "by": "bob"})
-    with pytest.raises(DataError, match=r"a\.jsonl:1: value is true or false beside numbers such as 7"):
+    with pytest.raises(DataError, match=r"a\.jsonl:1: value is true or false, but other values are numbers such as 7"):
         read_labels([file])
 
 
@@ -242,10 +242,10 @@ def test_a_file_is_written_filled_in_and_read_as_an_evaluation(folder: Folder) -
 def test_files_without_a_label_or_of_another_run_are_refused(folder: Folder) -> None:
     file = folder.path / "empty.jsonl"
     folder.done("label", "export", "doubling/mine", "-o", file)
-    assert "has a value or a label; fill them in first" in folder.refused("label", "import", "doubling/mine", file)
+    assert "has a value or a label; fill in the files first" in folder.refused("label", "import", "doubling/mine", file)
     file.write_text('{"key": "00", "value": 1}\n')
-    assert "none of the 1 labels is of an answer" in folder.refused("label", "import", "doubling/mine", file)
-    assert "label import reads them" in folder.refused("label", "status", "doubling/mine")
+    assert "none of the 1 labels matches an answer" in folder.refused("label", "import", "doubling/mine", file)
+    assert "import them with evaluand label import" in folder.refused("label", "status", "doubling/mine")
 
 
 def test_labels_of_no_answer_are_counted_and_named(folder: Folder) -> None:
@@ -256,8 +256,8 @@ def test_labels_of_no_answer_are_counted_and_named(folder: Folder) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes() + b'{"key": "beef", "value": 1}\n')
     out = folder.call("label", "import", "doubling/mine", file)
     assert out.exit_code == 0
-    assert "1 of 2 labels are of no answer of run" in out.stderr
-    assert "their keys: beef" in out.stderr
+    assert "1 of 2 labels match no answer of run" in out.stderr
+    assert "and are left out; keys: beef" in out.stderr
 
 
 def test_a_file_that_is_filled_in_is_not_written_over(folder: Folder) -> None:
@@ -267,13 +267,13 @@ def test_a_file_that_is_filled_in_is_not_written_over(folder: Folder) -> None:
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     before = filled(file, rows, {"explanation": "to be asked"}).read_text()
     told = folder.refused("label", "export", "doubling/mine", "-o", file)
-    assert "1 answer is filled in" in told
+    assert "has 1 filled-in answer;" in told
     assert f"--without {file}" in told
     assert file.read_text() == before
     folder.done("label", "export", "doubling/mine", "-o", file, "--force")
     assert "to be asked" not in file.read_text()
     file.write_text("a diary\n")
-    assert "no file of labels" in folder.refused("label", "export", "doubling/mine", "-o", file)
+    assert "is not a file of labels" in folder.refused("label", "export", "doubling/mine", "-o", file)
 
 
 def test_a_table_is_written_filled_in_and_read(folder: Folder) -> None:
@@ -295,4 +295,4 @@ def test_the_status_of_another_evaluation_names_the_one_with_labels(folder: Fold
     filled(file, [json.loads(line) for line in file.read_text().splitlines()], {"value": 1})
     folder.done("label", "import", "doubling/mine", file)
     told = folder.refused("label", "status", "doubling/mine")
-    assert "'doubling/mine' holds no labels that people gave; those of its run are in doubling/mine/human" in told
+    assert "'doubling/mine' holds no labels by people; those of its run are in doubling/mine/human" in told

@@ -1,4 +1,4 @@
-"""`evaluand feedback`: the feedbacks of recordings, asked in processes of their own."""
+"""`evaluand feedback`: judges recordings in separate processes."""
 
 from __future__ import annotations
 
@@ -29,28 +29,35 @@ Examples:
 
 @click.group("feedback", cls=Group, epilog=_EXAMPLES)
 def command() -> None:
-    """Judge what an app has recorded, or still records, where its feedbacks are deferred."""
+    """Judge the records of an app whose feedbacks are deferred, also while it still records."""
 
 
 @command.command("work")
 @click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
-@click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Processes.")
-@click.option("--follow", is_flag=True, help="Go on until the app has ended.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Number of processes."
+)
+@click.option("--follow", is_flag=True, help="Continue until the app has ended.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     metavar="S",
-    help="Seconds for one judgement; as the app says if not given.",
+    help="Seconds for one judgement; by default, as set by the app.",
 )
 @click.option(
-    "--retries", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="After errors that pass."
+    "--retries",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Retries after a transient error.",
 )
 @click.option(
     "--allow",
     multiple=True,
     type=LINE,
     metavar="MODULE",
-    help="A module, beside code of your own, that feedbacks may be imported from; may be given several times.",
+    help="A further module that feedbacks may be imported from, in addition to your own code; repeatable.",
 )
 @store_option
 @json_option
@@ -64,10 +71,10 @@ def work_(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Judge what is missing, and close the recording when its app has ended and nothing is missing.
+    """Judge missing records, and close the recording once its app has ended and all are judged.
 
-    Any number of these may run at the same time, each with any number of workers, and be stopped at any time. A record
-    that kills its worker again and again is given up as failed.
+    Several of these commands may run at the same time, each with several workers; stop them at any time. A record that
+    kills its worker repeatedly is marked as failed.
     """
     importable_here()
     store = DirectoryStore(folder)
@@ -91,13 +98,13 @@ def work_(
 @store_option
 @json_option
 def status(artifact: str, folder: Path, as_json: bool) -> None:
-    """Tell how many records there are, and what each feedback has said of them."""
+    """Show how many records there are, and the results of each feedback."""
     store = DirectoryStore(folder)
     tell(Recording(store, find_recording_id(store, artifact)), folder, as_json)
 
 
 def tell(recording: Recording, folder: Path, as_json: bool) -> None:
-    """Prints how far a recording is, or what it came to."""
+    """Prints the progress of an open recording, or the results of a closed one."""
     facts = recording_facts(recording)
     if as_json:
         return print_json(facts)
@@ -107,8 +114,8 @@ def tell(recording: Recording, folder: Path, as_json: bool) -> None:
         f" {state[facts['status']]}"
     )
     for name, counts in facts["feedbacks"].items():
-        told = ", ".join(f"{n:,} {word}" for word, n in counts.items())
-        click.echo(f"  {safe(name)}: {told or 'nothing'}")
+        results = ", ".join(f"{n:,} {word}" for word, n in counts.items())
+        click.echo(f"  {safe(name)}: {results or 'nothing'}")
     if facts["status"] == "sealed":
         return click.echo(
             f"more: {suggest_command('show', facts['evaluation'] or facts['run'] or recording.id, folder)}"
@@ -122,13 +129,13 @@ def tell(recording: Recording, folder: Path, as_json: bool) -> None:
 
 
 def importable_here() -> None:
-    """Has code in the present folder imported as `python` would."""
+    """Adds the current folder to the import path, as `python` does."""
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
 
 
 def recording_facts(recording: Recording) -> Facts:
-    """How far a recording is, or what it came to."""
+    """The progress of an open recording, or the results of a closed one."""
     facts: dict[str, Any] = {"id": recording.id, "name": recording.name, "mode": recording.mode}
     run, evaluation = recording.run, recording.evaluation
     if recording.is_sealed:
@@ -141,5 +148,5 @@ def recording_facts(recording: Recording) -> Facts:
             "run": run and run.id,
             "evaluation": evaluation and evaluation.id,
         }
-    made = read_progress(recording.store, recording.id)
-    return facts | {"status": "open", **vars(made), "run": None, "evaluation": None}
+    progress = read_progress(recording.store, recording.id)
+    return facts | {"status": "open", **vars(progress), "run": None, "evaluation": None}

@@ -44,13 +44,13 @@ Examples:
 """
 
 _SCORER = "human"
-_NAMED, _SHORT_KEY, _AT_ONCE = 5, 16, 1000
+_LISTED, _SHORT_KEY, _AT_ONCE = 5, 16, 1000
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group("label", cls=Group, epilog=_EXAMPLES)
 def command() -> None:
-    """Have people grade the answers of a run: write a file, have it filled in, and read it as an evaluation."""
+    """Have people grade the answers of a run: write a file, have it filled in, and import it as an evaluation."""
 
 
 @command.command("export")
@@ -63,19 +63,19 @@ def command() -> None:
     type=_FILES,
     multiple=True,
     metavar="FILE",
-    help="Leave out what is labelled in this file; may be given several times.",
+    help="Leave out answers labelled in this file; repeatable.",
 )
 @click.option("--by", metavar="NAME", help="With --without: leave out only what this person has labelled.")
-@click.option("--force", is_flag=True, help="Replace a file that is filled in, or is no file of labels.")
+@click.option("--force", is_flag=True, help="Replace a file that is filled in, or is not a file of labels.")
 @store_option
 def export(
     artifact: str, output: Path | None, without: tuple[Path, ...], by: str | None, force: bool, folder: Path
 ) -> None:
     """Write each answer of a run as a line to fill in: value, label, by, explanation.
 
-    Value is a number or true or false, label a word; one of the two makes a label. Lines may be parted among people,
-    and several people may label the same ones. A FILE that ends in .csv is a table for spreadsheets, in which what is
-    no text is JSON.
+    Value is a number, true or false; label is a word; fill in at least one of them. Lines may be divided among people,
+    and several people may label the same ones. A FILE that ends in .csv is a table for spreadsheets; its cells that
+    are not text are JSON.
     """
     store = DirectoryStore(folder)
     run = Run.open(store, artifact)
@@ -95,10 +95,10 @@ def export(
 @command.command("import")
 @click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
 @click.argument("files", type=_FILES, nargs=-1, required=True)
-@click.option("--name", metavar="NAME", help="A name for the evaluation; RUN/human if not given.")
+@click.option("--name", metavar="NAME", help="A name for the evaluation.  [default: RUN/human]")
 @click.option("--range", type=float, nargs=2, metavar="LOW HIGH", help="Refuse values that lie outside.")
 @click.option(
-    "--word", "words", multiple=True, metavar="LABEL", help="Refuse other labels; may be given several times."
+    "--word", "words", multiple=True, metavar="LABEL", help="An allowed label, others are refused; repeatable."
 )
 @store_option
 @json_option
@@ -111,10 +111,10 @@ def import_(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Read files that were filled in as an evaluation; give all of them, also those that were read before.
+    """Import filled-in files as an evaluation; name all files, also those imported before.
 
-    They are CSV where their name ends so, else JSON lines. Answers without a label are abstained from until they have
-    one. Labels of no answer of the run are left out and told; where all are, nothing is made.
+    Files that end in .csv are CSV, others JSON lines. Answers without a label are abstained from until they have one.
+    Labels that match no answer of the run are left out and reported; if none matches, no evaluation is created.
     """
     if range is not None and not range[0] < range[1]:
         raise UsageError(f"--range {range[0]:g} {range[1]:g}: give the lowest and then the highest value")
@@ -123,18 +123,18 @@ def import_(
     with notes():
         labels = read_labels(files, range=range, words=words)
     if not labels.labels:
-        raise SpecError(f"no line of {', '.join(map(str, files))} has a value or a label; fill them in first")
+        raise SpecError(f"no line of {', '.join(map(str, files))} has a value or a label; fill in the files first")
     strays = unmatched(run, labels)
     if len(strays) == len(labels.labels):
-        raise SpecError(f"none of the {len(strays):,} labels is of an answer of run {run.id[:SHORT_ID]}")
+        raise SpecError(f"none of the {len(strays):,} labels matches an answer of run {run.id[:SHORT_ID]}")
     name = name or (f"{run.name}/{_SCORER}" if run.name else None)
     evaluation = Evaluator(store).evaluate(run, {_SCORER: labels}, name=name)
     found = labelled(evaluation, _SCORER)
     if strays:
-        named = ", ".join(safe(key[:_SHORT_KEY]) for key in strays[:_NAMED]) + (", …" if len(strays) > _NAMED else "")
-        told = f"{len(strays):,} of {len(labels.labels):,} labels are of no answer of run {run.id[:SHORT_ID]}"
-        click.echo(f"{told} and left out; their keys: {named}", err=True)
-    _tell(evaluation, found, as_json)
+        keys = ", ".join(safe(key[:_SHORT_KEY]) for key in strays[:_LISTED]) + (", …" if len(strays) > _LISTED else "")
+        counts = f"{len(strays):,} of {len(labels.labels):,} labels"
+        click.echo(f"{counts} match no answer of run {run.id[:SHORT_ID]} and are left out; keys: {keys}", err=True)
+    _print_progress(evaluation, found, as_json)
     if not as_json:
         more = suggest_command("show", name or evaluation.id[:SHORT_ID], folder)
         click.echo(f"evaluation {evaluation.id[:SHORT_ID]}; more: {more}")
@@ -145,16 +145,16 @@ def import_(
 @store_option
 @json_option
 def status(artifact: str, folder: Path, as_json: bool) -> None:
-    """Tell how many answers are labelled, by whom, and how many people disagree on."""
+    """Show how many answers are labelled, by whom, and on how many people disagree."""
     store = DirectoryStore(folder)
     evaluation = Evaluation.open(store, artifact)
     scorers = human_scorers(evaluation)
     if not scorers:
-        raise SpecError(f"{artifact!r} holds no labels that people gave; {_where_labels_are(store, evaluation)}")
-    _tell(evaluation, labelled(evaluation, scorers[0]), as_json)
+        raise SpecError(f"{artifact!r} holds no labels by people; {_label_hint(store, evaluation)}")
+    _print_progress(evaluation, labelled(evaluation, scorers[0]), as_json)
 
 
-def _tell(evaluation: Evaluation, found: Labelled, as_json: bool) -> None:
+def _print_progress(evaluation: Evaluation, found: Labelled, as_json: bool) -> None:
     if as_json:
         people = [{"by": by, "answers": n} for by, n in found.by.items()]
         return print_json({"evaluation": evaluation.id, **found._asdict(), "by": people})
@@ -167,21 +167,23 @@ def _tell(evaluation: Evaluation, found: Labelled, as_json: bool) -> None:
 
 
 def _require_nothing_lost(output: Path) -> None:
-    """Stops where a file is there that somebody has worked on."""
+    """Raises a SpecError if the file exists and somebody has filled it in."""
     if not output.exists():
         return
     try:
         n = n_filled_in(output)
     except DataError:
-        raise SpecError(f"{output} is there and no file of labels; write to another, or --force replaces it") from None
+        raise SpecError(
+            f"{output} exists and is not a file of labels; write to another file, or replace it with --force"
+        ) from None
     if n:
-        told = f"{n:,} {'answer is' if n == 1 else 'answers are'} filled in in {output}"
-        more = f"-o OTHER --without {output} writes the others"
-        raise SpecError(f"{told}; {more}, --force replaces the file and loses what is in it")
+        problem = f"{output} has {n:,} filled-in {'answer' if n == 1 else 'answers'}"
+        hint = f"-o OTHER --without {output} writes the others"
+        raise SpecError(f"{problem}; {hint}, --force replaces the file and loses its labels")
 
 
 def _cells(rows: Iterator[dict[str, Any]]) -> pa.RecordBatchReader:
-    """Rows as a table of texts; what is none is JSON."""
+    """Rows as a table of texts; other values are JSON."""
     schema = pa.schema([(name, pa.string()) for name in COLUMNS])
     texts = ({name: _text(value) for name, value in row.items()} for row in rows)
     return pa.RecordBatchReader.from_batches(
@@ -193,10 +195,12 @@ def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _where_labels_are(store: Store, evaluation: Evaluation) -> str:
-    """Which of the evaluations of the same run hold labels."""
+def _label_hint(store: Store, evaluation: Evaluation) -> str:
+    """Names the evaluations of the same run that hold labels, or the command that imports some."""
     names, run = Names(store.refs()), evaluation.manifest["spec"]["run"]
     others = (Evaluation(store, id) for id in store.ids("evaluations") if store.is_sealed("evaluations", id))
     found = [other for other in others if other.manifest["spec"]["run"] == run and human_scorers(other)]
-    told = [(names.find("evaluations", other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
-    return f"those of its run are in {', '.join(map(safe, told))}" if told else "evaluand label import reads them"
+    labelled_names = [(names.find("evaluations", other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
+    if not labelled_names:
+        return "import them with evaluand label import"
+    return f"those of its run are in {', '.join(map(safe, labelled_names))}"

@@ -1,4 +1,4 @@
-"""`evaluand leaderboard`: what feedbacks say of the versions of apps, side by side."""
+"""`evaluand leaderboard`: compares versions of apps by their feedbacks."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ Examples:
 
 @click.command("leaderboard", epilog=_EXAMPLES)
 @click.argument("artifacts", metavar="[ID|NAME...]", nargs=-1, shell_complete=complete_artifact)
-@click.option("--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Of the intervals.")
+@click.option(
+    "--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Confidence level of the intervals."
+)
 @store_option
 @json_option
 def command(artifacts: tuple[str, ...], confidence: float, folder: Path, as_json: bool) -> None:
-    """Show how versions of apps do: the mean of each feedback, latency, tokens and cost, and which can be told apart.
+    """Compare versions of apps: mean feedbacks, latency, tokens and cost, and which differ significantly.
 
-    Name apps (all their versions), recordings, evaluations or runs; everything that was recorded if not given. Open
-    recordings count as far as they are.
+    Name apps (all their versions), recordings, evaluations or runs; by default, everything that was recorded. Open
+    recordings count with the records they have so far.
     """
     sources = collect_sources(DirectoryStore(folder), artifacts)
     if not sources:

@@ -1,8 +1,8 @@
-"""Grading: asking one scorer about the rows of a run, and writing down what it says.
+"""Grading: asks one scorer about the rows of a run, and writes its scores to the journal.
 
 A record of the journal is a list: slot, digest of what the scorer could see, scores; a score is a list: response index,
-target, status, reason, value, label, data, explanation, the scorer's own columns and, where providers were asked, what
-that took.
+target, status, reason, value, label, data, explanation, the scorer's own columns and, if providers were asked, their
+usage.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REASON = 500
 
 
 class Traced(NamedTuple):
-    """What was traced of the call of a row: its spans as text, and when it began and how long it took (µs)."""
+    """The trace of the call of a row: its spans as text, its start and its duration (µs)."""
 
     rows: bytes
     started: int | None
@@ -47,9 +47,9 @@ class Traced(NamedTuple):
 
 @dataclass(slots=True)
 class Unit:
-    """One row of a run to be graded; `rest` are those that follow it in a batch, `traced` is there where it is read.
+    """One row of a run to be graded; `rest` holds the rows that follow it in a batch, `traced` is set if it is read.
 
-    `record` is there where several scorers are asked about one response, so that it is read once.
+    `record` is set if several scorers are asked about one response, so that it is read once.
     """
 
     slot: int
@@ -72,12 +72,12 @@ class Unit:
 
 
 def part_of(value: Any, target: str | None) -> Any:
-    """What an output, or a mapping of expected values, holds for a target; all of it where there is none."""
+    """The part of an output, or of a mapping of expected values, for a target; all of it without a target."""
     return value.get(target) if target is not None and isinstance(value, Mapping) else value
 
 
 def packed(unit: Unit) -> bytes:
-    """What a process that grades a row, or a batch of them, needs of it."""
+    """A row, or a batch of rows, encoded for the process that grades it."""
     return identity.encode([_fields(u) for u in (unit, *unit.rest)])
 
 
@@ -103,25 +103,25 @@ class FeedbackInput(dict[str, Any]):
     """The record of a call, the app and the example, for scorers that ask for a `source`."""
 
     def __deepcopy__(self, memo: Any) -> FeedbackInput:
-        """Itself: made for one scorer and one row. What is taken from it may stand in other arguments too."""
+        """Itself: made for one scorer and one row. Its parts may also occur in other arguments."""
         return self
 
 
 def seen_of(example: Example) -> dict[str, Any]:
-    """What a source tells of an example; what it has not is not there."""
-    told = {"id": example.id, "input": _known(example.input), "metadata": _known(example.metadata)}
-    told["attributes"] = _known(example.attributes)
-    optional = {"expected": _known(example.expected), "weight": example.weight}
-    return told | {name: value for name, value in optional.items() if value is not None}
+    """The example as a source shows it; missing parts are left out."""
+    seen = {"id": example.id, "input": _without_nulls(example.input), "metadata": _without_nulls(example.metadata)}
+    seen["attributes"] = _without_nulls(example.attributes)
+    optional = {"expected": _without_nulls(example.expected), "weight": example.weight}
+    return seen | {name: value for name, value in optional.items() if value is not None}
 
 
-def _known(value: Any) -> Any:
-    """What is known of an example: a column that is null there, since only others have it, is not."""
+def _without_nulls(value: Any) -> Any:
+    """A part of an example without the columns that are null there."""
     return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
 
 
 def source_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> FeedbackInput:
-    """All there is of a row; nothing of the spans is read before it is asked for. See `record_of`."""
+    """The source of a row; its spans are read on first use. See `record_of`."""
     record = unit.record or record_of(unit, output, app, name)
     return FeedbackInput(__record__=record, __app__=app, __example__=seen_of(unit.example))
 
@@ -130,39 +130,41 @@ def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Rec
     """A row as the record of a call.
 
     Args:
-        unit: the row, with what was traced of it.
+        unit: the row, with its trace.
         output: one of its responses.
-        app: what is known of the app that was called.
-        name: of the whole call, where its span has none.
+        app: facts about the app that was called.
+        name: name of the call, if its span has none.
     """
     example, replication = unit.example, unit.response.replication
     traced = unit.traced or Traced(b"[]", None, None)
-    about = _known(example.attributes) | {k: v for k, v in _known(example.metadata).items() if k != "tags"}
+    meta = _without_nulls(example.attributes) | {
+        k: v for k, v in _without_nulls(example.metadata).items() if k != "tags"
+    }
     return Record(
         traced.rows,
         input=example.input,
         output=output,
         name=name,
-        error=None if unit.response.error is None else _raised(traced, unit.response.error),
+        error=None if unit.response.error is None else _error_facts(traced, unit.response.error),
         started=traced.started,
         duration=traced.duration,
         record_id=f"{example.id}/{replication}" if replication else example.id,
         app_id=str(app.get("app_id", "")),
         tags=str(example.metadata.get("tags") or ""),
-        meta=about or None,
+        meta=meta or None,
     )
 
 
-def _raised(traced: Traced, error: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a call failed with, as its span tells where that does."""
+def _error_facts(traced: Traced, error: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The error of a failed call: from its span if recorded there, else from the response."""
     rows = identity.decode(traced.rows)
     events = rows[0][10] if rows and rows[0][1] is None else None
-    told = [body for name, _, body in events or () if name == "exception" and isinstance(body, dict)]
-    return told[-1] if told else {"type": error["type"], "message": error["message"]}
+    exceptions = [body for name, _, body in events or () if name == "exception" and isinstance(body, dict)]
+    return exceptions[-1] if exceptions else {"type": error["type"], "message": error["message"]}
 
 
 class _Piece(NamedTuple):
-    """What a scorer is asked at once: one response, as a whole or for one target."""
+    """What a scorer grades in one call: a response, or its part for one target."""
 
     number: int | None
     target: str | None
@@ -171,7 +173,7 @@ class _Piece(NamedTuple):
 
 
 class RowStream:
-    """The rows of a run beside their examples, in ascending pieces; going back starts another pass."""
+    """The rows of a run with their examples, in ascending pieces; going back starts another pass."""
 
     def __init__(self, run: Run, scorer: Scorer) -> None:
         self.run = run
@@ -211,7 +213,7 @@ class RowStream:
                 slot += 1
 
     def _digest(self, example: Example, response: Response, spans: tuple[bytes, Traced] | None) -> bytes:
-        """16 bytes that stand for all the scorer can see of a row."""
+        """The digest (16 bytes) of everything the scorer can see of a row."""
         parts = example.digest + response.content + self.targets
         if self.reads_index:
             parts += b"i%d/%d" % (example.index, example.position)
@@ -225,18 +227,18 @@ class RowStream:
 
 
 def traced_of(run: Run) -> Iterator[tuple[bytes, Traced]]:
-    """What was traced of each row of a run, in order, after the text of it that has no times."""
+    """For each row of a run, in order: its trace as text without times, and the trace."""
     spans = SpanStream(run.spans())
     for batch in run.batches([INDEX, "replication", "started", "duration"]):
         columns = (batch.column(name) for name in (INDEX, "replication", "started", "duration"))
-        plain = (c if pa.types.is_integer(c.type) else c.cast(pa.int64()) for c in columns)
-        for index, replication, started, duration in zip(*(c.to_pylist() for c in plain), strict=True):
-            found = spans.of(index, replication)
-            yield comparable_rows(found), Traced(orjson.dumps(found), started, duration)
+        integers = (c if pa.types.is_integer(c.type) else c.cast(pa.int64()) for c in columns)
+        for index, replication, started, duration in zip(*(c.to_pylist() for c in integers), strict=True):
+            rows = spans.of(index, replication)
+            yield comparable_rows(rows), Traced(orjson.dumps(rows), started, duration)
 
 
 def units_of(run: Run) -> Iterator[Unit]:
-    """The rows of a run beside their examples, with what was traced of them."""
+    """The rows of a run with their examples and traces."""
     responses, traced = iter(run), traced_of(run)
     replications, slots = int(run.manifest["spec"]["replications"]), count()
     for example in run.dataset.examples(0, sum(run.counts.values()) // replications):
@@ -245,25 +247,25 @@ def units_of(run: Run) -> Iterator[Unit]:
 
 
 class Sources:
-    """What feedbacks were given of the rows of a run, for who reads what they were asked.
+    """The sources that feedbacks received for the rows of a run, to show what they were asked.
 
     Args:
-        run: whose rows; None where it is not at hand, which then has no sources.
+        run: the run; without one there are no sources.
     """
 
     def __init__(self, run: Run | None) -> None:
         self._run = run
         self._units: Iterator[Unit] = iter(())
         self._unit: Unit | None = None
-        self._made: dict[int, FeedbackInput] = {}  # of this unit, by response
+        self._made: dict[int, FeedbackInput] = {}  # for this unit, by response
 
     def of(self, index: int, replication: int, number: int | None) -> FeedbackInput | None:
-        """The source of a row and one of its responses; None where there is none. Quick in ascending order.
+        """The source of a row and one of its responses; None if there is none. Fast in ascending order.
 
         Args:
             index: the row's `_index_`.
-            replication: which repeat.
-            number: which of its responses.
+            replication: number of the repeat.
+            number: index of the response.
         """
         unit = self._at((index, replication))
         outputs = (unit.response.responses if unit else None) or ()
@@ -274,29 +276,29 @@ class Sources:
         return self._made[number]
 
     def _at(self, key: tuple[int, int]) -> Unit | None:
-        if self._run is None or (self._unit is not None and _key_of(self._unit) == key):
+        if self._run is None or (self._unit is not None and _row_key(self._unit) == key):
             return self._unit
-        if self._unit is None or _key_of(self._unit) > key:
+        if self._unit is None or _row_key(self._unit) > key:
             self._units = units_of(self._run)
         try:
-            self._unit, self._made = next(unit for unit in self._units if _key_of(unit) == key), {}
+            self._unit, self._made = next(unit for unit in self._units if _row_key(unit) == key), {}
         except (StopIteration, NotFound):  # the store may have lost its dataset
             self._unit = None
         return self._unit
 
 
-def _key_of(unit: Unit) -> tuple[int, int]:
+def _row_key(unit: Unit) -> tuple[int, int]:
     return unit.response.index, unit.response.replication
 
 
 def app_of(run: Run) -> Mapping[str, Any]:
-    """What is known of the app that a run was made with."""
+    """Facts about the app that a run called."""
     known: Mapping[str, Any] = run.manifest.get("app") or {}
     return known
 
 
 def batched(units: Iterator[Unit], lane: WorkLog) -> Iterator[Unit]:
-    """Each unit carries the ones that follow it."""
+    """Groups units: the first of each batch carries the rest."""
     missing = (unit for unit in units if not lane.is_done(unit.slot))
     while chunk := list(islice(missing, GATHER)):
         chunk[0].rest = chunk[1:]
@@ -304,19 +306,19 @@ def batched(units: Iterator[Unit], lane: WorkLog) -> Iterator[Unit]:
 
 
 def name_of(run: Run) -> str:
-    """What the task of a run is called."""
+    """The name of the task of a run."""
     return str(run.manifest["provenance"].get("task", "task"))
 
 
 class Grader:
-    """Asks one scorer about rows and writes down what it says.
+    """Asks one scorer about rows and formats its scores for the journal.
 
     Args:
-        scorer: who is asked.
-        policy: what is tried again.
-        targets: of the dataset, for a scorer that is asked about each.
-        app: what is known of the app that was called, for a scorer that sees it.
-        name: what the whole call is called, where its trace does not say.
+        scorer: the scorer.
+        policy: which errors are retried.
+        targets: targets of the dataset, for a scorer that grades each separately.
+        app: facts about the app that was called, for a scorer that reads them.
+        name: name of the call, if its trace has none.
     """
 
     def __init__(
@@ -332,17 +334,17 @@ class Grader:
         self.columns = dict(scorer.columns)
         self.app, self.name = app or {}, name
         self.readers = [self._source if name == "source" else _ARGUMENTS[name] for name in scorer.arguments]
-        self._watches = scorer.is_async or not scorer.cheap  # what is pure asks nobody
+        self._watches = scorer.is_async or not scorer.cheap  # a cheap scorer makes no requests
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
         self.call: Callable[[Unit], Any] = many if scorer.is_batch else one_by_one
 
     def grade(self, unit: Unit) -> list[Any]:
-        """One result per piece: a Score, or the error that one piece cost."""
+        """One result for each piece: a Score, or the error raised for that piece."""
         self._begin(unit)
         if not self._watches:
             return [self._ask(unit, piece) for piece in unit.pieces]
-        return [self._watched(unit, piece, spent) for piece, spent in zip(unit.pieces, unit.spent, strict=True)]
+        return [self._ask_and_count(unit, piece, spent) for piece, spent in zip(unit.pieces, unit.spent, strict=True)]
 
     async def grade_async(self, unit: Unit) -> list[Any]:
         results: list[Any] = []
@@ -350,13 +352,13 @@ class Grader:
         for piece, spent in zip(unit.pieces, unit.spent, strict=True):
             try:
                 with spending(spent):
-                    given: Any = self.scorer.score(*self._arguments(unit, piece))
-                    results.append(Score.of(await given))
+                    pending: Any = self.scorer.score(*self._arguments(unit, piece))
+                    results.append(Score.of(await pending))
             except Exception as error:
                 self._raise_if_transient(error)
                 results.append(error)
             else:
-                self._raise_what_passes(unit, results[-1])
+                self._raise_if_retried(unit, results[-1])
         return results
 
     def _begin(self, unit: Unit) -> None:
@@ -368,11 +370,11 @@ class Grader:
     def grade_batch(self, unit: Unit) -> list[Any]:
         """The results of all pieces of all the rows of a batch, in order."""
         columns = self._batch(unit)
-        return _one_each(columns, self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+        return _check_batch(columns, self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
 
     async def grade_batch_async(self, unit: Unit) -> list[Any]:
         columns = self._batch(unit)
-        return _one_each(columns, await self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+        return _check_batch(columns, await self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
 
     def _batch(self, unit: Unit) -> list[list[Any]]:
         """The arguments of all pieces of all the rows of a batch, as columns."""
@@ -385,7 +387,7 @@ class Grader:
         results = iter(outcome.value) if outcome.error is None else None
         lines, failed = [], 0
         for u in (unit, *unit.rest):
-            u.pieces = u.pieces or self._pieces(u)  # where the process that made the call is gone
+            u.pieces = u.pieces or self._pieces(u)  # unset if the process that made the call has ended
             scores = self._rows(u, results, outcome.error)
             failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
             lines.append(line_of(u, scores))
@@ -398,21 +400,21 @@ class Grader:
                 [None, target, status, reason, None, None, None, None, self._unanswered(unit, status, target)]
                 for target in self.targets or (None,)
             ]
-        given = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
+        of_unit = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
         spent: Sequence[Spending | None] = unit.spent or [None] * len(unit.pieces)
         return [
-            self._row(piece, result) + _taken(asked)
-            for piece, result, asked in zip(unit.pieces, given, spent, strict=True)
+            self._row(piece, result) + _usage_cells(piece_spending)
+            for piece, result, piece_spending in zip(unit.pieces, of_unit, spent, strict=True)
         ]
 
     def _ungradable(self, response: Response) -> tuple[str | None, str | None]:
-        """The status of a row that no scorer is asked about."""
+        """Status and reason of a row that cannot be graded; None for a row that can."""
         if response.status == FAILED:
             error = response.error or {}
             return FAILED, f"task: {error.get('type')}: {error.get('message')}"[:_REASON]
         if response.status == SKIPPED:
-            told = "the task was not asked" if response.error is None else f"task: {response.error['message']}"
-            return SKIPPED, told[:_REASON]
+            reason = "the task was not asked" if response.error is None else f"task: {response.error['message']}"
+            return SKIPPED, reason[:_REASON]
         if not response.responses:
             return NO_ANSWER.status, NO_ANSWER.reason
         return None, None
@@ -429,16 +431,15 @@ class Grader:
             for target in self.targets
         ]
 
-    def _own(self, name: str, kind: str, value: Any) -> Any:
+    def _convert_cell(self, name: str, kind: str, value: Any) -> Any:
         """A value of the scorer's own column, in the column's type."""
         if value is None:
             return None
         if kind == "json":
             return Fragment(identity.encode(value))
         if kind in _PARTS:
-            return _parts(name, kind, value)
-        wanted = _OWN_TYPES[kind]
-        if not isinstance(value, wanted) or (kind != "bool" and isinstance(value, bool)):
+            return _convert_list(name, kind, value)
+        if not isinstance(value, _CELL_TYPES[kind]) or (kind != "bool" and isinstance(value, bool)):
             raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
         if kind == "double" and not math.isfinite(value):
             raise DataError(f"column {name} is {value}; give a finite number or nothing")
@@ -459,10 +460,10 @@ class Grader:
         except Exception as error:
             self._raise_if_transient(error)
             return error
-        self._raise_what_passes(unit, score)
+        self._raise_if_retried(unit, score)
         return score
 
-    def _watched(self, unit: Unit, piece: _Piece, spent: Spending) -> Any:
+    def _ask_and_count(self, unit: Unit, piece: _Piece, spent: Spending) -> Any:
         with spending(spent):
             return self._ask(unit, piece)
 
@@ -470,14 +471,14 @@ class Grader:
         if not self.scorer.cheap and self.policy.retries_after(error, 1):
             raise error
 
-    def _raise_what_passes(self, unit: Unit, score: Score) -> None:
-        """Raises the error that a score tells of, unless this was the last attempt; then the score says more."""
+    def _raise_if_retried(self, unit: Unit, score: Score) -> None:
+        """Raises the error in a score if it is to be retried; after the last attempt the score is reported."""
         if score.error is not None and self.policy.retries_after(score.error, unit.attempts):
             raise score.error
 
     def _arguments(self, unit: Unit, piece: _Piece) -> list[Any]:
-        given = [read(unit, piece) for read in self.readers]
-        return given if self.scorer.cheap else [deepcopy(value) for value in given]
+        arguments = [read(unit, piece) for read in self.readers]
+        return arguments if self.scorer.cheap else [deepcopy(value) for value in arguments]
 
     def _source(self, unit: Unit, piece: _Piece) -> FeedbackInput:
         return source_of(unit, piece.output, self.app, self.name)
@@ -486,7 +487,7 @@ class Grader:
         if not isinstance(result, BaseException):
             try:
                 return self._scored(piece, Score.of(result))
-            except Exception as error:  # whatever a score is made of, it costs one score
+            except Exception as error:  # an invalid score fails this row alone
                 result = error
         place = place_of(result)
         reason = f"scorer: {type(result).__name__}: {storable_message(result)}"[:_REASON] + (
@@ -504,7 +505,8 @@ class Grader:
         if value is not None and not math.isfinite(value):
             raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
         _check_text("label", score.label)
-        reason, explanation = _told("reason", score.reason), _told("explanation", score.explanation)
+        reason = _storable_text("reason", score.reason)
+        explanation = _storable_text("explanation", score.explanation)
         data = None if score.data is None else Fragment(identity.encode(score.data))
         columns = self._cells(score.columns or {})
         return [
@@ -520,39 +522,43 @@ class Grader:
         ]
 
     def _unanswered(self, unit: Unit, status: str, target: str | None) -> dict[str, Any] | None:
-        """The scorer's columns of a row it is not asked about."""
+        """The scorer's columns of a row that it does not grade."""
         expected = unit.example.expected
         return None if status == SKIPPED else self._without_score(expected if target is None else expected[target])
 
     def _without_score(self, expected: Any) -> dict[str, Any] | None:
         try:
-            given = self.scorer.unanswered(expected)
-            return None if given is None else self._cells(given)
-        except Exception:  # what is expected is no better than what was answered
+            cells = self.scorer.unanswered(expected)
+            return None if cells is None else self._cells(cells)
+        except Exception:  # the expected value is invalid too
             return None
 
-    def _cells(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
-        if given and (unknown := given.keys() - self.columns.keys()):
+    def _cells(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
+        if values and (unknown := values.keys() - self.columns.keys()):
             raise DataError(
                 f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
             )
-        return {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
+        return (
+            {n: self._convert_cell(n, kind, values.get(n)) for n, kind in self.columns.items()}
+            if self.columns
+            else None
+        )
 
 
 def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
-    """The journal's line of what a scorer says of a row."""
+    """The journal's line for the scores of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
 
 
-def _taken(spent: Spending | None) -> list[dict[str, Any]]:
-    """What a score took, as the last part of its row; nothing where nobody was asked."""
+def _usage_cells(spent: Spending | None) -> list[dict[str, Any]]:
+    """The usage of a score, as the last cell of its row; empty if no request was made."""
     if spent is None or not spent.n_requests:
         return []
     return [{"requests": spent.n_requests, "failed": spent.n_failed, **(usage_of(spent.usage or {}) or {})}]
 
 
-def _told(name: str, text: Any) -> Any:
-    """A text for people as it can be written: half a character in it costs no score."""
+def _storable_text(name: str, text: Any) -> Any:
+    """A text for people, with lone surrogates escaped: they do not fail the score."""
     if isinstance(text, str) and not text.isascii():
         return escape_surrogates(text)
     _check_text(name, text)
@@ -572,15 +578,17 @@ def _check_text(name: str, value: Any) -> None:
         ) from None
 
 
-def _one_each(columns: list[list[Any]], results: Any) -> list[Any]:
-    given = list(results)
-    if len(given) != len(columns[0]):
-        raise DataError(f"the scorer was given {len(columns[0])} responses and gave {len(given)} scores; give one each")
-    return given
+def _check_batch(columns: list[list[Any]], results: Any) -> list[Any]:
+    scores = list(results)
+    if len(scores) != len(columns[0]):
+        raise DataError(
+            f"the scorer was given {len(columns[0])} responses and gave {len(scores)} scores; give one each"
+        )
+    return scores
 
 
-def _parts(name: str, kind: str, value: Any) -> list[Any]:
-    """A list of numbers, or label → score as a list of both."""
+def _convert_list(name: str, kind: str, value: Any) -> list[Any]:
+    """A list of numbers, or a mapping label → score as a list of objects."""
     if not isinstance(value, _PARTS[kind]) or isinstance(value, str):
         raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
     labels = list(value) if isinstance(value, Mapping) else []
@@ -606,7 +614,7 @@ def _is_finite(number: float) -> bool:
 
 _PARTS: dict[str, Any] = {"numbers": Sequence, "scores": Mapping}
 
-_OWN_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool, "labels": list}
+_CELL_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool, "labels": list}
 
 _ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
     "output": lambda unit, piece: piece.output,
@@ -620,6 +628,6 @@ _ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
 
 
 def targets_of(run: Run) -> list[str] | None:
-    """The names of what is expected, where the dataset has several."""
+    """The names of the targets, if the dataset has several."""
     expected = run.dataset.roles.expected
     return sorted(expected) if isinstance(expected, Mapping) else None

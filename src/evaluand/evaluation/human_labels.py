@@ -1,10 +1,10 @@
-"""Labels that people give: a file to fill in, and what is filled in as a scorer.
+"""Labels by people: a file to fill in, and the filled-in labels as a scorer.
 
     labelling_rows(run) ──▶ a file ── people ──▶ read_labels ──▶ HumanLabels ── Evaluator ──▶ Evaluation
 
-A run is evaluated by people as it is by any scorer. What they have not come to yet is abstained from, so an evaluation
-of half a file has its honest counts, and the next import, with more labels, makes another. A label belongs to an
-example and an answer and not to a run: the same answer of another run has it already.
+People evaluate a run as any scorer does. Answers without a label are abstained from, so an evaluation of half a file
+has correct counts, and the next import, with more labels, creates another evaluation. A label belongs to an example
+and an answer, not to a run: it also applies to the same answer of another run.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from evaluand.store.tables import ABSTAINED, COMPLETED, SCORED
 Line = TypeVar("Line")
 
 FIELDS: Final = ("value", "label", "by", "explanation")
-"""What people fill in: a number or a word or both, who they are, and why."""
+"""The fields that people fill in: a number or a word or both, their name, and an explanation."""
 
 COLUMNS: Final = ("key", INDEX, "replication", RESPONSE_INDEX, "id", "input", "expected", "response", *FIELDS)
-"""Of a row that people fill in, in this order."""
+"""The columns of a row to fill in, in this order."""
 
 NOT_LABELLED: Final = "not labelled yet"
 
 
 class Label(NamedTuple):
-    """What one person says of one answer."""
+    """The label of one person for one answer."""
 
     value: float | None
     label: str | None
@@ -55,11 +55,11 @@ class Label(NamedTuple):
 
 
 def labelling_rows(run: Run, *, given: HumanLabels | None = None, by: str | None = None) -> Iterator[dict[str, Any]]:
-    """A row for each answer of a run: its key, what was asked, expected and answered, and empty fields for a label.
+    """A row for each answer of a run: its key, input, expected output and answer, and empty fields for a label.
 
     Args:
-        given: labels there are already; answers that have one are left out.
-        by: left out is only what this person has labelled.
+        given: existing labels; answers that have one are left out.
+        by: leave out only the answers that this person has labelled.
 
     Example:
         >>> from evaluand import Dataset, Runner
@@ -77,21 +77,21 @@ def labelling_rows(run: Run, *, given: HumanLabels | None = None, by: str | None
             continue
         for number, answer in enumerate(response.responses or ()):
             key = key_of(example.digest, answer)
-            there = given.labels.get(key, ()) if given else ()
-            if any(by is None or label.by == by for label in there):
+            existing = given.labels.get(key, ()) if given else ()
+            if any(by is None or label.by == by for label in existing):
                 continue
-            told = (to_json(example.input), to_json(example.expected), in_reading_order(to_json(answer)))
-            cells = (key, response.index, response.replication, number, example.id, *told, *[None] * len(FIELDS))
+            texts = (to_json(example.input), to_json(example.expected), in_reading_order(to_json(answer)))
+            cells = (key, response.index, response.replication, number, example.id, *texts, *[None] * len(FIELDS))
             yield dict(zip(COLUMNS, cells, strict=True))
 
 
 def key_of(example: bytes, answer: Any) -> str:
-    """What stands for an answer to an example, whichever run gave it."""
+    """The key of an answer to an example, the same in every run."""
     return identity.digest([example.hex(), answer]).hex()
 
 
 def unmatched(run: Run, labels: HumanLabels) -> list[str]:
-    """The keys of labels that are of no answer of a run, as they were read."""
+    """The keys of labels that match no answer of a run, in the order they were read."""
     left = dict.fromkeys(labels.labels)
     for row in labelling_rows(run):
         left.pop(row["key"], None)
@@ -101,21 +101,21 @@ def unmatched(run: Run, labels: HumanLabels) -> list[str]:
 def read_labels(
     files: Iterable[Path], *, range: tuple[float, float] | None = None, words: Sequence[str] = ()
 ) -> HumanLabels:
-    """The labels in files that were filled in: CSV, or else JSON lines, with a key and any of `FIELDS`.
+    """Reads the labels in filled-in files: CSV, or else JSON lines, with a key and any of `FIELDS`.
 
-    Rows without value and label are not labelled; where such a row has an explanation, an `EvaluandWarning` is told. Of
-    two labels that one person gave one answer the later counts. Blanks around names and labels do not count, nor does
-    the case of a label: all are spelt as `words` has it, or as it was read first. Names that differ in case are two
-    people, and an `EvaluandWarning`.
+    Rows without value and label are not labelled; if such a row has an explanation, an `EvaluandWarning` is issued. If
+    one person labels one answer twice, the later label counts. Blanks around names and labels are ignored, and so is
+    the case of a label: it is spelt as in `words`, or as it was read first. Names that differ only in case are two
+    people, and an `EvaluandWarning` is issued.
 
     Args:
         files: read in this order.
-        range: the lowest and the highest value there can be.
-        words: the labels there can be; any if there are none.
+        range: the lowest and the highest allowed value.
+        words: the allowed labels; empty allows any.
 
     Raises:
-        DataError: a row is none, or has a value or label that there cannot be; with its file and line. True and false
-            are none beside numbers that do not lie from 0 to 1.
+        DataError: a row is invalid, or its value or label is not allowed; with its file and line. True and false
+            cannot be mixed with numbers outside 0 to 1.
     """
     allowed = _Allowed(range, {word.casefold(): word for word in words})
     spelt = dict(allowed.words)
@@ -142,28 +142,30 @@ def read_labels(
             word = None if word is None else spelt.setdefault(word.casefold(), word)
             found.setdefault(key, {})[label.by] = label._replace(value=value, label=word)
     if counted:
-        faults += [Fault(where, f"value is true or false beside numbers such as {counted}") for where in flags]
+        faults += [
+            Fault(where, f"value is true or false, but other values are numbers such as {counted}") for where in flags
+        ]
     if faults:
         raise DataError(faults)
-    _tell_doubts(only_explained, [by for given in found.values() for by in given if by])
+    _warn_of_doubts(only_explained, [by for by_person in found.values() for by in by_person if by])
     return HumanLabels({key: tuple(labels.values()) for key, labels in found.items()})
 
 
 def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) -> list[Line]:
-    """The rows of files that people or their tools have filled in, all of them looked at first.
+    """Parses the rows of files that people or their tools have filled in, and reports all faults at once.
 
     Args:
         files: JSON lines, or CSV with a column `key`.
-        read: makes of a row what it stands for; raises a DataError where it is none.
+        read: parses a row; raises a DataError if it is invalid.
 
     Raises:
-        DataError: a file cannot be read, or rows are none; with file and line of each.
+        DataError: a file cannot be read, or rows are invalid; with file and line of each.
     """
     lines: list[Line] = []
     faults: list[Fault] = []
     for where, row in (found for file in files for found in _rows(file)):
         try:
-            lines.append(read(_whole(row)))
+            lines.append(read(_require_intact(row)))
         except DataError as error:
             faults.append(Fault(where, str(error)))
     if faults:
@@ -172,10 +174,10 @@ def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) 
 
 
 def n_filled_in(file: Path) -> int:
-    """How many rows of a file somebody has filled in, with no more than an explanation too.
+    """How many rows of a file somebody has filled in, even if only with an explanation.
 
     Raises:
-        DataError: it is no file of labels.
+        DataError: it is not a file of labels.
     """
     return sum(any(_key(row) and row.get(name) is not None for name in _WORK) for _, row in _rows(file))
 
@@ -183,11 +185,11 @@ def n_filled_in(file: Path) -> int:
 class HumanLabels(Scorer):
     """Grades answers as people did: the mean of their values, and the label on which all agree.
 
-    Answers that nobody has labelled are abstained from, and those without values on whose label people disagree. The
-    columns `by` and `n_labels` tell who has labelled, and how many.
+    Abstains from answers that nobody has labelled, and from those without values on whose label people disagree. The
+    columns `by` and `n_labels` hold who has labelled, and the number of labels.
 
     Args:
-        labels: `key_of` → what each person says.
+        labels: `key_of` → the labels of each person.
     """
 
     kind = "human"
@@ -195,7 +197,7 @@ class HumanLabels(Scorer):
     cheap = True
 
     def __init__(self, labels: Mapping[str, Sequence[Label]]) -> None:
-        self.labels = {key: tuple(given) for key, given in labels.items()}
+        self.labels = {key: tuple(of_answer) for key, of_answer in labels.items()}
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -213,35 +215,35 @@ class HumanLabels(Scorer):
         return identity.digest({key: [list(label) for label in labels] for key, labels in self.labels.items()}).hex()
 
     def score(self, output: Any, example: Any) -> Score:
-        """What people said of the answer."""
-        given = self.labels.get(key_of(example.digest, output))
-        if not given:
+        """The score that people gave the answer."""
+        labels = self.labels.get(key_of(example.digest, output))
+        if not labels:
             return Score.abstained(NOT_LABELLED)
-        values = [label.value for label in given if label.value is not None]
-        words = list(dict.fromkeys(label.label for label in given if label.label is not None))
-        several = len(given) > 1
-        told = (
+        values = [label.value for label in labels if label.value is not None]
+        words = list(dict.fromkeys(label.label for label in labels if label.label is not None))
+        several = len(labels) > 1
+        explanations = (
             f"{label.by or 'somebody'}: {label.explanation}" if several else label.explanation
-            for label in given
+            for label in labels
             if label.explanation
         )
         agreed = bool(values) or len(words) == 1
         return Score(
             math.fsum(values) / len(values) if values else None,
             words[0] if len(words) == 1 else None,
-            [label._asdict() for label in given] if several else None,
-            "; ".join(told) or None,
+            [label._asdict() for label in labels] if several else None,
+            "; ".join(explanations) or None,
             SCORED if agreed else ABSTAINED,
             None if agreed else f"people disagree: {', '.join(words)}",
-            columns={"by": sorted({label.by for label in given if label.by}), "n_labels": len(given)},
+            columns={"by": sorted({label.by for label in labels if label.by}), "n_labels": len(labels)},
         )
 
 
 class Labelled(NamedTuple):
-    """How far people have come.
+    """The progress of labelling.
 
     Attributes:
-        answers: how many there are to label.
+        answers: how many answers are to be labelled.
         labelled: how many have a label.
         by: person → how many answers they have labelled; None is labels without a name.
         disputed: how many answers people label differently.
@@ -254,13 +256,13 @@ class Labelled(NamedTuple):
 
 
 def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
-    """How far the labels of an evaluation are: a partial overview while people are at work.
+    """The progress of labelling in an evaluation, also while people are still at work.
 
     Raises:
-        SpecError: the scorer holds no labels of people.
+        SpecError: the scorer holds no labels by people.
     """
     if scorer not in human_scorers(evaluation):
-        raise SpecError(f"{scorer!r} holds no labels that people gave; import them with evaluand label import")
+        raise SpecError(f"{scorer!r} holds no labels by people; import them with evaluand label import")
     answers = done = disputed = 0
     by: Counter[str | None] = Counter()
     read = ["n_labels", "reason", "data", "by"]
@@ -271,26 +273,26 @@ def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
                 continue
             done += 1
             by.update(people or [None])
-            given = orjson.loads(data) if data is not None else []
-            disputed += len({(each["value"], each["label"]) for each in given}) > 1
+            labels = orjson.loads(data) if data is not None else []
+            disputed += len({(label["value"], label["label"]) for label in labels}) > 1
     return Labelled(answers, done, dict(by.most_common()), disputed)
 
 
 def human_scorers(evaluation: Evaluation) -> list[str]:
-    """The scorers of an evaluation that hold labels of people."""
+    """The scorers of an evaluation that hold labels by people."""
     return [name for name, spec in evaluation.manifest["spec"]["scorers"].items() if spec["kind"] == HumanLabels.kind]
 
 
 _WORK: Final = ("value", "label", "explanation")
-_NAMED: Final = 5
+_EXAMPLES: Final = 5
 
 
 class _Allowed(NamedTuple):
-    """What labels there can be.
+    """The allowed labels.
 
     Attributes:
-        range: None is any value.
-        words: by themselves without case; any word if there are none.
+        range: lowest and highest value; None allows any.
+        words: casefolded → as spelt; empty allows any.
     """
 
     range: tuple[float, float] | None
@@ -309,7 +311,7 @@ class _Allowed(NamedTuple):
 
 
 def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a file, each with its place; instead of fields one that is broken has the reason, under `_BROKEN`.
+    """The rows of a file, each with its place; a broken row holds only the reason, under `_BROKEN`.
 
     Raises:
         DataError: the file cannot be read.
@@ -341,13 +343,13 @@ def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     names = [name for name in source.schema.names if name in ("key", *FIELDS)]
     for batch in source.batches():
         for row in batch.select(names).to_pylist():
-            told = dict.fromkeys(FIELDS) | row
-            yield source.where(number), told | {"value": _read(told["value"])}
+            cells = dict.fromkeys(FIELDS) | row
+            yield source.where(number), cells | {"value": _parse_value(cells["value"])}
             number += 1
 
 
-def _read(cell: str | None) -> Any:
-    """The number, true or false that the text of a cell stands for; other text as it is."""
+def _parse_value(cell: str | None) -> Any:
+    """Parses the text of a cell as a number, true or false; returns other text unchanged."""
     text = (cell or "").strip()
     if text.lower() in _CELLS:
         return _CELLS[text.lower()]
@@ -359,41 +361,41 @@ def _read(cell: str | None) -> Any:
 _CELLS: Final = {"": None, "true": True, "false": False}
 
 
-def _whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _require_intact(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if _BROKEN in row:
         raise DataError(row[_BROKEN])
     return row
 
 
 def _key(row: Mapping[str, Any]) -> str:
-    key = _whole(row).get("key")
+    key = _require_intact(row).get("key")
     if not isinstance(key, str):
         raise DataError("has no key; keep the key that evaluand label export wrote")
     return key.strip()
 
 
 def _label(row: Mapping[str, Any], allowed: _Allowed) -> Label:
-    """The label of one row, true and false as they are; without value and label where it is not filled in."""
+    """The label of a row, with true and false unconverted; value and label are None if it is not filled in."""
     value = row.get("value")
     number = isinstance(value, int | float) and math.isfinite(value)
     if value is not None and not number:
-        told = value if isinstance(value, float) else kind_of(value)
-        raise DataError(f"value is {told}; give a number, true or false, and words as label")
-    label, by, explanation = (_stripped(name, row.get(name)) for name in ("label", "by", "explanation"))
+        shown = value if isinstance(value, float) else kind_of(value)
+        raise DataError(f"value is {shown}; give a number, true or false, and words as label")
+    label, by, explanation = (_strip_text(name, row.get(name)) for name in ("label", "by", "explanation"))
     allowed.check(value, label)
     return Label(value, label, by, explanation)
 
 
-def _stripped(name: str, text: Any) -> str | None:
-    """A text without blanks around it; None where nothing is left."""
+def _strip_text(name: str, text: Any) -> str | None:
+    """A text without surrounding blanks; None if it is empty."""
     if text is not None and not isinstance(text, str):
         raise DataError(f"{name} is {kind_of(text)}; give text")
     return (text or "").strip() or None
 
 
-def _tell_doubts(only_explained: Sequence[str], people: Iterable[str]) -> None:
+def _warn_of_doubts(only_explained: Sequence[str], people: Iterable[str]) -> None:
     if n := len(only_explained):
-        lines = ", ".join(only_explained[:_NAMED]) + (", …" if n > _NAMED else "")
+        lines = ", ".join(only_explained[:_EXAMPLES]) + (", …" if n > _EXAMPLES else "")
         what = "row has an explanation but" if n == 1 else "rows have an explanation but"
         warnings.warn(f"{n:,} {what} neither value nor label, so no label: {lines}", EvaluandWarning, stacklevel=3)
     alike: dict[str, set[str]] = {}
@@ -401,7 +403,9 @@ def _tell_doubts(only_explained: Sequence[str], people: Iterable[str]) -> None:
         alike.setdefault(name.casefold(), set()).add(name)
     for names in alike.values():
         if len(names) > 1:
-            told = " and ".join(map(repr, sorted(names)))
+            spellings = " and ".join(map(repr, sorted(names)))
             warnings.warn(
-                f"{told} count as {len(names)} people; spell a name in one way", EvaluandWarning, stacklevel=3
+                f"{spellings} count as {len(names)} people; spell a name the same everywhere",
+                EvaluandWarning,
+                stacklevel=3,
             )

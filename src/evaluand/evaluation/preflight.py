@@ -1,7 +1,7 @@
-"""Whether a scorer can grade anything of a dataset, and of outputs that are known before anything is called.
+"""Checks before a run that a scorer can grade at least one example, and one output that is known in advance.
 
-One row that cannot be graded is a row of the evaluation which says so. Where none can, a type or a column is named
-wrongly, and a run would come to nothing whatever it costs.
+One row that cannot be graded is reported in the evaluation. If no row can, a type or a column is wrong, and the run
+would cost its calls without a single score.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from evaluand.run.task import Task
 def check_gradable(
     scorer: Scorer, dataset: Dataset, tasks: Mapping[str, Task[Any, Any]], replications: int | None = None
 ) -> None:
-    """Looks at examples, and at the outputs of prepared tasks that know them, until one can be graded.
+    """Checks examples, and the outputs that prepared tasks know in advance, until one can be graded.
 
     Raises:
-        SpecError: none can; a line for each target and task, with what is wrong with the first.
+        SpecError: none can be graded; one line for each target and task, with the first reason.
 
     Example:
         >>> from evaluand.evaluation.scorers.prediction import Prediction
@@ -32,19 +32,19 @@ def check_gradable(
         Traceback (most recent call last):
         evaluand.SpecError: no example can be graded: the truth is the text 'cat', not true or ...
     """
-    faults = _refused(scorer, dataset, lambda example: [()])
-    unread = _unread(scorer, dataset)
-    told = [f"no example can be graded: {unread}"] if unread else []
-    told += [f"no example can be graded{target}: {why}" for target, why in faults.items()]
-    for name, task in tasks.items() if not told else ():
-        faults = _refused(scorer, dataset, _known(task, replications or task.replications or 1))
-        told += [f"no output of task {name!r} can be graded{target}: {why}" for target, why in faults.items()]
-    if told:
-        raise SpecError("\n".join(told))
+    reasons = _ungradable(scorer, dataset, lambda example: [()])
+    unreadable = _unreadable(scorer, dataset)
+    problems = [f"no example can be graded: {unreadable}"] if unreadable else []
+    problems += [f"no example can be graded{target}: {why}" for target, why in reasons.items()]
+    for name, task in tasks.items() if not problems else ():
+        reasons = _ungradable(scorer, dataset, _known_outputs(task, replications or task.replications or 1))
+        problems += [f"no output of task {name!r} can be graded{target}: {why}" for target, why in reasons.items()]
+    if problems:
+        raise SpecError("\n".join(problems))
 
 
-def _known(task: Task[Any, Any], replications: int) -> Callable[[Example], list[Sequence[Any]] | None]:
-    """What gives the outputs for an example, each on its own; None where the task does not know them."""
+def _known_outputs(task: Task[Any, Any], replications: int) -> Callable[[Example], list[Sequence[Any]] | None]:
+    """A function from an example to its outputs, one list for each; None if the task does not know them."""
 
     def outputs(example: Example) -> list[Sequence[Any]] | None:
         known = [task.known(example.index, example.id, replication) for replication in range(replications)]
@@ -53,32 +53,34 @@ def _known(task: Task[Any, Any], replications: int) -> Callable[[Example], list[
     return outputs
 
 
-def _refused(
+def _ungradable(
     scorer: Scorer, dataset: Dataset, outputs: Callable[[Example], list[Sequence[Any]] | None]
 ) -> dict[str, str]:
-    """` for target …` → why nothing can be graded for it, as it is with the first example."""
+    """Maps ` for target …` to the reason why no example can be graded for it, taken from the first example."""
     roles = dataset.roles.expected
     left: dict[str | None, str] = {None: ""}
     if scorer.by_target and isinstance(roles, Mapping):
         left = dict.fromkeys(roles, "")
     for example in dataset if roles else ():
-        given = outputs(example)
-        if given is None or not left:
+        known = outputs(example)
+        if known is None or not left:
             return {}
         for target in [*left]:
             expected = part_of(example.expected, target)
             if expected is None:
                 continue
-            reasons = [_why_not(scorer, expected, [part_of(value, target) for value in output]) for output in given]
-            if None in reasons:
+            failures = [
+                _check_failure(scorer, expected, [part_of(value, target) for value in output]) for output in known
+            ]
+            if None in failures:
                 del left[target]
             else:
-                left[target] = left[target] or next(filter(None, reasons), "")
+                left[target] = left[target] or next(filter(None, failures), "")
     return {f" for target {target!r}" if target else "": why for target, why in left.items() if why}
 
 
-def _unread(scorer: Scorer, dataset: Dataset) -> str | None:
-    """Why no example has what is to be read of it, as it is with the first."""
+def _unreadable(scorer: Scorer, dataset: Dataset) -> str | None:
+    """Why no example has the fields that the scorer reads, for the first one; None if one has them."""
     if type(scorer).check_example is Scorer.check_example:
         return None
     first = None
@@ -92,7 +94,7 @@ def _unread(scorer: Scorer, dataset: Dataset) -> str | None:
     return first
 
 
-def _why_not(scorer: Scorer, expected: Any, outputs: Sequence[Any]) -> str | None:
+def _check_failure(scorer: Scorer, expected: Any, outputs: Sequence[Any]) -> str | None:
     try:
         scorer.check(expected, outputs)
     except DataError as error:

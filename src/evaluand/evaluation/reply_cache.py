@@ -1,9 +1,8 @@
-"""Replies: what was asked before and what was told, so that nothing is asked twice.
+"""The cache of replies: a request that was answered before is not made again.
 
-A reply is canonical text under a key of 16 bytes. Replies are kept in memory, those asked last, and where a file is
-given also in that: an SQLite database, which several processes may share. Whoever asks what is being asked already
-waits for that reply, as long as anybody still wants it who has asked. Errors are told to all who wait, and kept by
-nobody.
+A reply is canonical text under a key of 16 bytes. The latest replies are held in memory and, if a path is set, stored
+in an SQLite database that several processes may share. A caller whose request is already being made waits for that
+reply, until the caller who makes it gives up. Errors are raised to all who wait, and never stored.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from weakref import WeakSet
 
 from evaluand.core.errors import EngineError, SpecError
 
-APPLICATION: Final = 0x65766C72  # what SQLite keeps in a file to tell whose it is
-LAYOUT: Final = 1  # of the table below
+APPLICATION: Final = 0x65766C72  # SQLite's application_id: identifies the owner of a file
+LAYOUT: Final = 1  # version of the table below
 LARGEST: Final = 10_000  # replies that are held in memory
 _PATIENCE: Final = 30.0  # seconds to wait for another process that writes
-_LOOKS: Final = 10  # how often a file is looked at before it is taken for none of replies
-_LOOK: Final = 0.02  # seconds in between
-_TICK: Final = 0.1  # seconds after which who waits looks whether who asks is still wanted
+_CHECKS: Final = 10  # how often a file is read before it is rejected
+_CHECK_PAUSE: Final = 0.02  # seconds in between
+_TICK: Final = 0.1  # seconds between two checks whether the asking caller has given up
 
 
-class _Asked(Future[bytes]):
-    """What somebody is asking; others may wait for it until nobody wants an answer of who asks."""
+class _Pending(Future[bytes]):
+    """A request that one caller is making; others may wait for it until that caller gives up."""
 
     def __init__(self, is_given_up: Callable[[], bool]) -> None:
         super().__init__()
@@ -51,14 +50,14 @@ class _Asked(Future[bytes]):
                 self.exception(_TICK)
 
     async def wait_async(self) -> None:
-        """As `wait`; only the cancellation of who waits is one here."""
-        told = asyncio.wrap_future(self)
-        told.add_done_callback(lambda told: told.cancelled() or told.exception())  # looked at, whoever still waits
+        """As `wait`, in an event loop; raises CancelledError only if the waiting task itself is cancelled."""
+        future = asyncio.wrap_future(self)
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # retrieved, or asyncio logs it
         while self.is_open:
-            await asyncio.wait([told], timeout=_TICK)
+            await asyncio.wait([future], timeout=_TICK)
 
     @property
-    def is_told(self) -> bool:
+    def has_outcome(self) -> bool:
         return self.done() and not self.cancelled()
 
 
@@ -66,13 +65,13 @@ class Replies:
     """Replies by their keys.
 
     Args:
-        path: a file that keeps them beyond this process; made when the first reply is kept.
+        path: a file that stores them beyond this process; created with the first reply.
         largest: how many are held in memory.
 
     Example:
         >>> replies = Replies()
-        >>> replies.get(b"key", lambda: b"told"), replies.get(b"key", lambda: b"told anew")
-        ((b'told', True), (b'told', False))
+        >>> replies.get(b"key", lambda: b"yes"), replies.get(b"key", lambda: b"no")
+        ((b'yes', True), (b'yes', False))
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, largest: int = LARGEST) -> None:
@@ -92,16 +91,16 @@ class Replies:
         lasting: bool = True,
         is_given_up: Callable[[], bool] = lambda: False,
     ) -> tuple[bytes, bool]:
-        """The reply, and whether it was asked for now.
+        """The reply, and whether it is new.
 
         Args:
             key: of 16 bytes.
-            ask: what gets the reply where there is none.
-            lasting: whether it may be kept in the file, and taken from there.
-            is_given_up: tells others, while this asks, whether nobody waits for it any more; then they ask themselves.
+            ask: makes the request if no reply is cached.
+            lasting: whether the reply may be stored in the file, and read from it.
+            is_given_up: whether this caller has given up while it asks; others that wait then ask themselves.
 
         Raises:
-            Exception: whatever asking raised, also when somebody else has asked.
+            Exception: raised by `ask`, of this caller or of the one it waited for.
         """
         while True:
             known, asked, first = self._enter(key, lasting, is_given_up)
@@ -110,12 +109,12 @@ class Replies:
             if first:
                 with self._answering(key, asked):
                     reply = ask()
-                    self._keep(key, reply, asked, lasting)
+                    self._store(key, reply, asked, lasting)
                 return reply, True
             asked.wait()
-            if asked.is_told:
+            if asked.has_outcome:
                 return asked.result(), False
-            # who asked was stopped or given up: the next in line asks
+            # the asking caller was stopped or has given up: the next one asks
 
     async def get_async(
         self,
@@ -133,10 +132,10 @@ class Replies:
             if first:
                 with self._answering(key, asked):
                     reply = await ask()
-                    self._keep(key, reply, asked, lasting)
+                    self._store(key, reply, asked, lasting)
                 return reply, True
             await asked.wait_async()
-            if asked.is_told:
+            if asked.has_outcome:
                 return asked.result(), False
 
     def __len__(self) -> int:
@@ -145,10 +144,10 @@ class Replies:
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[bytes, bytes] = OrderedDict()
-        self._asked: dict[bytes, _Asked] = {}
+        self._asked: dict[bytes, _Pending] = {}
 
-    def _enter(self, key: bytes, lasting: bool, is_given_up: Callable[[], bool]) -> tuple[bytes | None, _Asked, bool]:
-        """The reply where there is one; else what to wait for, and whether it is the caller who has to ask."""
+    def _enter(self, key: bytes, lasting: bool, is_given_up: Callable[[], bool]) -> tuple[bytes | None, _Pending, bool]:
+        """The cached reply, the request to wait for, and whether the caller has to make that request."""
         with self._lock:
             known = self._held.get(key)
             if known is not None:
@@ -157,21 +156,21 @@ class Replies:
             asked = self._asked.get(key)
             if asked is not None and asked.is_open:
                 return None, asked, False
-            asked = self._asked[key] = _Asked(is_given_up)
+            asked = self._asked[key] = _Pending(is_given_up)
         known = self._read(key, asked) if lasting and self.path is not None else None
         return known, asked, True
 
-    def _read(self, key: bytes, asked: _Asked) -> bytes | None:
-        """The reply that the file has, for all who wait for it."""
+    def _read(self, key: bytes, asked: _Pending) -> bytes | None:
+        """Reads the reply from the file, for all who wait for it."""
         with self._answering(key, asked):
-            found = self._from_file(key)
-            if found is not None:
-                self._hold(key, found, asked)
-        return found
+            reply = self._read_file(key)
+            if reply is not None:
+                self._hold(key, reply, asked)
+        return reply
 
     @contextmanager
-    def _answering(self, key: bytes, asked: _Asked) -> Iterator[None]:
-        """Tells those who wait of an error, and lets the next ask where the caller was stopped or given up."""
+    def _answering(self, key: bytes, asked: _Pending) -> Iterator[None]:
+        """Passes an error on to those who wait, or lets the next one ask if the caller was stopped or has given up."""
         try:
             yield
         except BaseException as error:
@@ -179,18 +178,18 @@ class Replies:
                 self._forget(key, asked)
             if isinstance(error, Exception) and asked.is_open:
                 asked.set_exception(error)
-                asked.exception()  # is looked at, whether anybody waits or not
+                asked.exception()  # retrieved, whether anybody waits or not
             else:
                 asked.cancel()
             raise
 
-    def _keep(self, key: bytes, reply: bytes, asked: _Asked, lasting: bool) -> None:
+    def _store(self, key: bytes, reply: bytes, asked: _Pending, lasting: bool) -> None:
         if lasting and self.path is not None:
             with self._file(self.path) as db:
                 db.execute("INSERT OR REPLACE INTO evaluand_reply VALUES (?, ?, ?)", (key, reply, time.time()))
         self._hold(key, reply, asked)
 
-    def _hold(self, key: bytes, reply: bytes, asked: _Asked) -> None:
+    def _hold(self, key: bytes, reply: bytes, asked: _Pending) -> None:
         with self._lock:
             self._forget(key, asked)
             self._held[key] = reply
@@ -198,11 +197,11 @@ class Replies:
                 self._held.popitem(last=False)
         asked.set_result(reply)
 
-    def _forget(self, key: bytes, asked: _Asked) -> None:
-        if self._asked.get(key) is asked:  # else another one asks by now
+    def _forget(self, key: bytes, asked: _Pending) -> None:
+        if self._asked.get(key) is asked:  # else another caller has asked since
             del self._asked[key]
 
-    def _from_file(self, key: bytes) -> bytes | None:
+    def _read_file(self, key: bytes) -> bytes | None:
         assert self.path is not None
         if not self.path.exists():
             return None
@@ -212,14 +211,14 @@ class Replies:
 
     @contextmanager
     def _file(self, path: Path) -> Iterator[sqlite3.Connection]:
-        """A connection of its own each time: it costs less than any request, and outlives neither thread nor fork."""
+        """A new connection each time: it costs less than any request, and outlives neither thread nor fork."""
         try:
             if not path.exists() or not path.stat().st_size:
-                _make(path)
+                _create(path)
             elif not self._is_ours:
                 _check(path)
             self._is_ours = True
-            with closing(_connection(path, "rw", timeout=_PATIENCE)) as db:
+            with closing(_connect(path, "rw", timeout=_PATIENCE)) as db:
                 _require(_owner(db), path)
                 db.execute("PRAGMA synchronous = NORMAL")
                 yield db
@@ -227,37 +226,37 @@ class Replies:
             raise EngineError(f"replies cannot be kept in {path}: {error}; give another file as cache") from None
 
 
-def _make(path: Path) -> None:
-    """Makes a file of replies, which is whole when it is there, also where others make it at the same time."""
+def _create(path: Path) -> None:
+    """Creates a file of replies atomically, also if other processes create it at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}-", dir=path.parent) as folder:
-        made = Path(folder, "replies")
-        with closing(_connection(made, "rwc")) as db:
+        temporary = Path(folder, "replies")
+        with closing(_connect(temporary, "rwc")) as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("CREATE TABLE evaluand_reply (key BLOB PRIMARY KEY, reply BLOB NOT NULL, created REAL NOT NULL)")
             db.execute(f"PRAGMA application_id = {APPLICATION}")
             db.execute(f"PRAGMA user_version = {LAYOUT}")
         if path.exists() and not path.stat().st_size:
-            os.replace(made, path)
+            os.replace(temporary, path)
             return
         with suppress(FileExistsError):
-            os.link(made, path)
+            os.link(temporary, path)
 
 
 def _check(path: Path) -> None:
-    """Looks whether a file is one of replies, without anything that changes it, or leaves a lock or a log beside it.
+    """Checks that a file holds replies, without changing it or creating a lock or a log next to it.
 
     Raises:
-        EngineError: it is none, or of another version.
+        EngineError: it does not, or is of another version.
     """
-    for attempt in range(_LOOKS if path.is_file() else 0):
+    for attempt in range(_CHECKS if path.is_file() else 0):
         try:
-            with closing(_connection(path, "ro&immutable=1")) as db:
+            with closing(_connect(path, "ro&immutable=1")) as db:
                 return _require(_owner(db), path)
         except sqlite3.OperationalError:
             raise
-        except sqlite3.DatabaseError:  # another process may just have written half of what it does
-            time.sleep(_LOOK * (attempt + 1 < _LOOKS))
+        except sqlite3.DatabaseError:  # another process may be writing
+            time.sleep(_CHECK_PAUSE * (attempt + 1 < _CHECKS))
     _require((0, 0), path)
 
 
@@ -271,23 +270,23 @@ def _require(owner: tuple[int, int], path: Path) -> None:
 
 
 def _owner(db: sqlite3.Connection) -> tuple[int, int]:
-    """Whose a database is, and of which layout."""
+    """The application id of a database, and the version of its layout."""
     (application,), (layout,) = (db.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))
     return application, layout
 
 
-def _connection(path: Path, mode: str, **given: Any) -> sqlite3.Connection:
+def _connect(path: Path, mode: str, **options: Any) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?mode={mode}"
-    made: sqlite3.Connection = sqlite3.connect(address, uri=True, isolation_level=None, **given)
-    return made
+    connection: sqlite3.Connection = sqlite3.connect(address, uri=True, isolation_level=None, **options)
+    return connection
 
 
-def _forget() -> None:
-    """A forked process has none of the threads that ask, and none that could give locks back."""
+def _reset_after_fork() -> None:
+    """Clears pending requests and locks: their threads do not exist in a forked process."""
     for replies in list(_all):
         replies._reset()
 
 
-_NOBODY: Final = _Asked(lambda: True)
+_NOBODY: Final = _Pending(lambda: True)
 _all: WeakSet[Replies] = WeakSet()
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_reset_after_fork)

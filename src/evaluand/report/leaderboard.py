@@ -1,4 +1,4 @@
-"""Leaderboards for the terminal and for pages, made from facts alone."""
+"""Leaderboards for the terminal and for HTML pages, built from facts alone."""
 
 from __future__ import annotations
 
@@ -19,55 +19,55 @@ _CLASSES: Final = {"failed": "failed", "abstained": "unscored", "skipped": "unsc
 _LISTED: Final = 10
 _WITHOUT: Final = ("failed", "abstained", "skipped", "waiting")
 _WORDS: Final = {"higher": "higher is better", "lower": "lower is better"}
-_SPENT: Final = "spent by feedbacks, beside the cost of calls"
+_SPENT: Final = "spent by feedbacks, in addition to the cost of calls"
 _BOUNDS: Final = "worst – best"
 _NOTE: Final = "versions that share a letter do not differ significantly at {level:g} % (Holm)"
 
 
 def leaderboard_table(facts: Facts) -> RenderableType:
-    """A table for each feedback, the best version first, one of latency, tokens and cost, and what judging took."""
+    """A table for each feedback (best version first), one of latency, tokens and cost, one of what feedbacks spent."""
     parts: list[RenderableType] = []
     for rows in _by_feedback(facts):
         parts += [Text(_title(rows), "bold"), _feedback(rows), ""]
     parts.append(_calls(facts["versions"]))
     if facts["spent"]:
         parts += ["", Text(_SPENT, "bold"), _spent(facts["spent"])]
-    told = [_NOTE.format(level=100 * facts["confidence"])] if _compares(facts) else []
-    notes = [Text(safe(note), "dim") for note in (*told, *facts["notes"])]
+    comparison = [_NOTE.format(level=100 * facts["confidence"])] if _compares(facts) else []
+    notes = [Text(safe(note), "dim") for note in (*comparison, *facts["notes"])]
     return Group(*parts, *([""] if notes else []), *notes)
 
 
 def leaderboard_section(facts: Facts) -> str:
-    """The same as markup."""
+    """The same tables as HTML."""
     parts = []
     for rows in _by_feedback(facts):
         without = _lacking(rows)
         form = number_format(row[n] for row in rows for n in ("mean", "low", "high"))
         axis = Axis.over(row[n] for row in rows for n in ("mean", "low", "high") if row[n] is not None)
         bounded = _bounded(rows)
-        told = ("", "mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike")
-        heads = th("Version", "text") + "".join(map(th, told))
+        columns = ("", "mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike")
+        heads = th("Version", "text") + "".join(map(th, columns))
         lines = "".join(_line(row, form, axis, without, bounded) for row in rows)
         caption = "The versions, best first" if rows[0]["direction"] else "The versions, by their means"
         parts.append(f"<h3>{clean(_title(rows))}</h3>\n" + table(caption, heads, f"<tbody>{lines}</tbody>", "rates"))
     if _compares(facts):
         note = _NOTE.format(level=100 * facts["confidence"])
         parts.append(f'<p class="note">{note[0].upper()}{note[1:]}; scored are so many of all records.</p>')
-    columns = _call_columns(facts["versions"])
-    heads = th("Version", "text") + "".join(map(th, columns))
+    call_columns = _call_columns(facts["versions"])
+    heads = th("Version", "text") + "".join(map(th, call_columns))
     lines = "".join(
         f'<tr><th scope="row">{name(version["label"])}</th>'
-        + "".join(f"<td>{clean(cell)}</td>" for cell in _call_cells(version, columns))
+        + "".join(f"<td>{clean(cell)}</td>" for cell in _call_cells(version, call_columns))
         + "</tr>"
         for version in facts["versions"]
     )
     parts.append(table("Latency of completed calls, tokens and cost", heads, f"<tbody>{lines}</tbody>"))
     if facts["spent"]:
-        columns = _spent_columns(facts["spent"])
-        heads = th("Version", "text") + th("Feedback", "text") + "".join(map(th, columns))
+        spent_columns = _spent_columns(facts["spent"])
+        heads = th("Version", "text") + th("Feedback", "text") + "".join(map(th, spent_columns))
         lines = "".join(
             f'<tr><th scope="row">{name(one["label"])}</th><td class="text">{name(one["feedback"])}</td>'
-            + "".join(f"<td>{clean(cell)}</td>" for cell in _spent_cells(one, columns))
+            + "".join(f"<td>{clean(cell)}</td>" for cell in _spent_cells(one, spent_columns))
             + "</tr>"
             for one in facts["spent"]
         )
@@ -97,35 +97,36 @@ def _compares(facts: Facts) -> bool:
 
 def _feedback(rows: Sequence[Facts]) -> RenderableType:
     without = _lacking(rows)
-    made = plain_table("version")
-    made.columns[0].no_wrap, made.columns[0].overflow = False, "fold"
+    grid = plain_table("version")
+    grid.columns[0].no_wrap, grid.columns[0].overflow = False, "fold"
     bounded = _bounded(rows)
     for head in ("mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike"):
-        made.add_column(head, justify="right", no_wrap=True)
+        grid.add_column(head, justify="right", no_wrap=True)
     form = number_format(row[n] for row in rows for n in ("mean", "low", "high"))
     for row in rows:
         mean, interval, scored, bounds, letters = _cells(row, form)
         counts = (count_text(row[f"n_{status}"], _STYLES.get(status, "")) for status in without)
         label = Text(safe(row["label"], CELL))
-        made.add_row(label, mean, interval, scored, *counts, *[bounds] * bounded, letters)
+        grid.add_row(label, mean, interval, scored, *counts, *[bounds] * bounded, letters)
     why: dict[str, list[str]] = {}
     for row in rows:
         if row["reason"]:
             why.setdefault(row["reason"], []).append(row["label"])
-    told = (
-        f"{reason} ({', '.join(labels[:_LISTED])}{', …' * (len(labels) > _LISTED)})" for reason, labels in why.items()
+    reasons = (
+        f"{reason} ({', '.join(labels[:_LISTED])}{', …' if len(labels) > _LISTED else ''})"
+        for reason, labels in why.items()
     )
-    return Group(made, *(Text(safe(each, 4 * CELL), "dim") for each in told))
+    return Group(grid, *(Text(safe(each, 4 * CELL), "dim") for each in reasons))
 
 
 def _bounded(rows: Sequence[Facts]) -> bool:
-    """Whether records are without a value, and it is known what they could have."""
+    """Whether records lack a value and its lowest and highest possible values are known."""
     return any(row["worst"] is not None and row["n_scored"] < row["n"] for row in rows)
 
 
 def _cells(row: Facts, form: str) -> tuple[str, str, str, str, str]:
-    told = ("–" if row[n] is None else format(row[n], form) for n in ("mean", "low", "high", "worst", "best"))
-    mean, low, high, worst, best = told
+    texts = ("–" if row[n] is None else format(row[n], form) for n in ("mean", "low", "high", "worst", "best"))
+    mean, low, high, worst, best = texts
     interval = "" if row["low"] is None else f"{low} – {high}"
     bounds = "" if row["worst"] is None or row["n_scored"] == row["n"] else f"{worst} – {best}"
     return mean, interval, f"{row['n_scored']:,} of {row['n']:,}", bounds, row["letters"] or ""
@@ -148,23 +149,23 @@ def _line(row: Facts, form: str, axis: Axis, without: Sequence[str], bounded: bo
 
 def _calls(versions: Sequence[Facts]) -> RenderableType:
     columns = _call_columns(versions)
-    made = plain_table("version")
-    made.columns[0].no_wrap, made.columns[0].overflow = False, "fold"
+    grid = plain_table("version")
+    grid.columns[0].no_wrap, grid.columns[0].overflow = False, "fold"
     for head in columns:
-        made.add_column(head, justify="right", no_wrap=True)
+        grid.add_column(head, justify="right", no_wrap=True)
     for version in versions:
-        made.add_row(Text(safe(version["label"], CELL)), *map(Text, _call_cells(version, columns)))
-    return made
+        grid.add_row(Text(safe(version["label"], CELL)), *map(Text, _call_cells(version, columns)))
+    return grid
 
 
 def _call_columns(versions: Sequence[Facts]) -> list[str]:
-    """What is told of calls, as far as any version has it."""
-    told = {"records": True, "failed": any(version["calls_failed"] for version in versions)}
-    told |= {"skipped": any(version["calls_skipped"] for version in versions), "median": True, "95 % below": True}
-    told |= {"tokens in": any(version["input_tokens"] is not None for version in versions)}
-    told |= {"tokens out": any(version["output_tokens"] is not None for version in versions)}
-    told |= {"cost": any(version["n_cost"] for version in versions)}
-    return [column for column, there in told.items() if there]
+    """The columns about calls that any version has a value for."""
+    shown = {"records": True, "failed": any(version["calls_failed"] for version in versions)}
+    shown |= {"skipped": any(version["calls_skipped"] for version in versions), "median": True, "95 % below": True}
+    shown |= {"tokens in": any(version["input_tokens"] is not None for version in versions)}
+    shown |= {"tokens out": any(version["output_tokens"] is not None for version in versions)}
+    shown |= {"cost": any(version["n_cost"] for version in versions)}
+    return [column for column, has_values in shown.items() if has_values]
 
 
 def _call_cells(version: Facts, columns: Sequence[str]) -> Iterator[str]:
@@ -172,11 +173,11 @@ def _call_cells(version: Facts, columns: Sequence[str]) -> Iterator[str]:
         if column in ("median", "95 % below"):
             time = version["latency_median" if column == "median" else "latency_p95"]
             completed = version["records"] - version["calls_failed"] - version["calls_skipped"]
-            known = _of(version["n_latency"], completed)
+            known = _coverage_text(version["n_latency"], completed)
             yield ("unknown" if completed else "–") if time is None else f"{seconds(time)}{known}"
         elif column in ("tokens in", "tokens out"):
             tokens = version[f"{'input' if column == 'tokens in' else 'output'}_tokens"]
-            yield "–" if tokens is None else f"{tokens:,}{_of(version['n_tokens'], version['records'])}"
+            yield "–" if tokens is None else f"{tokens:,}{_coverage_text(version['n_tokens'], version['records'])}"
         elif column == "cost":
             yield _cost(version, version["records"])
         else:
@@ -185,21 +186,21 @@ def _call_cells(version: Facts, columns: Sequence[str]) -> Iterator[str]:
 
 def _spent(spent: Sequence[Facts]) -> RenderableType:
     columns = _spent_columns(spent)
-    made = plain_table("version", "feedback")
-    for column in made.columns:
+    grid = plain_table("version", "feedback")
+    for column in grid.columns:
         column.no_wrap, column.overflow = False, "fold"
     for head in columns:
-        made.add_column(head, justify="right", no_wrap=True)
+        grid.add_column(head, justify="right", no_wrap=True)
     for one in spent:
         names = (Text(safe(one[name], CELL)) for name in ("label", "feedback"))
-        made.add_row(*names, *map(Text, _spent_cells(one, columns)))
-    return made
+        grid.add_row(*names, *map(Text, _spent_cells(one, columns)))
+    return grid
 
 
 def _spent_columns(spent: Sequence[Facts]) -> list[str]:
-    """What is told of judging, as far as any feedback has it."""
-    told = {"scores": "n", "requests": "requests", "tokens in": "input_tokens", "tokens out": "output_tokens"}
-    return [head for head, key in (told | {"cost": "cost"}).items() if any(one[key] is not None for one in spent)]
+    """The columns about judging that any feedback has a value for."""
+    keys = {"scores": "n", "requests": "requests", "tokens in": "input_tokens", "tokens out": "output_tokens"}
+    return [head for head, key in (keys | {"cost": "cost"}).items() if any(one[key] is not None for one in spent)]
 
 
 def _spent_cells(one: Facts, columns: Sequence[str]) -> Iterator[str]:
@@ -208,19 +209,19 @@ def _spent_cells(one: Facts, columns: Sequence[str]) -> Iterator[str]:
             yield _cost(one, one["n"])
         elif column in ("tokens in", "tokens out"):
             tokens = one[f"{'input' if column == 'tokens in' else 'output'}_tokens"]
-            yield "–" if tokens is None else f"{tokens:,}{_of(one['n_tokens'], one['n'])}"
+            yield "–" if tokens is None else f"{tokens:,}{_coverage_text(one['n_tokens'], one['n'])}"
         else:
             yield f"{one['n' if column == 'scores' else column]:,}"
 
 
-def _cost(told: Facts, of: int) -> str:
-    if told["cost"] is None:
+def _cost(facts: Facts, of: int) -> str:
+    if facts["cost"] is None:
         return "–"
-    cost = numbers(told["cost"])[0]
-    currency = f" {safe(told['currency'], 12)}" if told["currency"] else ""
-    return cost + currency + _of(told["n_cost"], of)
+    cost = numbers(facts["cost"])[0]
+    currency = f" {safe(facts['currency'], 12)}" if facts["currency"] else ""
+    return cost + currency + _coverage_text(facts["n_cost"], of)
 
 
-def _of(known: int, of: int) -> str:
-    """Of how many it is known, where that is not all."""
+def _coverage_text(known: int, of: int) -> str:
+    """How many of all have a known value; empty if all have."""
     return "" if known == of else f" ({known:,} of {of:,})"

@@ -1,8 +1,8 @@
-"""Code by its name, for definitions that are stored: what is to be imported, and what an object is made with.
+"""References to code in stored definitions: the name to import, and the arguments of an object.
 
-Only what can be imported again is written: functions of modules, and methods of providers that are made of plain data.
-What is written names code, and whoever can change the file could name any; so but for evaluand's own it is read only
-from modules that are allowed by name, no objects but providers are made, and these after all else was checked.
+Only code that can be imported again is stored: functions of modules, and methods of providers whose arguments are plain
+data. Whoever can edit the file could name any code, so code outside evaluand is imported only from modules that are
+allowed by name, and only providers are constructed, after everything else was checked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COMMON: Final = {
     "numpy": ("amax", "amin", "max", "mean", "median", "min", "prod", "std", "sum", "var"),
 }
 _REFERENCES: Final = frozenset(f"{module}:{name}" for module, names in _COMMON.items() for name in names)
-"""What may be read of the standard library and of NumPy without being allowed by name."""
+"""Functions of the standard library and NumPy that need no permission by name."""
 
 _KEEPING: Final = _REFERENCES & {
     *("builtins:max", "builtins:min", "evaluand.evaluation.feedback:mean"),
@@ -37,14 +37,14 @@ _KEEPING: Final = _REFERENCES & {
 }
 
 AGGREGATES: Final = tuple(dict.fromkeys(name for names in _COMMON.values() for name in names))
-"""The aggregates that have a name of their own."""
+"""The aggregates that can be referred to by a short name."""
 
 
 class NotAllowed(SpecError):
-    """Code that a reference names in a module that may not be imported.
+    """A reference names code in a module that may not be imported.
 
     Attributes:
-        reference: what it is called, `module:name`.
+        reference: the reference, `module:name`.
         module: the module.
     """
 
@@ -58,7 +58,7 @@ class NotAllowed(SpecError):
 
 
 def reference_of(code: Callable[..., Any]) -> dict[str, Any]:
-    """What can be stored of a function, a method of an object, or an object that is called.
+    """The reference to a function, a method of an object, or a callable object, as it is stored.
 
     Raises:
         SpecError: it cannot be imported again; says why.
@@ -71,33 +71,35 @@ def reference_of(code: Callable[..., Any]) -> dict[str, Any]:
     if isinstance(code, MethodType) and not isinstance(owner, type):
         return _object_reference(owner) | {"method": code.__name__}
     if isinstance(code, BuiltinMethodType) and inspect.ismodule(owner):
-        return {"function": _name_of(code, code.__name__, owner.__name__)}
+        return {"function": _import_name(code, code.__name__, owner.__name__)}
     if isinstance(code, type):
-        raise SpecError(f"{code.__qualname__} is a class, which cannot be stored; call it from a function of your own")
+        raise SpecError(f"{code.__qualname__} is a class, which cannot be stored; call it from your own function")
     if hasattr(code, "__qualname__"):
-        return {"function": _name_of(code, code.__qualname__, code.__module__)}
-    if _is_there(code, getattr(code, "__module__", None), getattr(code, "__name__", None)):  # such as numpy.maximum
+        return {"function": _import_name(code, code.__qualname__, code.__module__)}
+    if _is_importable_as(
+        code, getattr(code, "__module__", None), getattr(code, "__name__", None)
+    ):  # such as numpy.maximum
         return {"function": f"{code.__module__}:{code.__name__}"}
     return _object_reference(code)
 
 
 def keeps_range(aggregate: Callable[..., Any]) -> bool:
-    """Whether what an aggregate gives surely lies between the lowest and the highest of what it is given.
+    """Whether the result of an aggregate always lies between its lowest and its highest argument.
 
     Example:
         >>> keeps_range(max), keeps_range(sum)
         (True, False)
     """
     module, name = (getattr(aggregate, part, None) for part in ("__module__", "__name__"))
-    return f"{module}:{name}" in _KEEPING and _is_there(aggregate, module, name)
+    return f"{module}:{name}" in _KEEPING and _is_importable_as(aggregate, module, name)
 
 
 class Referred(NamedTuple):
-    """What a reference names.
+    """The code that a reference names.
 
     Attributes:
-        likeness: a function with the name and the arguments of what is named.
-        make: makes what is named; of a provider's method, the provider.
+        likeness: a function with the name and the parameters of that code.
+        make: returns the code; constructs the provider of a method.
     """
 
     likeness: Callable[..., Any]
@@ -105,52 +107,52 @@ class Referred(NamedTuple):
 
 
 def referred(reference: Any, modules: Collection[str] = ()) -> Referred:
-    """The code that a reference names; nothing of it is called before `make` is.
+    """The code that a reference names; none of it runs before `make` is called.
 
     Args:
-        reference: what `reference_of` gave.
-        modules: names of modules and packages that may be imported beside evaluand's own.
+        reference: a result of `reference_of`.
+        modules: names of modules and packages that may be imported in addition to evaluand's own.
 
     Raises:
-        SpecError: it names nothing, or nothing that may be imported or made.
+        SpecError: the reference is invalid, or its code may not be imported or constructed.
     """
     if isinstance(modules, str):
         raise SpecError(f"modules is a list of names; write modules=[{modules!r}]")
     if not isinstance(reference, Mapping) or not (reference.keys() & {"function", "class"}):
-        raise SpecError(f"{reference!r} names no code; it is to have the key function or class")
+        raise SpecError(f"{reference!r} names no code; give it the key function or class")
     if "function" in reference:
-        function = _found(reference["function"], modules)
+        function = _import_code(reference["function"], modules)
         if isinstance(function, type):
-            raise SpecError(f"{reference['function']} is a class, no function")
+            raise SpecError(f"{reference['function']} is a class, not a function")
         return Referred(function, lambda: function)
     name = reference["class"]
-    made = _found(name, modules)
-    if not (isinstance(made, type) and issubclass(made, Provider)):
-        raise SpecError(f"{name} is no provider, and nothing else is made")
+    kind = _import_code(name, modules)
+    if not (isinstance(kind, type) and issubclass(kind, Provider)):
+        raise SpecError(f"{name} is not a provider; only providers can be constructed")
     method = reference.get("method", "__call__")
-    function = inspect.getattr_static(made, method, None) if isinstance(method, str) else None
+    function = inspect.getattr_static(kind, method, None) if isinstance(method, str) else None
     if not isinstance(function, FunctionType) or (method.startswith("_") and method != "__call__"):
         raise SpecError(f"{name} has no method {method!r}")
     try:
         parameters = decode(encode(reference.get("parameters", {})))
-        inspect.signature(made).bind(**parameters)
+        inspect.signature(kind).bind(**parameters)
     except (TypeError, ValueError, DataError) as error:
-        raise SpecError(f"{name} cannot be made: {error}") from None
+        raise SpecError(f"{name} cannot be constructed: {error}") from None
     of_provider = "method" in reference
 
     def make() -> Callable[..., Any]:
         try:
-            provider: Any = made(**parameters)
+            provider: Any = kind(**parameters)
         except Exception as error:
-            raise SpecError(f"{name} cannot be made: {type(error).__name__}: {error}") from error
+            raise SpecError(f"{name} cannot be constructed: {type(error).__name__}: {error}") from error
         code: Callable[..., Any] = getattr(provider, method) if of_provider else provider
         return code
 
-    return Referred(MethodType(function, made), make)
+    return Referred(MethodType(function, kind), make)
 
 
 def aggregate_called(name: str) -> Callable[..., Any]:
-    """The aggregate of a name; of several, the first that is listed.
+    """The aggregate with a short name; if several have it, the first one listed.
 
     Example:
         >>> aggregate_called("max") is max
@@ -161,95 +163,95 @@ def aggregate_called(name: str) -> Callable[..., Any]:
 
 
 def _object_reference(thing: Any) -> dict[str, Any]:
-    made_of = type(thing)
+    kind = type(thing)
     if not isinstance(thing, Provider):
-        told = f"{made_of.__qualname__} cannot be stored: it is no provider"
-        raise SpecError(f"{told}; derive it from evaluand.Provider, or write a function of a module")
-    name = _name_of(made_of, made_of.__qualname__, made_of.__module__)
+        problem = f"{kind.__qualname__} cannot be stored: it is not a provider"
+        raise SpecError(f"{problem}; derive it from evaluand.Provider, or write a module-level function")
+    name = _import_name(kind, kind.__qualname__, kind.__module__)
     of_fields = dataclasses.is_dataclass(thing)
-    parameters = dict(thing.arguments) if of_fields else _made_with(thing)
+    parameters = dict(thing.arguments) if of_fields else _constructor_arguments(thing)
     secret = next(filter(None, (secret_in(value, parameter) for parameter, value in parameters.items())), None)
     if secret is not None:
-        told = f"{made_of.__qualname__} cannot be stored with its {secret}"
-        raise SpecError(f"{told}; let it read that from the environment")
+        problem = f"{kind.__qualname__} cannot be stored with its {secret}"
+        raise SpecError(f"{problem}; let it read that from the environment")
     return {"class": name, "parameters": parameters}
 
 
-def _made_with(thing: Any) -> dict[str, Any]:
-    """What an object was made with, but for what it has by default."""
-    made_of, parameters = type(thing), {}
-    for parameter in _parameters(made_of):
-        value = _kept(thing, parameter.name)
+def _constructor_arguments(thing: Any) -> dict[str, Any]:
+    """The constructor arguments of an object, read from its attributes, without defaults."""
+    kind, parameters = type(thing), {}
+    for parameter in _parameters(kind):
+        value = _read_attribute(thing, parameter.name)
         if value is _NOTHING:
             raise SpecError(
-                f"{made_of.__qualname__} cannot be stored: it keeps no attribute {parameter.name!r} with what it was "
-                "made with"
+                f"{kind.__qualname__} cannot be stored: it has no attribute {parameter.name!r} that holds its "
+                "constructor argument"
             )
         if value is parameter.default or (type(value) is type(parameter.default) and value == parameter.default):
             continue
-        parameters[parameter.name] = _plain(value, f"{made_of.__qualname__}: {parameter.name}")
+        parameters[parameter.name] = _plain_data(value, f"{kind.__qualname__}: {parameter.name}")
     return parameters
 
 
-def _parameters(made_of: type) -> list[inspect.Parameter]:
-    if dataclasses.is_dataclass(made_of):
-        known = {field.name for field in dataclasses.fields(made_of) if field.init}
-        return [p for p in inspect.signature(made_of).parameters.values() if p.name in known]
-    if "__init__" not in {name for base in made_of.__mro__[:-1] for name in vars(base)}:
+def _parameters(kind: type) -> list[inspect.Parameter]:
+    if dataclasses.is_dataclass(kind):
+        known = {field.name for field in dataclasses.fields(kind) if field.init}
+        return [p for p in inspect.signature(kind).parameters.values() if p.name in known]
+    if "__init__" not in {name for base in kind.__mro__[:-1] for name in vars(base)}:
         return []
-    parameters = list(inspect.signature(made_of).parameters.values())
+    parameters = list(inspect.signature(kind).parameters.values())
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-            raise SpecError(f"{made_of.__qualname__} cannot be stored: it takes {parameter} by position")
+            raise SpecError(f"{kind.__qualname__} cannot be stored: it takes {parameter} by position")
     return [p for p in parameters if p.kind is not p.VAR_KEYWORD]
 
 
 _NOTHING: Final = object()
 
 
-def _kept(thing: Any, name: str) -> Any:
+def _read_attribute(thing: Any, name: str) -> Any:
     return getattr(thing, name, getattr(thing, f"_{name}", _NOTHING))
 
 
-def _plain(value: Any, where: str) -> Any:
+def _plain_data(value: Any, where: str) -> Any:
     try:
         return decode(encode(value))
     except DataError:
-        kind = with_article(type(value).__name__)
-        raise SpecError(f"{where} is {kind}, which cannot be stored; make it of text and numbers") from None
+        what = with_article(type(value).__name__)
+        raise SpecError(f"{where} is {what}, which cannot be stored; use text and numbers") from None
 
 
-def _name_of(code: Any, name: str, module: str | None) -> str:
-    """`module:name` of what can be imported."""
-    told = name.rpartition(".")[2]
+def _import_name(code: Any, name: str, module: str | None) -> str:
+    """The name under which code can be imported, `module:name`."""
+    short = name.rpartition(".")[2]
     if "<lambda>" in name:
-        raise SpecError("a lambda cannot be stored; write it as a function of a module")
+        raise SpecError("a lambda cannot be stored; write a module-level function")
     if "<locals>" in name:
-        raise SpecError(f"{told} cannot be stored: it is made inside a function; write it at the top of a module")
+        raise SpecError(f"{short} cannot be stored: it is defined inside a function; define it at module level")
     if module in (None, "__main__"):
-        raise SpecError(f"{told} cannot be stored: it stands in the script that is run; write it in a module")
+        raise SpecError(f"{short} cannot be stored: it is defined in the script that runs; move it to a module")
     if not _is_own(f"{module}:{name}", str(module)):
-        raise SpecError(f"{told} cannot be stored: call {module}.{name} from a function of your own")
-    if not _is_there(code, module, name):
-        raise SpecError(f"{told} cannot be stored: {module} has something else, or nothing, of that name")
+        raise SpecError(f"{short} cannot be stored: call {module}.{name} from your own function")
+    if not _is_importable_as(code, module, name):
+        raise SpecError(f"{short} cannot be stored: {module} has no such name, or another object under it")
     return f"{module}:{name}"
 
 
-def _is_there(code: Any, module: Any, name: Any) -> bool:
+def _is_importable_as(code: Any, module: Any, name: Any) -> bool:
     there = sys.modules.get(module) if isinstance(module, str) and isinstance(name, str) else None
     for part in name.split(".") if there is not None else ():
         there = getattr(there, part, None)
     return there is not None and (there is code or there == code)
 
 
-def _found(reference: Any, modules: Collection[str]) -> Any:
+def _import_code(reference: Any, modules: Collection[str]) -> Any:
     module, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if not module or not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         raise SpecError(f"{reference!r} names no code; write it as module:name")
     module = present_module(module)
     reference = f"{module}:{name}"
     if not _is_own(reference, module) or module == "__main__":
-        raise SpecError(f"{reference} may not be imported: only modules of your own are")
+        raise SpecError(f"{reference} may not be imported: only your own modules are")
     if not _may_be_imported(reference, module, modules):
         raise NotAllowed(reference, module)
     try:
@@ -257,14 +259,14 @@ def _found(reference: Any, modules: Collection[str]) -> Any:
         for part in name.split("."):
             there = getattr(there, part)
     except (ImportError, AttributeError) as error:
-        raise SpecError(f"{reference} is not there: {error}") from None
-    if not callable(there) or getattr(there, "__module__", None) != module:  # else a name leads on to other modules
-        raise SpecError(f"{reference} is no function or class of {module}")
+        raise SpecError(f"{reference} cannot be imported: {error}") from None
+    if not callable(there) or getattr(there, "__module__", None) != module:  # a name may lead to other modules
+        raise SpecError(f"{reference} is not a function or class of {module}")
     return there
 
 
 def _is_own(reference: str, module: str) -> bool:
-    """Whether it is outside the standard library, or one of the aggregates in it."""
+    """Whether the code is outside the standard library, or one of the aggregates in it."""
     return reference in _REFERENCES or module.partition(".")[0] not in sys.stdlib_module_names
 
 

@@ -1,4 +1,4 @@
-"""How far answers agree with what was expected, by the scorers and metrics of the same names."""
+"""Agreement of answers with expected ones, by the scorers and metrics of the same names."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower
 
 @dataclass(frozen=True)
 class Agreement(Provider):
-    """Judges beside what was expected.
+    """Compares responses with the expected ones.
 
-    The texts that are expected may be several, of which any will do. Of rankings, what is retrieved is a list, best
-    first (or in one of the other forms of the scorer `ranking`), and what is relevant one thing, a list, or an object
-    thing → relevance. A thing that is retrieved again keeps its further places, in which it is irrelevant: it takes the
-    room of something else and tells nothing new (Y. Bernstein & J. Zobel, "Redundant documents and search
-    effectiveness", CIKM 2005).
+    Several texts may be expected, of which any counts. For rankings, what is retrieved is a list, best first (or in one
+    of the other forms of the scorer `ranking`), and what is relevant is one item, a list, or an object item →
+    relevance. An item that is retrieved again is irrelevant at its further places: it takes the place of another item
+    and adds nothing new (Y. Bernstein & J. Zobel, "Redundant documents and search effectiveness", CIKM 2005).
 
     Args:
-        k: how many places of a ranking are looked at; all if not given.
+        k: how many places of a ranking count; all by default.
 
     Raises:
-        SpecError: k is no whole number of at least 1.
+        SpecError: k is not a whole number of at least 1.
 
     Example:
         >>> Agreement(k=2).recall_at_k(["b", "a", "c"], ["a", "c"]).value
@@ -46,7 +45,7 @@ class Agreement(Provider):
 
     @from_0_to_1
     def exact_match(self, response: Any, expected: Any) -> Judgement:
-        """1 where a response is what was expected; of texts, without regard to case, width and runs of white space."""
+        """1 if a response equals the expected one, else 0; texts regardless of case, width and runs of white space."""
         return _scored("exact_match", response, expected)
 
     @from_0_to_1
@@ -74,22 +73,22 @@ class Agreement(Provider):
 
     @from_0_to_1
     def precision_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
-        """The share of the places that hold something relevant."""
+        """The share of places with a relevant item."""
         return self._ranked("precision_at_k", retrieved, relevant)
 
     @from_0_to_1
     def recall_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
-        """The share of what is relevant that was found."""
+        """The share of relevant items that were retrieved."""
         return self._ranked("recall_at_k", retrieved, relevant)
 
     @from_0_to_1
     def hit_rate(self, retrieved: Any, relevant: Any) -> Judgement:
-        """1 where anything relevant was found, else 0."""
+        """1 if any relevant item was retrieved, else 0."""
         return self._ranked("hits_at_k", retrieved, relevant)
 
     @from_0_to_1
     def reciprocal_rank(self, retrieved: Any, relevant: Any) -> Judgement:
-        """1 / the place of the first that is relevant, 0 where there is none; its mean is the mean reciprocal rank."""
+        """1 / the place of the first relevant item, 0 without one; its mean is the mean reciprocal rank."""
         return self._ranked(None, retrieved, relevant)
 
     def _ranked(self, name: str | None, retrieved: Any, relevant: Any) -> Judgement:
@@ -114,14 +113,14 @@ def _scored(name: str, response: Any, expected: Any, largest: float = 1.0) -> Ju
     scored = _scorer(name).score(response, expected)
     if scored.value is None:
         return Judgement.undefined(str(scored.reason))
-    value = min(scored.value / largest, 1.0)  # sums of logarithms come to a little more
-    return Judgement(value, {"reason": f"{name} {value:.2f} beside {_shown(expected)}"})
+    value = min(scored.value / largest, 1.0)  # rounding in sums of logarithms may exceed 1
+    return Judgement(value, {"reason": f"{name} {value:.2f} beside {_quote_expected(expected)}"})
 
 
-def _shown(expected: Any) -> str:
+def _quote_expected(expected: Any) -> str:
     if isinstance(expected, list | tuple) and expected:
         more = f" and {len(expected) - 1} more" if len(expected) > 1 else ""
-        return _shown(expected[0]) + more
+        return _quote_expected(expected[0]) + more
     return quoted(expected) if isinstance(expected, str) else repr(expected)
 
 

@@ -1,4 +1,4 @@
-"""What embeddings do not tell apart, found by rules: numbers, names, what is denied, yes and no. In English."""
+"""Differences that embeddings miss, found by rules: numbers, names, negation, yes and no. In English."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Claim(NamedTuple):
 
     Attributes:
         text: as it is written.
-        key: the same for what says the same: `1,000` and `one thousand`, `Prize` and `Prizes`.
+        key: equal for equivalent texts: `1,000` and `one thousand`, `Prize` and `Prizes`.
     """
 
     text: str
@@ -27,9 +27,9 @@ class Claim(NamedTuple):
 
 
 def claims(text: str) -> list[Claim]:
-    """The numbers of a text and its words with a capital, but for those that begin a sentence.
+    """The numbers of a text, and its capitalised words except at the beginning of a sentence.
 
-    `one` is none unless it counts hundreds or thousands, since it often stands for a noun.
+    `one` counts as a number only before hundred or thousand, since it is often a pronoun.
 
     Example:
         >>> [claim.key for claim in claims("In March I paid 1,000 crowns, or fifty a day, to Anna.")]
@@ -40,18 +40,18 @@ def claims(text: str) -> list[Claim]:
 
 
 def keys(text: str) -> frozenset[str]:
-    """The keys of all words of a text, under which a claim is found that it supports."""
+    """The keys of all words of a text; a claim is supported if its key is among them."""
     return frozenset(map(_key, _WORD.finditer(text)))
 
 
 def held(stated: Sequence[Claim], known: frozenset[str]) -> tuple[float, list[str]]:
-    """The share of claims that are known, and those that are not; 1 where nothing is claimed."""
+    """The share of claims whose keys are known, and the claims that are missing; 1 without claims."""
     missing = [claim.text for claim in stated if claim.key not in known]
     return (1 - len(missing) / len(stated) if stated else 1.0), sorted(set(missing))
 
 
 def is_negated(text: str) -> bool:
-    """Whether a word of a text denies something.
+    """Whether a text contains a negation.
 
     Example:
         >>> [is_negated(text) for text in ("It doesn't rain.", "Not only in room no. 5.")]
@@ -61,7 +61,7 @@ def is_negated(text: str) -> bool:
 
 
 def answered(text: str) -> Literal["yes", "no"] | None:
-    """What a text begins with, if that is a yes or a no.
+    """The yes or no at the beginning of a text, if any.
 
     Example:
         >>> [answered(text) for text in ("No, it rains.", "Yes", "No one knows.")]
@@ -74,7 +74,7 @@ def answered(text: str) -> Literal["yes", "no"] | None:
 
 
 def is_only_answer(text: str) -> bool:
-    """Whether a text is a yes or a no, and nothing else."""
+    """Whether a text consists of yes or no alone."""
     return answered(text) is not None and len(_WORD.findall(text)) == 1
 
 
@@ -88,8 +88,8 @@ def _is_name(word: str) -> bool:
 
 def _key(word: re.Match[str]) -> str:
     if word["number"] is None:
-        plain = word[0].casefold()
-        return plain[:-1] if len(plain) > _SHORT and plain.endswith("s") else plain
+        folded = word[0].casefold()
+        return folded[:-1] if len(folded) > _SHORT and folded.endswith("s") else folded
     written = word["number"].casefold().replace("−", "-")
     number = str(sum(map(_VALUES.__getitem__, written.split("-")))) if written[0].isalpha() else written
     if _THOUSANDS.fullmatch(number):

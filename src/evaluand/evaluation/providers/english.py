@@ -1,4 +1,4 @@
-"""What kinds share that know English only."""
+"""Checks shared by the providers that know only English."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from evaluand.core.errors import SpecError
 from evaluand.core.text.language import language_of, require_language
 
 _LIKELY = 0.5
-_ENGLISH = ("en", "pcm")  # short English texts are taken for Nigerian Pidgin, which has its words
+_ENGLISH = ("en", "pcm")  # short English texts may be detected as Nigerian Pidgin, which shares its words
 
 
 def judged_english(text: str) -> str | None:
-    """Why a text cannot be judged by what knows English words only; None where it can."""
+    """Why a text cannot be judged by a provider that knows only English words; None if it can."""
     return "the text has no words" if not any(map(str.isalpha, text)) else other_language(text)
 
 
 def other_language(text: str, name: str = "the text") -> str | None:
-    """Why a text is none that is known by what knows English only; None where it may be.
+    """Why a text is probably not English; None if it may be.
 
-    A few words, of which no language is more probable than not, pass, and so do numbers.
+    A few words for which no language is more probable than not pass, and so do numbers.
     """
     if not any(map(str.isalpha, text)):
         return None
@@ -32,10 +32,10 @@ def other_language(text: str, name: str = "the text") -> str | None:
 
 
 def require(kind: str, module: str, extra: str) -> None:
-    """Stops where a library is not installed.
+    """Checks that a library is installed.
 
     Raises:
-        SpecError: with the line that installs it.
+        SpecError: it is not; with the command that installs it.
     """
     if find_spec(module) is None:
         raise SpecError(f"provider {kind!r} needs {module}: pip install evaluand[{extra}]")

@@ -1,4 +1,4 @@
-"""Agreement with a table of what was expected: looked up by what was asked."""
+"""Agreement with a table of expected answers, looked up by question."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ Truths = Sequence[Mapping[str, Any]] | Callable[[str], Any]
 class GroundTruth(Provider):
     """Judges answers to questions whose right answers are known.
 
-    Where examples have what is expected of them, `Agreement` needs no table: select `__example__.expected`.
+    If the examples of a dataset have an expected output, use `Agreement` without a table: select
+    `__example__.expected`.
 
     Args:
-        ground_truth: what is expected of each question: rows with `query` and any of `expected_response` (or
-            `response`: a text, or several of which any will do), `expected_chunks` (what is to be retrieved: a list of
-            texts, of objects with `text` and `expected_score`, or an object text → relevance) and `expected_score`; a
-            frame of such rows; or a function that gives the expected response to a question.
+        ground_truth: the expected answers: rows with `query` and any of `expected_response` (or `response`: a text, or
+            several of which any counts), `expected_chunks` (the texts to retrieve: a list of texts, of objects with
+            `text` and `expected_score`, or an object text → relevance) and `expected_score`; a frame of such rows; or a
+            function from a question to the expected response.
         measure: how `agreement_measure` compares: `agreement` (of meaning, numbers, names and negation) or `similarity`
             (of meaning alone; the extra `embeddings`), `rouge`, `bleu` (the extra `text`) or `exact_match`.
-        k: how many places of a ranking are looked at; all if not given.
+        k: how many places of a ranking count; all by default.
 
     Raises:
-        SpecError: they are no such rows, a question has two, a chunk has two scores, there is no such measure, or k is
-            no such number.
+        SpecError: a row is invalid, a question has two different answers, a chunk has two scores, the measure is
+            unknown, or k is not a whole number of at least 1.
 
     Example:
         >>> known = [{"query": "Who wrote Emma?", "expected_response": "Jane Austen"}]
@@ -56,7 +57,7 @@ class GroundTruth(Provider):
         if self.measure not in get_args(Measure):
             raise SpecError(f"measure is {self.measure!r}; give one of {', '.join(get_args(Measure))}")
         if hasattr(self.ground_truth, "to_dict"):  # a frame
-            object.__setattr__(self, "ground_truth", _rows_of(self.ground_truth))
+            object.__setattr__(self, "ground_truth", _frame_rows(self.ground_truth))
         _ = self._agreement, self._rows
 
     def identify(self, method: str) -> Identity:
@@ -66,40 +67,40 @@ class GroundTruth(Provider):
 
     @from_0_to_1
     def agreement_measure(self, prompt: str, response: str) -> Judgement:
-        """How far a response agrees with the expected one, by the measure that was chosen."""
+        """Agreement of a response with the expected one, by the chosen measure."""
         judged: Judgement = getattr(self, self.measure)(prompt, response)
         return judged
 
     @from_0_to_1
     def agreement(self, prompt: str, response: str) -> Judgement:
-        """How far a response says what is expected: `Embeddings.agreement`, with the question; `embeddings`."""
-        return self._beside(prompt, response, lambda said, expected: Embeddings().agreement(said, expected, prompt))
+        """`Embeddings.agreement` of a response with the expected one and the question; the extra `embeddings`."""
+        return self._compare(prompt, response, lambda said, expected: Embeddings().agreement(said, expected, prompt))
 
     @from_0_to_1
     def exact_match(self, prompt: str, response: str) -> Judgement:
-        """1 where a response is the expected one, without regard to case, width and runs of white space."""
-        return self._beside(prompt, response, self._agreement.exact_match)
+        """1 if a response equals the expected one, else 0; regardless of case, width and runs of white space."""
+        return self._compare(prompt, response, self._agreement.exact_match)
 
     @from_0_to_1
     def bleu(self, prompt: str, response: str) -> Judgement:
         """sacreBLEU's score of a sentence, from 0 to 1; the extra `text`."""
-        return self._beside(prompt, response, self._agreement.bleu)
+        return self._compare(prompt, response, self._agreement.bleu)
 
     @from_0_to_1
     def rouge(self, prompt: str, response: str) -> Judgement:
         """The F1 of ROUGE-L; the extra `text`."""
-        return self._beside(prompt, response, self._agreement.rouge)
+        return self._compare(prompt, response, self._agreement.rouge)
 
     @from_0_to_1
     def similarity(self, prompt: str, response: str) -> Judgement:
         """The cosine between the embeddings of a response and the nearest expected one; the extra `embeddings`."""
-        return self._beside(prompt, response, _most_similar)
+        return self._compare(prompt, response, _most_similar)
 
     @lower_is_better
     def absolute_error(self, prompt: str, response: str, score: float) -> Judgement:
-        """How far a score that was given to a response lies from the expected one.
+        """The absolute difference between the score of a response and the expected score.
 
-        Their mean is the mean absolute error. Of several rows with a question, the one with that response counts.
+        Its mean is the mean absolute error. If several rows have the question, the one with that response counts.
         """
         row = self._row(prompt, response)
         if row is None or row.get("expected_score") is None:
@@ -108,27 +109,27 @@ class GroundTruth(Provider):
 
     @from_0_to_1
     def ndcg_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """Normalised discounted cumulative gain of what was retrieved."""
+        """Normalised discounted cumulative gain of the retrieved chunks."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.ndcg_at_k)
 
     @from_0_to_1
     def precision_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """The share of the places that hold something relevant."""
+        """The share of places with a relevant chunk."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.precision_at_k)
 
     @from_0_to_1
     def recall_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """The share of what is relevant that was retrieved."""
+        """The share of relevant chunks that were retrieved."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.recall_at_k)
 
     @from_0_to_1
     def hit_rate(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """1 where anything relevant was retrieved, else 0."""
+        """1 if any relevant chunk was retrieved, else 0."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.hit_rate)
 
     @from_0_to_1
     def reciprocal_rank(self, query: str, retrieved_context_chunks: Any) -> Judgement:
-        """1 / the place of the first that is relevant, 0 where there is none."""
+        """1 / the place of the first relevant chunk, 0 without one."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.reciprocal_rank)
 
     @cached_property
@@ -141,7 +142,7 @@ class GroundTruth(Provider):
         if callable(self.ground_truth):
             return {}
         rows: dict[str, list[Mapping[str, Any]]] = {}
-        for number, row in enumerate(_listed(self.ground_truth)):
+        for number, row in enumerate(_require_rows(self.ground_truth)):
             query = row.get("query") if isinstance(row, Mapping) else None
             if not isinstance(query, str):
                 what = f"{kind_of(row)} without a query"
@@ -150,8 +151,8 @@ class GroundTruth(Provider):
             rows.setdefault(query, []).append(row)
         for query, several in rows.items():
             if any(len({encode(row.get(name)) for row in several}) > 1 for name in _ONCE) and not _graded(several):
-                told = f"the ground truth has {quoted(query)} {len(several)} times"
-                raise SpecError(f"{told}; give several expected texts as a list")
+                problem = f"the ground truth has {quoted(query)} {len(several)} times"
+                raise SpecError(f"{problem}; give several expected texts as a list")
         return rows
 
     def _row(self, query: str, response: str | None = None) -> Mapping[str, Any] | None:
@@ -165,7 +166,7 @@ class GroundTruth(Provider):
         row = self._row(prompt)
         return None if row is None else _response(row)
 
-    def _beside(self, prompt: str, response: str, compare: Callable[[str, Any], Judgement]) -> Judgement:
+    def _compare(self, prompt: str, response: str, compare: Callable[[str, Any], Judgement]) -> Judgement:
         expected = self._expected(prompt)
         if expected is None:
             return Judgement.undefined(f"nothing is known of {quoted(prompt)}")
@@ -182,7 +183,7 @@ _ONCE: Final = ("expected_response", "response", "expected_chunks")
 
 
 def _graded(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether they are several responses to one question, each with its score."""
+    """Whether the rows are several responses to one question, each with its score."""
     return all("expected_score" in row for row in rows)
 
 
@@ -190,29 +191,29 @@ def _response(row: Mapping[str, Any]) -> Any:
     return row.get("expected_response", row.get("response"))
 
 
-def _listed(rows: Any) -> Sequence[Any]:
+def _require_rows(rows: Any) -> Sequence[Any]:
     if isinstance(rows, list | tuple):
         return rows
     raise SpecError(f"ground_truth is {kind_of(rows)}; give rows with query and expected_response, or a function")
 
 
-def _rows_of(frame: Any) -> list[dict[str, Any]]:
-    """The rows of a frame, without what is not given."""
-    whole = frame.astype(object)
-    rows = whole.where(whole.notna(), None).to_dict("records")
-    return [{name: _plain(value) for name, value in row.items() if value is not None} for row in rows]
+def _frame_rows(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a frame, without missing cells."""
+    objects = frame.astype(object)
+    rows = objects.where(objects.notna(), None).to_dict("records")
+    return [{name: _plain_data(value) for name, value in row.items() if value is not None} for row in rows]
 
 
-def _plain(value: Any) -> Any:
-    """A cell as data: frames that were read from Parquet hold lists as arrays."""
+def _plain_data(value: Any) -> Any:
+    """A cell as plain data: frames read from Parquet hold lists as arrays."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items() if item is not None}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _plain_data(item) for key, item in value.items() if item is not None}
+    return [_plain_data(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _relevance(chunks: Any, where: str) -> Any:
-    """What is relevant; chunks with their scores as an object text → relevance."""
+    """The relevant chunks; those with scores as an object text → relevance."""
     if not isinstance(chunks, list) or not chunks:
         return chunks
     if not all(isinstance(one, Mapping) and isinstance(one.get("text"), str) for one in chunks):

@@ -1,4 +1,4 @@
-"""All that judges without a key or a network, as one provider."""
+"""All providers that need neither a key nor a network, as one."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from evaluand.evaluation.providers.toxicity import Toxicity
 
 @dataclass(frozen=True)
 class Local(Agreement, Embeddings, Languages, PersonalData, Readability, Sentiment, Toxicity):
-    """The methods of all kinds that need nothing but their texts.
+    """The methods of all providers that need nothing but their texts.
 
-    What a method needs is looked at when it is used: an extra that is not installed is named with its command.
+    Each method checks its extra on use; an error names the command that installs a missing one.
 
     Args:
-        k: how many places of a ranking are looked at; all if not given.
+        k: how many places of a ranking count; all by default.
 
     Example:
         >>> Local().context_relevance("Who wrote Emma?", "Emma was written by Jane Austen.").value > 0.5

@@ -1,7 +1,7 @@
 """Personal data in texts: numbers with their checksums, addresses of mail and machines, passwords in addresses.
 
-Only what has a form is found. Names, streets and dates of birth have none, so a text without findings is no text
-without personal data.
+Only data with a fixed format are found. Names, streets and dates of birth have none, so a text without findings may
+still hold personal data.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ class PersonalData(Provider):
     @from_0_to_1
     @lower_is_better
     def personal_data(self, text: str) -> Judgement:
-        """1 where a text holds personal data that have a form, else 0; each finding with its kind and place.
+        """1 if a text holds personal data with a fixed format, else 0; each finding has its kind and place.
 
-        No value stands in the reason or its details: of eight characters or more the last two, of fewer none.
+        The reason and its details show no value: of eight or more characters only the last two, of fewer none.
 
-        | kind | what is asked of it |
+        | kind | conditions |
         |---|---|
         | `url_credentials` | `scheme://user:password@host` |
         | `email` | an address with a domain of two parts or more |
         | `iban` | the length of its country, and ISO 7064 mod 97 |
         | `credit_card` | 13 to 19 digits, a prefix that is issued, and Luhn's checksum |
-        | `us_ssn`, `us_itin` | 3-2-4 digits with separators, in the ranges that are given out |
+        | `us_ssn`, `us_itin` | 3-2-4 digits with separators, in the ranges that are issued |
         | `de_tax_id` | 11 digits of which one occurs two or three times, and ISO 7064 mod 11, 10 |
-        | `uk_nino` | two letters that are given out, six digits, A to D |
+        | `uk_nino` | two letters that are issued, six digits, A to D |
         | `es_dni` | 8 digits, or X, Y, Z and 7, and the letter of mod 23 |
         | `fr_nir` | 13 digits in the form of the number, and the key of mod 97 |
         | `br_cpf` | 3.3.3-2 digits and both check digits |
-        | `ip` | IPv4 or IPv6, but no address of the machine itself |
+        | `ip` | IPv4 or IPv6, but not the address of the machine itself |
         | `phone` | + and 8 to 15 digits, or a national form with separators |
         """
-        found = list(_found(text_of("text", text)))
+        found = list(_find(text_of("text", text)))
         if not found:
             return Judgement(0.0, {"reason": "nothing that has a form was found", "findings": []})
         counts = ", ".join(f"{count} {kind}" for kind, count in Counter(one.kind for one in found).items())
@@ -75,8 +75,8 @@ class _Finding(NamedTuple):
     masked: str
 
 
-def _found(text: str) -> Iterator[_Finding]:
-    """The findings in the order of their places; of two that overlap, that of the kind named first."""
+def _find(text: str) -> Iterator[_Finding]:
+    """The findings in the order of their places; of two that overlap, the kind listed first wins."""
     taken, findings = bytearray(len(text)), []
     for kind, pattern, check in _KINDS:
         for match in pattern.finditer(text):
@@ -84,11 +84,11 @@ def _found(text: str) -> Iterator[_Finding]:
             if any(taken[start:end]) or not check(match[0]):
                 continue
             taken[start:end] = b"\1" * (end - start)
-            findings.append(_Finding(kind, start, end, _masked(match[0])))
+            findings.append(_Finding(kind, start, end, _mask(match[0])))
     yield from sorted(findings, key=lambda one: one.start)
 
 
-def _masked(value: str) -> str:
+def _mask(value: str) -> str:
     return f"…{value[-_SEEN:]}" if len(value) >= 4 * _SEEN else "…"
 
 
@@ -110,7 +110,7 @@ def _is_card(text: str) -> bool:
 def _is_iban(text: str) -> bool:
     written = re.sub(r"[ -]", "", text)
     if sum(map(str.isdigit, written)) <= len(written) / 2:
-        return False  # words may have the form too
+        return False  # words may have the same format
     return int("".join(str(int(letter, 36)) for letter in written[4:] + written[:4])) % 97 == 1
 
 
@@ -171,7 +171,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_ipv6(text: str) -> bool:
-    return any(map(str.isdigit, text)) and _is_address(text)  # names in code may have two colons too
+    return any(map(str.isdigit, text)) and _is_address(text)  # names in code may contain two colons
 
 
 def _is_phone(text: str) -> bool:

@@ -15,10 +15,10 @@ from evaluand.evaluation.providers.english import judged_english
 
 @dataclass(frozen=True)
 class Readability(Provider):
-    """Judges how long the words and sentences of English texts are, and nothing else of how they are written.
+    """Judges the length of words and sentences of English texts, and nothing else about their style.
 
-    A word is a run of letters, which apostrophes and hyphens may join; accents are left out. `syllables_of` counts its
-    syllables; `sentences` counts sentences. Figures of a few sentences say little.
+    A word is a run of letters, which apostrophes and hyphens may join; accents are ignored. `syllables_of` counts its
+    syllables; `sentences` counts sentences. Values for a few sentences are unreliable.
 
     Example:
         >>> Readability().reading_ease("The cat sat on the mat.").reason
@@ -34,11 +34,11 @@ class Readability(Provider):
     def reading_ease(self, text: str) -> Judgement:
         """Flesch's reading ease, 206.835 − 1.015 · words / sentences − 84.6 · syllables / words; higher is easier.
 
-        Usually between 0 (very hard) and 100, but without bounds. Undefined where there are no letters from a to z,
-        or the text is in another language than English. Source: R. Flesch, "A new readability yardstick" (1948).
+        Usually between 0 (very hard) and 100, but unbounded. Undefined if there are no letters from a to z, or
+        the text is in another language than English. Source: R. Flesch, "A new readability yardstick" (1948).
         """
         why = judged_english(text_of("text", text))
-        counts = None if why else _counted(text)
+        counts = None if why else _count(text)
         if counts is None:
             return Judgement.undefined(why or _NOTHING)
         value = counts.ease
@@ -53,7 +53,7 @@ class Readability(Provider):
         enlisted personnel" (1975).
         """
         why = judged_english(text_of("text", text))
-        counts = None if why else _counted(text)
+        counts = None if why else _count(text)
         if counts is None:
             return Judgement.undefined(why or _NOTHING)
         return Judgement(counts.grade, {"reason": f"grade {counts.grade:.1f}; {counts}", **counts._asdict()})
@@ -78,7 +78,7 @@ def syllables_of(word: str) -> int:
         [1, 2, 1, 2, 3, 3, 2]
     """
     word = word.casefold().replace("’", "'")
-    runs = len(_VOWELS.findall(word)) - len(_SILENT.findall(word)) + len(_APART.findall(word))
+    runs = len(_VOWELS.findall(word)) - len(_SILENT.findall(word)) + len(_SPLIT_VOWELS.findall(word))
     return max(runs, 1)
 
 
@@ -100,14 +100,14 @@ class _Counts(NamedTuple):
         return f"{words}, {self.sentences} sentences of {self.words / self.sentences:.1f} words"
 
 
-def _counted(text: str) -> _Counts | None:
-    """What a text counts, its letters without accents."""
-    in_sentences = [found for one in sentences(text) if (found := _WORD.findall(_plain(one.text)))]
+def _count(text: str) -> _Counts | None:
+    """The words, sentences and syllables of a text; None without words."""
+    in_sentences = [found for one in sentences(text) if (found := _WORD.findall(_without_accents(one.text)))]
     words = [word for found in in_sentences for word in found]
     return _Counts(len(words), len(in_sentences), sum(map(syllables_of, words))) if words else None
 
 
-def _plain(text: str) -> str:
+def _without_accents(text: str) -> str:
     if text.isascii():
         return text
     return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
@@ -121,7 +121,7 @@ _SILENT: Final = re.compile(
     r"|(?<=[^aeiouycgsxz])(?<![cs]h)(?<![^aeiouyrl]l)e(?=s\b)"
     r"|(?<=[^aeiouydt])e(?=d\b)"
 )
-_APART: Final = re.compile(
+_SPLIT_VOWELS: Final = re.compile(
     r"(?<![cgst])i(?=[aou])|(?<=[cgst])i(?=ate|ation|ety)|eo(?!u)|u(?=al|ate|ous|ity)|(?<=[aeiouy])ing\b|ea(?=te|tio|to)"
     r"|ism\b|n't\b"
 )

@@ -13,7 +13,7 @@ from evaluand.evaluation.providers.english import judged_english, require
 
 @dataclass(frozen=True)
 class Sentiment(Provider):
-    """Judges the feeling of English texts by a lexicon and rules for what strengthens and turns it.
+    """Judges the feeling of English texts by a lexicon and rules for intensifiers and negation.
 
     C. Hutto & E. Gilbert, "VADER: a parsimonious rule-based model for sentiment analysis of social media text" (2014).
     It knows words, not the world: soup that tastes like dishwater is neutral to it.
@@ -31,9 +31,9 @@ class Sentiment(Provider):
 
     @from_0_to_1
     def positive_sentiment(self, text: str) -> Judgement:
-        """How positive a text is: the mean over its sentences of VADER's compound score, brought from 0 to 1.
+        """How positive a text is: the mean over its sentences of VADER's compound score, scaled to 0 to 1.
 
-        0.5 is neutral. Undefined where the text has no words, or is in another language than English.
+        0.5 is neutral. Undefined if the text has no words, or is in another language than English.
         """
         why = judged_english(text_of("text", text))
         if why is not None:

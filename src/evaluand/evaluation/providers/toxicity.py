@@ -1,7 +1,7 @@
 """Whether a text would offend: the extra `toxicity`.
 
 The work is done by alt-profanity-check, a linear model over words and their letters that was trained on some 200,000
-comments in English. It carries its weights, as a pickle of scikit-learn's, which importing it loads.
+comments in English. Importing it loads its weights, a scikit-learn pickle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from evaluand.evaluation.providers.english import judged_english, require
 
 @dataclass(frozen=True)
 class Toxicity(Provider):
-    """Judges how probably English texts offend.
+    """Judges how probable it is that English texts offend.
 
     Example:
         >>> Toxicity().toxicity("You are a stupid idiot.").value > 0.9
@@ -36,7 +36,7 @@ class Toxicity(Provider):
     def toxicity(self, text: str) -> Judgement:
         """The probability that a text offends: that of its worst sentence.
 
-        Undefined where the text has no words, or is in another language than English.
+        Undefined if the text has no words, or is in another language than English.
         """
         why = judged_english(text_of("text", text))
         if why is not None:
@@ -61,6 +61,6 @@ def _chances(texts: Sequence[str]) -> list[float]:
 @cache
 def _model() -> Any:
     require("toxicity", "profanity_check", "toxicity")
-    from profanity_check import predict_prob  # on use: one and a half seconds, and an extra
+    from profanity_check import predict_prob  # on use: an extra that takes 1.5 s to import
 
     return predict_prob

@@ -1,8 +1,8 @@
-"""Boxes that were detected beside those that are there, image by image: what average precision of detection reads.
+"""Detected and true boxes of each image: the input of average precision for object detection.
 
-An example is an image. This scorer checks boxes and matches none: which detection is right depends on a threshold and
-a definition, and what is made of it on the confidence of all detections in all images. So the value is empty, and
-`mean_average_precision` tells the rest.
+An example is an image. This scorer validates boxes and does not match them: whether a detection is right depends on a
+threshold and a definition, and its effect on the confidences of all detections in all images. So the value is empty,
+and `mean_average_precision` computes the result.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Score
 
 @dataclass(frozen=True, kw_only=True)
 class Detection(Scorer):
-    """Columns `truths` and `detections` with the boxes of an image, and `n_expected` and `n_predicted`, how many.
+    """Columns `truths` and `detections` with the boxes of an image; `n_expected` and `n_predicted` count them.
 
-    Output and expected are lists of boxes: an object with a box, a label and, where it was detected, a confidence, or
-    where it is expected perhaps a mark that it is a crowd, many objects that are not told apart; or only the box, where
-    all are of one class and equally sure. A box is a list of x_min, y_min, x_max and y_max (top left and bottom right),
-    or text of these four with commas between them. An empty list says that nothing is there, null that nothing is
-    known: then the row abstains.
+    Output and expected are lists of objects, each with a box and a label. A detected object may have a confidence; an
+    expected one may be marked as a crowd: many objects that are not annotated individually. If all objects are of one
+    class and have no confidence, the list may hold the boxes alone. A box is a list of x_min, y_min, x_max and y_max
+    (top left and bottom right), or text of these four separated by commas. An empty list means that there are no
+    objects, null that they are unknown: then the row abstains.
 
-    A box that is none, such as one whose x_max is smaller than its x_min, costs the row its score, with the box named.
-    In one image all boxes have a label or none, and all detections a confidence or none.
+    An invalid box, such as one whose x_max is smaller than its x_min, fails the row, with the box in the reason. In one
+    image all boxes have a label or none, and all detections a confidence or none.
 
     Attributes:
-        box_key: where in an object its box stands.
-        label_key: where its label stands, which is text or an integer.
-        confidence_key: where its confidence stands; higher is surer.
-        crowd_key: where it stands that an expected box is a crowd: true or false, or 1 or 0.
+        box_key: key of the box in an object.
+        label_key: key of the label, which is text or an integer.
+        confidence_key: key of the confidence; higher is more confident.
+        crowd_key: key of the mark for a crowd in an expected object: true or false, or 1 or 0.
 
     Raises:
-        SpecError: a key is no text.
+        SpecError: a key is not text.
 
     Example:
         >>> found = [{"box": [0, 0, 10, 10], "label": "cat", "confidence": 0.9}]
@@ -59,7 +59,7 @@ class Detection(Scorer):
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """Boxes as columns of equal length; `truths` and `n_expected` are there even without an answer."""
+        """Boxes as columns of equal length; `truths` and `n_expected` are set even without an answer."""
         return {"truths": "json", "detections": "json", "n_expected": "int64", "n_predicted": "int64"}
 
     @property
@@ -67,10 +67,10 @@ class Detection(Scorer):
         return tuple(self.columns)
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Puts the boxes of both sides beside each other.
+        """Returns the boxes of both sides as columns.
 
         Raises:
-            DataError: a box is none; names it.
+            DataError: a box is invalid; names it.
         """
         if expected is None:
             return NOTHING_EXPECTED
@@ -78,7 +78,7 @@ class Detection(Scorer):
             return NO_ANSWER._replace(columns=self.unanswered(expected))
         truths, detections = self._boxes("expected", expected), self._boxes("detected", output)
         if truths["box"] and detections["box"] and ("label" in truths) != ("label" in detections):
-            with_, without = ("expected", "detected")[:: 1 if "label" in truths else -1]
+            with_, without = ("expected", "detected") if "label" in truths else ("detected", "expected")
             raise DataError(f"the {with_} boxes have labels and the {without} ones have none; give both, or neither")
         columns = {"truths": truths, "detections": detections}
         counts = {"n_expected": len(truths["box"]), "n_predicted": len(detections["box"])}
@@ -96,7 +96,7 @@ class Detection(Scorer):
         return {"truths": truths, "n_expected": len(truths["box"])}
 
     def _boxes(self, what: str, value: Any) -> dict[str, list[Any]]:
-        """The boxes of a list as columns; without those that no box has."""
+        """The boxes of a list as columns, without the columns that no box has."""
         if not isinstance(value, list | tuple):
             raise DataError(f"the {what} boxes are {described(value)}, not a list of boxes")
         found: dict[str, list[Any]] = {"box": [], "label": [], "confidence": [], "crowd": []}
@@ -129,8 +129,8 @@ _LARGEST: Final = 1e150
 def _box(what: str, value: Any) -> list[float]:
     cells = value.split(",") if isinstance(value, str) else value
     if not isinstance(cells, list | tuple) or len(cells) != len(_SIDES):
-        told = f"has {len(cells)} numbers" if isinstance(cells, list | tuple) else f"is {described(value)}"
-        raise DataError(f"{what} {told}, not {', '.join(_SIDES)}")
+        problem = f"has {len(cells)} numbers" if isinstance(cells, list | tuple) else f"is {described(value)}"
+        raise DataError(f"{what} {problem}, not {', '.join(_SIDES)}")
     box = [_number(f"{what}: {name}", cell) for name, cell in zip(_SIDES, cells, strict=True)]
     for axis, least, most in zip("xy", box[:2], box[2:], strict=True):
         if 0 < most - least < 1 / _LARGEST:

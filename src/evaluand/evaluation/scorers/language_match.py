@@ -1,4 +1,4 @@
-"""Whether an answer is in the language it was asked in, or in a given one."""
+"""Checks that an answer is in the language of its input, or in a fixed language."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from evaluand.evaluation.scorer import Score, Scorer, described, require_text, w
 class LanguageMatch(Scorer):
     """1 where the answer is in the language of the input, 0 where it is in another; the answer's is the `label`.
 
-    Abstains where the language of the input or of the answer cannot be told: where it is no text, has no letters, or
-    where no language reaches the threshold. A few words rarely do.
+    Abstains if the language of the input or of the answer cannot be detected: it is not text, has no letters, or no
+    language reaches the threshold. A few words rarely suffice.
 
     Needs the extra `language`: `pip install evaluand[language]`.
 
     Attributes:
-        language: the code of ISO 639 that answers should be in, such as `de`; that of the input if not given.
-        input_key: where in an input that is an object the text stands; None where the whole input is the text.
-        threshold: the probability that a language must reach to be taken for that of a text.
+        language: the ISO 639 code of the expected language, such as `de`; the language of the input by default.
+        input_key: the key of the text in an input that is an object; None if the input itself is the text.
+        threshold: the lowest probability at which a language is accepted.
 
     Raises:
-        SpecError: there is no such language, the threshold is no probability, or py3langid is not installed.
+        SpecError: the language is unknown, the threshold is not a probability, or py3langid is not installed.
 
     Example:
         >>> LanguageMatch().score("Voici une phrase sur la pluie.", None, "Wie wird das Wetter heute in Berlin?")[:2]
@@ -50,27 +50,29 @@ class LanguageMatch(Scorer):
             raise wrong_parameter(self, "threshold", "give a probability from 0 to 1")
         require_language(self.kind)
         if self.language is not None and self.language not in known_languages():
-            raise wrong_parameter(self, "language", "give a code of ISO 639 that can be told, such as en, de or zh")
+            raise wrong_parameter(
+                self, "language", "give the ISO 639 code of a language that can be detected, such as en, de or zh"
+            )
 
     @property
     def arguments(self) -> tuple[str, ...]:
         return ("output", "expected", "input")
 
     def score(self, output: Any, expected: Any, input: Any = None) -> Score:
-        """Tells both languages.
+        """Detects both languages and compares them.
 
         Raises:
             DataError: an input that is an object lacks the key.
         """
-        wanted = self.language or self._told("input", self._text(input))
-        if isinstance(wanted, Score):
-            return wanted
-        given = self._told("answer", output)
-        if isinstance(given, Score):
-            return given
-        if given == wanted:
-            return Score(1.0, given)
-        return Score(0.0, given, explanation=f"the answer is in {given}, not in {wanted}")
+        expected_language = self.language or self._detect("input", self._text(input))
+        if isinstance(expected_language, Score):
+            return expected_language
+        language = self._detect("answer", output)
+        if isinstance(language, Score):
+            return language
+        if language == expected_language:
+            return Score(1.0, language)
+        return Score(0.0, language, explanation=f"the answer is in {language}, not in {expected_language}")
 
     def _text(self, input: Any) -> Any:
         if self.input_key is None or not isinstance(input, Mapping):
@@ -79,8 +81,8 @@ class LanguageMatch(Scorer):
             raise DataError(f"the input has {', '.join(map(repr, input)) or 'no keys'} and not {self.input_key!r}")
         return input[self.input_key]
 
-    def _told(self, what: str, text: Any) -> str | Score:
-        """The language of a text, or the score of a row where it cannot be told."""
+    def _detect(self, what: str, text: Any) -> str | Score:
+        """The language of a text, or an abstained score if it cannot be detected."""
         if not isinstance(text, str):
             hint = "; name its text with input_key" if isinstance(text, Mapping) and what == "input" else ""
             return Score.abstained(f"the {what} is {described(text)}, not text{hint}")
