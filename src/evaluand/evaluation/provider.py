@@ -115,9 +115,9 @@ class Provider:
     def __repr__(self) -> str:
         if not dataclasses.is_dataclass(self):
             return super().__repr__()
-        held = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
-        told = ", ".join(f"{name}={value!r}" for name, value in hide_secrets(held).items())
-        return f"{type(self).__qualname__}({told})"
+        fields = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
+        arguments = ", ".join(f"{name}={value!r}" for name, value in hide_secrets(fields).items())
+        return f"{type(self).__qualname__}({arguments})"
 
     def __fingerprint__(self) -> Any:
         return dict(self.spec)
@@ -134,10 +134,10 @@ class Provider:
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """What it is, as far as its judgements are concerned."""
-        parameters = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
-        told = drop_secrets(parameters)
-        return {"kind": self.kind or class_place(type(self)), "behaviour": self.behaviour, "parameters": told}
+        """The identity of its judgements: kind, behaviour version and parameters without secrets."""
+        fields = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
+        kind = self.kind or class_place(type(self))
+        return {"kind": kind, "behaviour": self.behaviour, "parameters": drop_secrets(fields)}
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -153,8 +153,8 @@ class Provider:
                 made[each.name] = str(value) if isinstance(value, RateLimit | PathLike) else value
         for place, secret in find_secrets(made):
             if not isinstance(secret, str | None) or secret:
-                told = f"{type(self).__qualname__} cannot be stored with its {place}"
-                raise SpecError(f"{told}; let it read that from the environment")
+                stored = f"{type(self).__qualname__} cannot be stored with its {place}"
+                raise SpecError(f"{stored}; let it read that from the environment")
         try:
             identity.encode(made)
         except DataError as error:
@@ -189,7 +189,7 @@ class Spending:
         n_failed: how many of these had no reply.
         n_known: how often a reply was known, or somebody else was asking for it already.
         input_tokens: read, and `output_tokens` written.
-        cost: by currency; what nobody told the currency of under `""`.
+        cost: by currency; under `""` if the currency is unknown.
     """
 
     n_requests: int = 0
@@ -209,11 +209,11 @@ class Spending:
         if not self.n_requests:
             return None
         counts = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
-        told: dict[str, Any] = {name: count for name, count in counts.items() if count}  # of no tokens nobody tells
+        usage: dict[str, Any] = {name: count for name, count in counts.items() if count}  # 0 means not reported
         if len(self.cost) == 1:
             ((currency, cost),) = self.cost.items()
-            told |= {"cost": cost, "currency": currency or None}
-        return told
+            usage |= {"cost": cost, "currency": currency or None}
+        return usage
 
     def _add(self, *, requests: int = 0, failed: int = 0, known: int = 0, usage: Mapping[str, Any] = {}) -> None:
         with self._lock:
@@ -313,12 +313,12 @@ class RemoteProvider(Provider):
         return dict(self.spec)
 
     def identify(self, method: str) -> Identity:
-        told = Identity({**self.spec, "method": method})
+        pinned = Identity({**self.spec, "method": method})
         if self.version is not None:
-            return told
+            return pinned
         name = drop_secrets(self.model) or type(self).__qualname__
         why = f"{name}: what answers cannot be seen from here; declare the provider's `version` to pin it"
-        return Identity(told.spec, False, (why,))
+        return Identity(pinned.spec, False, (why,))
 
     @cached_property
     def spent(self) -> Spending:
@@ -390,20 +390,20 @@ class RemoteProvider(Provider):
                 text = text.replace(written, HIDDEN)
         return text
 
-    def _count(self, **told: Any) -> None:
+    def _count(self, **counts: Any) -> None:
         for spent in (self.spent, *_watching.get()):
-            spent._add(**told)
+            spent._add(**counts)
 
 
 def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
     """Marks the methods of a `RemoteProvider` that make a request; plain or async.
 
-    Such a method makes one request and returns what it was told as data: text, numbers, lists, dictionaries, or a
-    `Reply` with what it took. It raises a `TransientError`, with `after` where it was told how long to wait, for
-    what may pass. The caller gets what is made of the reply's JSON, the same whether it was asked for now or before.
+    Such a method makes one request and returns the reply as data: text, numbers, lists, dictionaries, or a `Reply` with
+    its usage. It raises a `TransientError` for a failure that may pass, with `after` if the service asks to wait. The
+    caller gets the value decoded from the reply's JSON, the same for a new request and for a cached reply.
 
-    Calls with equal arguments are one question. Where a model is to answer it several times, let the method have a
-    parameter that says which time it is.
+    Calls with equal arguments are one question. To ask a model several times, give the method a parameter for the
+    number of the repetition.
     """
     signature = inspect.signature(method)
 
@@ -417,7 +417,7 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
             reply, new = await asked.replies.get_async(
                 asked.key, asked.make_async, lasting=asked.lasting, is_given_up=asked.is_given_up
             )
-            return asked.told(reply, new)
+            return asked.decode(reply, new)
 
         return ask_async  # type: ignore[return-value]
 
@@ -427,7 +427,7 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
         if asked.replies is None:
             return identity.decode(asked.make())
         reply, new = asked.replies.get(asked.key, asked.make, lasting=asked.lasting, is_given_up=asked.is_given_up)
-        return asked.told(reply, new)
+        return asked.decode(reply, new)
 
     return ask
 
@@ -564,24 +564,25 @@ class _Asked:
         if self.is_given_up():
             raise TaskTimeout(f"{self._method} is not asked: nobody waits for it any more", code="timeout")
 
-    def told(self, reply: bytes, new: bool) -> Any:
+    def decode(self, reply: bytes, new: bool) -> Any:
+        """The value of a stored reply, counted as known if it is not new."""
         if not new:
             self._provider._count(known=1)
         return identity.decode(reply)
 
-    def _written(self, given: Any) -> bytes:
-        """The reply as it is kept, of a request that is counted now."""
-        reply = given if isinstance(given, Reply) else Reply(given)
+    def _written(self, returned: Any) -> bytes:
+        """The reply as it is stored; counts its request."""
+        reply = returned if isinstance(returned, Reply) else Reply(returned)
         try:
             usage = _countable(reply.usage)
         except DataError as error:
             self._provider._count(requests=1)
-            raise TaskError(f"{self._method} told a usage that cannot be counted: {error}") from None
+            raise TaskError(f"{self._method} reported a usage that cannot be counted: {error}") from None
         self._provider._count(requests=1, usage=usage)
         try:
             return identity.encode(reply.value)
         except DataError as error:
-            raise TaskError(f"{self._method} told what is no data: {error}") from None
+            raise TaskError(f"{self._method} returned something that is not data: {error}") from None
 
     def _pause(self, error: Exception, attempts: int) -> float | None:
         """Seconds until another attempt, if there is to be one."""
@@ -591,18 +592,18 @@ class _Asked:
 
 
 def _countable(usage: Any) -> dict[str, Any]:
-    """What of a usage is summed.
+    """The values of a usage that are summed.
 
     Raises:
-        DataError: it is none; says where.
+        DataError: a value is invalid; the message names it.
     """
     if not isinstance(usage, Mapping):
         raise DataError(f"it is {kind_of(usage)}, not an object")
-    told = {name: (usage[name], wanted, read) for name, wanted, read in _USAGE if usage.get(name) is not None}
-    counted = {name: read(value) for name, (value, _, read) in told.items()}
-    for name, (value, wanted, _) in told.items():
+    reported = {name: (usage[name], expected, read) for name, expected, read in _USAGE if usage.get(name) is not None}
+    counted = {name: read(value) for name, (value, _, read) in reported.items()}
+    for name, (value, expected, _) in reported.items():
         if counted[name] is None:
-            raise DataError(f"{name} is {value!r}, not {wanted}")
+            raise DataError(f"{name} is {value!r}, not {expected}")
     return counted
 
 
