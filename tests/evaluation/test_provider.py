@@ -639,7 +639,7 @@ def test_a_usage_that_cannot_be_counted_is_refused_and_the_request_is_counted_on
             return Reply("x", usage)
 
     odd = Odd(cache=Replies(), transient=("TaskError",))
-    with pytest.raises(TaskError, match=f"^say told a usage that cannot be counted: {message}$"):
+    with pytest.raises(TaskError, match=f"^say reported a usage that cannot be counted: {message}$"):
         odd.say()
     assert (odd.spent.n_requests, odd.spent.n_failed, odd.spent.input_tokens, odd.spent.cost) == (1, 0, 0, {})
 
@@ -664,7 +664,7 @@ def test_what_is_no_data_was_paid_all_the_same() -> None:
             return Reply(object(), {"cost": 0.5})
 
     odd = Odd(cache=False, transient=("TaskError",))
-    with pytest.raises(TaskError, match="say told what is no data"):
+    with pytest.raises(TaskError, match="say returned something that is not data"):
         odd.say()
     assert (odd.spent.n_requests, odd.spent.n_failed, odd.spent.cost) == (1, 0, {"": 0.5})
 
@@ -912,7 +912,7 @@ def test_what_is_no_data_is_neither_asked_nor_told() -> None:
         def thing(self) -> Any:
             return {1, 2}
 
-    with pytest.raises(TaskError, match="thing told what is no data"):
+    with pytest.raises(TaskError, match="thing returned something that is not data"):
         Odd().thing()
 
 

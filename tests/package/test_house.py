@@ -10,7 +10,7 @@ import pytest
 from support.places import ROOT_FOLDER
 
 PACKAGE = ROOT_FOLDER / "src" / "evaluand"
-MOST_LAYERS, MOST_ENTRIES = 15, 20
+MOST_LAYERS, MOST_ENTRIES, MOST_LINES = 15, 20, 700
 NOT_COUNTED = {"__init__.py", "_version.py", "py.typed", "__pycache__"}
 OPEN_TO_INTEROP = {"interop", "testing", "_version"}
 
@@ -55,3 +55,18 @@ def test_every_name_that_a_room_exports_can_be_imported(room: str) -> None:
 def test_no_module_has_the_name_of_something_that_its_room_exports(room: str) -> None:
     modules = {path.stem for path in (PACKAGE / room).iterdir() if path.name not in NOT_COUNTED}
     assert modules & {*getattr(importlib.import_module(f"evaluand.{room}"), "__all__", [])} == set()
+
+
+def test_no_file_of_the_package_has_more_than_700_lines() -> None:
+    files = [*PACKAGE.rglob("*.py"), *(ROOT_FOLDER / "benchmarks").glob("*.py")]
+    lines = {path.relative_to(ROOT_FOLDER): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    assert {str(path): count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_the_words_are_plain() -> None:
+    """Things are reported, shown, stored, written or said: each says another thing than one word for all of them."""
+    files = [path for folder in ("src", "docs") for path in (ROOT_FOLDER / folder).rglob("*") if path.is_file()]
+    texts = (
+        path.read_text(encoding="utf-8", errors="ignore") for path in files if path.suffix in (".py", ".md", ".txt")
+    )
+    assert sum(len(re.findall(r"\b_?told\b", text, re.IGNORECASE)) for text in texts) <= 5

@@ -1,12 +1,12 @@
 """Providers: what feedback functions are methods of.
 
-A `Provider` judges: each of its methods takes texts and gives a number, or a `Judgement` with its reason beside it.
-The kinds in `evaluand.evaluation.providers` do so by themselves, without a key or a network.
+A `Provider` judges: each of its methods takes texts and returns a number, or a `Judgement`: a value with its
+reason. The kinds in `evaluand.evaluation.providers` need neither a key nor a network.
 
-A `RemoteProvider` asks others. The methods that do are marked with `@asks`: each request waits for its turn, is tried
-again where an error may pass, is counted with what it cost, and is not made where the reply is known.
+A `RemoteProvider` asks a service. Its methods that make requests are marked with `@asks`: each request waits for its
+turn, is retried after a transient error, is counted with its cost, and is skipped where the reply is cached.
 
-    feedback function ──▶ method of a provider ──▶ @asks method ─ known? ─ pace ─ retries ─▶ network
+    feedback function ──▶ method of a provider ──▶ @asks method ─ cache ─ rate limit ─ retries ─▶ network
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 CACHE: Final = Path(".evaluand", "cache", "replies.db")
-"""Where replies are usually kept: beside the store, in the folder that is worked in."""
-_SECRET: Final = 4  # characters from which a secret is looked for in errors; shorter ones stand there by chance
+"""The usual cache file of replies: next to the store, in the current folder."""
+_SECRET: Final = 4  # shortest secret that is searched for in errors; shorter ones occur by chance
 
 
 class Judgement(NamedTuple):
-    """What a method of a provider says.
+    """The result of a method of a provider.
 
     Attributes:
-        value: from 0 to 1 where the method does not say otherwise; None where there is none.
-        meta: at least the `reason`, and what it was found from.
+        value: from 0 to 1 unless the method documents another range; None if undefined.
+        meta: at least the `reason`, and the details behind it.
     """
 
     value: float | None
@@ -84,7 +84,7 @@ class Judgement(NamedTuple):
 
     @classmethod
     def undefined(cls, reason: str) -> Judgement:
-        """No value, and why: shown and counted, never averaged as a zero."""
+        """A judgement without a value, with the reason: shown and counted, never averaged as zero."""
         return cls(None, {"reason": reason})
 
     @property
@@ -93,87 +93,87 @@ class Judgement(NamedTuple):
 
 
 class Provider:
-    """What judges: its methods do. Its parameters are its fields, where it is a dataclass, or else its attributes.
+    """Base class of providers: its methods judge. Its parameters are its dataclass fields, or else its attributes.
 
-    What is named as a secret (`api_key`, `*_token`, `password` …) and passwords in URLs, also within a parameter, are
-    no part of what it is: they are stored and shown nowhere.
+    Secrets, recognised by name (`api_key`, `*_token`, `password` …), and passwords in URLs, also within a parameter,
+    are not part of its identity: they are neither stored nor shown.
 
     Attributes:
         kind: the registered name.
-        behaviour: raised whenever the same parameters would judge differently.
+        behaviour: increased whenever the same parameters would judge differently.
     """
 
     kind: ClassVar[str] = ""
     behaviour: ClassVar[int] = 1
     unidentified: ClassVar[tuple[str, ...]] = ()
-    """Fields that say how it is asked, such as a key, and change nothing of what it says."""
+    """Fields that affect how requests are made, such as a key, and not the judgements."""
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        super().__init_subclass__(**given)
-        cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # as its own, or a dataclass would write one
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # set on the class, else @dataclass replaces it
 
     def __repr__(self) -> str:
         if not dataclasses.is_dataclass(self):
             return super().__repr__()
-        held = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
-        told = ", ".join(f"{name}={value!r}" for name, value in hide_secrets(held).items())
-        return f"{type(self).__qualname__}({told})"
+        values = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
+        arguments = ", ".join(f"{name}={value!r}" for name, value in hide_secrets(values).items())
+        return f"{type(self).__qualname__}({arguments})"
 
     def __fingerprint__(self) -> Any:
         return dict(self.spec)
 
     @classmethod
     def require(cls) -> None:
-        """Raises a SpecError where what its own methods need is missing: a library is not installed."""
+        """Raises a SpecError if a library that its methods need is not installed."""
 
     def check(self, method: str) -> None:
-        """Raises a SpecError where one of its methods could not judge."""
+        """Raises a SpecError if the method could not judge."""
         kind = next((kind for kind in type(self).__mro__ if method in vars(kind)), None)
         if kind is not None and issubclass(kind, Provider):
             kind.require()
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """What it is, as far as its judgements are concerned."""
-        parameters = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
-        told = drop_secrets(parameters)
-        return {"kind": self.kind or class_place(type(self)), "behaviour": self.behaviour, "parameters": told}
+        """Kind, behaviour and parameters: everything that determines its judgements."""
+        parameters = {name: value for name, value in _field_values(self).items() if name not in self.unidentified}
+        public = drop_secrets(parameters)
+        return {"kind": self.kind or class_place(type(self)), "behaviour": self.behaviour, "parameters": public}
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What a provider that is a dataclass can be made of again: its fields, but for those that are as by default.
+        """The arguments that recreate a provider that is a dataclass: its fields that differ from their defaults.
 
         Raises:
-            SpecError: a field is no plain data, or holds a secret.
+            SpecError: a field is not plain data, or holds a secret.
         """
-        made: dict[str, Any] = {}
-        for each in dataclasses.fields(self):  # type: ignore[arg-type] # who asks has looked
+        arguments: dict[str, Any] = {}
+        for each in dataclasses.fields(self):  # type: ignore[arg-type] # callers check that it is a dataclass
             value = getattr(self, each.name)
             if each.init and (each.default is dataclasses.MISSING or value != each.default):
-                made[each.name] = str(value) if isinstance(value, RateLimit | PathLike) else value
-        for place, secret in find_secrets(made):
+                arguments[each.name] = str(value) if isinstance(value, RateLimit | PathLike) else value
+        for place, secret in find_secrets(arguments):
             if not isinstance(secret, str | None) or secret:
-                told = f"{type(self).__qualname__} cannot be stored with its {place}"
-                raise SpecError(f"{told}; let it read that from the environment")
+                problem = f"{type(self).__qualname__} cannot be stored with its {place}"
+                raise SpecError(f"{problem}; let it read that from the environment")
         try:
-            identity.encode(made)
+            identity.encode(arguments)
         except DataError as error:
             raise SpecError(f"{class_place(type(self))} cannot be stored: {error}") from None
-        return made
+        return arguments
 
     def identify(self, method: str) -> Identity:
-        """The identity of one of its methods: by kind where that is ours, else by the fingerprint of its code."""
+        """The identity of a method: its kind for evaluand's own providers, else the fingerprint of its code."""
         if type(self).__module__.startswith("evaluand."):
             return Identity({**self.spec, "method": method})
         return code_identity("provider", getattr(self, method), f"{type(self).__qualname__}.{method}")
 
 
 class Reply(NamedTuple):
-    """What a method that asks may return instead of the reply alone.
+    """A reply with its usage; a method marked with `@asks` may return it instead of the reply alone.
 
     Attributes:
         value: the reply, as data.
-        usage: what it took: `input_tokens`, `output_tokens`, `cost`, `currency` and `model`, as far as that is known.
+        usage: `input_tokens`, `output_tokens`, `cost`, `currency` and `model`, as far as they are known.
     """
 
     value: Any
@@ -182,14 +182,14 @@ class Reply(NamedTuple):
 
 @dataclass
 class Spending:
-    """What requests have cost, or those of one judgement.
+    """What requests have cost, in total or for one judgement.
 
     Attributes:
-        n_requests: how many were made, further attempts too.
-        n_failed: how many of these had no reply.
-        n_known: how often a reply was known, or somebody else was asking for it already.
-        input_tokens: read, and `output_tokens` written.
-        cost: by currency; what nobody told the currency of under `""`.
+        n_requests: requests made, including retries.
+        n_failed: requests without a reply.
+        n_known: replies from the cache, or from the same request of another caller.
+        input_tokens: tokens read; `output_tokens`: tokens written.
+        cost: by currency; costs without a currency are under `""`.
     """
 
     n_requests: int = 0
@@ -202,18 +202,18 @@ class Spending:
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """As the column `usage` of a table holds it; None where nothing was asked.
+        """The value for the column `usage` of a table; None if no request was made.
 
-        Costs in several currencies are no one cost, and left out.
+        Costs in several currencies cannot be summed, and are left out.
         """
         if not self.n_requests:
             return None
         counts = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
-        told: dict[str, Any] = {name: count for name, count in counts.items() if count}  # of no tokens nobody tells
+        usage: dict[str, Any] = {name: count for name, count in counts.items() if count}  # 0: not reported
         if len(self.cost) == 1:
             ((currency, cost),) = self.cost.items()
-            told |= {"cost": cost, "currency": currency or None}
-        return told
+            usage |= {"cost": cost, "currency": currency or None}
+        return usage
 
     def _add(self, *, requests: int = 0, failed: int = 0, known: int = 0, usage: Mapping[str, Any] = {}) -> None:
         with self._lock:
@@ -229,10 +229,10 @@ class Spending:
 
 @contextmanager
 def spending(spent: Spending | None = None) -> Iterator[Spending]:
-    """What is spent by all providers that are asked within the block, in its thread or its task.
+    """Records what all providers spend within the block, in its thread or task.
 
     Args:
-        spent: what was spent before, to which it is added.
+        spent: the record to add to; a new one by default.
 
     Example:
         >>> with spending() as spent:
@@ -241,42 +241,42 @@ def spending(spent: Spending | None = None) -> Iterator[Spending]:
         (0, None)
     """
     spent = Spending() if spent is None else spent
-    token = _watching.set((*_watching.get(), spent))
+    token = _active_spending.set((*_active_spending.get(), spent))
     try:
         yield spent
     finally:
-        _watching.reset(token)
+        _active_spending.reset(token)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteProvider(Provider):
-    """A provider that asks others, such as a model behind a network.
+    """A provider that asks a service, such as a model behind a network.
 
-    What answers cannot be seen from here, so only its declared `version` pins it: without, replies are known only as
-    long as the process lives, and what is judged by them is never reused by itself.
+    The code that answers cannot be inspected, so only the declared `version` pins it. Without a version, replies are
+    cached only while the process lives, and judgements made from them are never reused automatically.
 
     Args:
-        model: what answers.
-        version: stands for the model's weights, settings, and the code of the methods; raise it when one changes.
-        rate: how many requests may start in a period, such as `60/min`: by all providers of this class, model and
-            rate in this process together. A `RateLimit` is shared by those that it is given to.
+        model: the model that answers.
+        version: identifies the model's weights, settings, and the code of the methods; change it when one changes.
+        rate: how many requests may start in a period, such as `60/min`: shared by all providers of this class, model
+            and rate in this process. A `RateLimit` is shared by the providers that receive it.
         timeout: seconds that one request may take, or None; longer ones fail with a `TransientError`. A method that is
-            not async is called in another thread, which is left behind then.
-        retries: further attempts after an error declared transient.
-        backoff: seconds before the first of these, or as long as the error's `after` (a service's Retry-After) says.
-        backoff_growth: how many times as long each further pause is.
-        transient: names of the error classes, or of their bases, worth another attempt.
-        cache: where replies are kept: True for memory, False for nowhere, a path (such as `CACHE`) for a file as well.
+            not async runs in another thread, which is abandoned at the timeout.
+        retries: further attempts after a transient error.
+        backoff: seconds before the first retry, unless the error's `after` (a service's Retry-After) says otherwise.
+        backoff_growth: factor between one pause and the next.
+        transient: names of the error classes, or of their bases, to retry after.
+        cache: True to cache replies in memory, False not to, a path (such as `CACHE`) to store them in a file as well.
 
     Raises:
-        SpecError: a parameter cannot be as it is.
+        SpecError: a parameter is invalid.
 
     Example:
         >>> @dataclass(frozen=True, kw_only=True)
         ... class Shouting(RemoteProvider):
         ...     @asks
         ...     def reply(self, text: str) -> str:
-        ...         return Reply(text.upper(), {"output_tokens": 1})  # where a request would be made
+        ...         return Reply(text.upper(), {"output_tokens": 1})  # in place of a request
         ...     def is_loud(self, text: str) -> float:
         ...         return float(self.reply(text) == text)
         >>> loud = Shouting(model="shout", version="1", rate="10/s")
@@ -303,7 +303,7 @@ class RemoteProvider(Provider):
         if seconds is not None and (
             not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf
         ):
-            raise SpecError(f"timeout is {seconds!r}; give seconds above 0, or None for as long as it takes")
+            raise SpecError(f"timeout is {seconds!r}; give seconds above 0, or None for no limit")
         _ = self._policy, self._replies
 
     def __fingerprint__(self) -> Any:
@@ -313,97 +313,100 @@ class RemoteProvider(Provider):
         return dict(self.spec)
 
     def identify(self, method: str) -> Identity:
-        told = Identity({**self.spec, "method": method})
+        identified = Identity({**self.spec, "method": method})
         if self.version is not None:
-            return told
+            return identified
         name = drop_secrets(self.model) or type(self).__qualname__
         why = f"{name}: what answers cannot be seen from here; declare the provider's `version` to pin it"
-        return Identity(told.spec, False, (why,))
+        return Identity(identified.spec, False, (why,))
 
     @cached_property
     def spent(self) -> Spending:
-        """What its requests have cost so far."""
+        """The cost of its requests so far."""
         return Spending()
 
     @cached_property
     def _code(self) -> Mapping[str, Any]:
-        """What stands for its code: name and version where one is declared, else the fingerprint of its class."""
+        """The identity of its code: name and version if one is declared, else the fingerprint of its class."""
         kind = type(self)
         return code_identity("class", kind, class_place(kind), version=self.version).spec
 
     @cached_property
     def _policy(self) -> Policy:
-        pace = self._shared(self.rate) if isinstance(self.rate, str) else self.rate
+        rate_limit = self._shared_rate_limit(self.rate) if isinstance(self.rate, str) else self.rate
         transient = self.transient if isinstance(self.transient, str) else tuple(self.transient)
         return Policy(
-            rate=pace,
+            rate=rate_limit,
             retries=self.retries,
             backoff=self.backoff,
             backoff_growth=self.backoff_growth,
-            transient=transient,  # type: ignore[arg-type] # a text is refused by it
+            transient=transient,  # type: ignore[arg-type] # Policy rejects a string
         )
 
-    def _shared(self, rate: str) -> RateLimit:
+    def _shared_rate_limit(self, rate: str) -> RateLimit:
         key = (type(self), self.model, rate)
         with _sharing:
-            pace = _paces.get(key)
-            if pace is None:
-                pace = _paces[key] = RateLimit.parse(rate)
-            return pace
+            rate_limit = _rate_limits.get(key)
+            if rate_limit is None:
+                rate_limit = _rate_limits[key] = RateLimit.parse(rate)
+            return rate_limit
 
     @cached_property
     def _replies(self) -> Replies | None:
         if isinstance(self.cache, Replies):
             return self.cache
         if isinstance(self.cache, bool):
-            return _known if self.cache else None
+            return _replies_in_memory if self.cache else None
         if not isinstance(self.cache, str | PathLike):
             raise SpecError(f"cache is {self.cache!r}; give True, False, a path, or Replies")
         path = Path(self.cache).absolute()
         with _sharing:
-            found = _files.get(path)
-            if found is None:
-                found = _files[path] = Replies(path)
-            return found
+            replies = _replies_by_file.get(path)
+            if replies is None:
+                replies = _replies_by_file[path] = Replies(path)
+            return replies
 
-    def _hide(self, error: Exception) -> None:
-        """Takes what is secret out of an error.
+    def _redact_error(self, error: Exception) -> None:
+        """Removes secrets from the message of an error.
 
         Raises:
-            TaskError: instead of an error that goes on telling it.
+            TaskError: in place of an error whose message still contains a secret.
         """
-        error.args = tuple(self._shown(part) if isinstance(part, str) else part for part in error.args)
-        said = storable_message(error)
-        if self._shown(said) != said:
-            raise TaskError(f"{type(error).__name__}: {self._shown(said)}") from None
+        error.args = tuple(self._redact_text(part) if isinstance(part, str) else part for part in error.args)
+        message = storable_message(error)
+        if self._redact_text(message) != message:
+            raise TaskError(f"{type(error).__name__}: {self._redact_text(message)}") from None
 
-    def _shown(self, text: str) -> str:
-        """A text without what is secret."""
-        from evaluand.engine.http import written_forms  # which few need, and then only for an error
+    def _redact_text(self, text: str) -> str:
+        """The text with secrets replaced."""
+        from evaluand.engine.http import written_forms  # on use: only errors need it
 
         text = hide_passwords(text)
         secrets = {
-            each for _, secret in find_secrets(_fields(self)) for each in secret_texts(secret) if len(each) >= _SECRET
+            each
+            for _, secret in find_secrets(_field_values(self))
+            for each in secret_texts(secret)
+            if len(each) >= _SECRET
         }
-        for secret in sorted(secrets, key=len, reverse=True):  # one may be part of another
+        for secret in sorted(secrets, key=len, reverse=True):  # the longest first: one may contain another
             for written in written_forms(secret):
                 text = text.replace(written, HIDDEN)
         return text
 
-    def _count(self, **told: Any) -> None:
-        for spent in (self.spent, *_watching.get()):
-            spent._add(**told)
+    def _count(self, **amounts: Any) -> None:
+        for spent in (self.spent, *_active_spending.get()):
+            spent._add(**amounts)
 
 
 def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
     """Marks the methods of a `RemoteProvider` that make a request; plain or async.
 
-    Such a method makes one request and returns what it was told as data: text, numbers, lists, dictionaries, or a
-    `Reply` with what it took. It raises a `TransientError`, with `after` where it was told how long to wait, for
-    what may pass. The caller gets what is made of the reply's JSON, the same whether it was asked for now or before.
+    Such a method makes one request and returns the reply as data: text, numbers, lists, dictionaries, or a `Reply`
+    with its usage. It raises a `TransientError` for errors worth a retry, with `after` if the service says how long to
+    wait. The caller receives the reply decoded from JSON, the same whether it is new or cached.
 
-    Calls with equal arguments are one question. Where a model is to answer it several times, let the method have a
-    parameter that says which time it is.
+    Calls with equal arguments are one request. To have a model answer several times, add a parameter that numbers the
+    repeats.
     """
     signature = inspect.signature(method)
 
@@ -411,32 +414,34 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
         @functools.wraps(method)
         async def ask_async(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-            asked = _Asked(method, signature, args, kwargs)
-            if asked.replies is None:
-                return identity.decode(await asked.make_async())
-            reply, new = await asked.replies.get_async(
-                asked.key, asked.make_async, lasting=asked.lasting, is_given_up=asked.is_given_up
+            request = _Request(method, signature, args, kwargs)
+            if request.replies is None:
+                return identity.decode(await request.make_async())
+            reply, new = await request.replies.get_async(
+                request.key, request.make_async, lasting=request.lasting, is_given_up=request.is_given_up
             )
-            return asked.told(reply, new)
+            return request.decode_reply(reply, new)
 
         return ask_async  # type: ignore[return-value]
 
     @functools.wraps(method)
     def ask(*args: _P.args, **kwargs: _P.kwargs) -> Any:
-        asked = _Asked(method, signature, args, kwargs)
-        if asked.replies is None:
-            return identity.decode(asked.make())
-        reply, new = asked.replies.get(asked.key, asked.make, lasting=asked.lasting, is_given_up=asked.is_given_up)
-        return asked.told(reply, new)
+        request = _Request(method, signature, args, kwargs)
+        if request.replies is None:
+            return identity.decode(request.make())
+        reply, new = request.replies.get(
+            request.key, request.make, lasting=request.lasting, is_given_up=request.is_given_up
+        )
+        return request.decode_reply(reply, new)
 
     return ask
 
 
 def text_of(name: str, value: Any) -> str:
-    """A text that was given to be judged.
+    """Returns the argument if it is valid text.
 
     Raises:
-        DataError: it is none; says what it is.
+        DataError: it is not text; says what it is.
     """
     if not isinstance(value, str):
         raise DataError(f"{name} is {kind_of(value)}, not a text")
@@ -459,19 +464,19 @@ def quoted(text: str, longest: int = 80) -> str:
 
 
 def from_0_to_1(method: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Marks a method of a provider that says nothing below 0 or above 1, so that no interval of a mean goes beyond."""
+    """Marks a method of a provider whose values lie from 0 to 1, so that intervals of means stay in that range."""
     method.range = (0.0, 1.0)  # type: ignore[attr-defined]
     return method
 
 
 def lower_is_better(method: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Marks a method of a provider whose high values are bad, such as of toxicity."""
+    """Marks a method of a provider whose high values are bad, such as toxicity."""
     method.higher_is_better = False  # type: ignore[attr-defined]
     return method
 
 
-class _Asked:
-    """One call of a method that asks."""
+class _Request:
+    """One call of a method marked with `@asks`."""
 
     def __init__(
         self, method: Callable[..., Any], signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -488,55 +493,55 @@ class _Asked:
 
     @property
     def key(self) -> bytes:
-        asked = {
+        request = {
             **self._provider.spec,
             "code": self._provider._code,
             "method": self._method,
             "arguments": self._arguments,
         }
         try:
-            return identity.digest(asked)
+            return identity.digest(request)
         except DataError as error:
             raise TaskError(f"{self._method} is asked with what is no data: {error}") from None
 
     def make(self) -> bytes:
-        """The reply to a request, or to the first one that has one."""
-        attempts, pace = 0, self._provider._policy.rate_limit
+        """Makes the request, retried after transient errors, and returns the encoded reply."""
+        attempts, rate_limit = 0, self._provider._policy.rate_limit
         while True:
             attempts += 1
-            self._check_wanted()
+            self._check_awaited()
             try:
-                with pace.request() if pace else nullcontext():
-                    given = self._asked()
+                with rate_limit.request() if rate_limit else nullcontext():
+                    result = self._send()
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
-                    self._provider._hide(error)
+                    self._provider._redact_error(error)
                     raise
             else:
-                return self._written(given)
+                return self._encode_reply(result)
             time.sleep(pause)
 
     async def make_async(self) -> bytes:
-        """The same in an event loop."""
-        attempts, pace = 0, self._provider._policy.rate_limit
+        """As `make`, in an event loop."""
+        attempts, rate_limit = 0, self._provider._policy.rate_limit
         while True:
             attempts += 1
-            self._check_wanted()
+            self._check_awaited()
             try:
-                async with pace.request_async() if pace else nullcontext():
-                    given = await self._asked_async()
+                async with rate_limit.request_async() if rate_limit else nullcontext():
+                    result = await self._send_async()
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
-                    self._provider._hide(error)
+                    self._provider._redact_error(error)
                     raise
             else:
-                return self._written(given)
+                return self._encode_reply(result)
             await asyncio.sleep(pause)
 
-    def _asked(self) -> Any:
-        """What one request gives."""
+    def _send(self) -> Any:
+        """Calls the method once, within the timeout."""
         if self._provider.timeout is None:
             return self._make()
         try:
@@ -544,7 +549,7 @@ class _Asked:
         except Overdue:
             raise self._overdue() from None
 
-    async def _asked_async(self) -> Any:
+    async def _send_async(self) -> Any:
         limit = asyncio.timeout(self._provider.timeout)
         try:
             async with limit:
@@ -560,84 +565,84 @@ class _Asked:
     def _overdue(self) -> TransientError:
         return TransientError(f"{self._method} had no reply within {self._provider.timeout:g} s", code="timeout")
 
-    def _check_wanted(self) -> None:
+    def _check_awaited(self) -> None:
         if self.is_given_up():
             raise TaskTimeout(f"{self._method} is not asked: nobody waits for it any more", code="timeout")
 
-    def told(self, reply: bytes, new: bool) -> Any:
+    def decode_reply(self, reply: bytes, new: bool) -> Any:
         if not new:
             self._provider._count(known=1)
         return identity.decode(reply)
 
-    def _written(self, given: Any) -> bytes:
-        """The reply as it is kept, of a request that is counted now."""
-        reply = given if isinstance(given, Reply) else Reply(given)
+    def _encode_reply(self, result: Any) -> bytes:
+        """Counts the request and encodes its reply for the cache."""
+        reply = result if isinstance(result, Reply) else Reply(result)
         try:
-            usage = _countable(reply.usage)
+            usage = _read_usage(reply.usage)
         except DataError as error:
             self._provider._count(requests=1)
-            raise TaskError(f"{self._method} told a usage that cannot be counted: {error}") from None
+            raise TaskError(f"{self._method} reported a usage that cannot be counted: {error}") from None
         self._provider._count(requests=1, usage=usage)
         try:
             return identity.encode(reply.value)
         except DataError as error:
-            raise TaskError(f"{self._method} told what is no data: {error}") from None
+            raise TaskError(f"{self._method} returned something that is not data: {error}") from None
 
     def _pause(self, error: Exception, attempts: int) -> float | None:
-        """Seconds until another attempt, if there is to be one."""
+        """Seconds until the next attempt; None if there is none."""
         self._provider._count(requests=1, failed=1)
         policy = self._provider._policy
         return policy.pause(attempts, error) if policy.retries_after(error, attempts) else None
 
 
-def _countable(usage: Any) -> dict[str, Any]:
-    """What of a usage is summed.
+def _read_usage(usage: Any) -> dict[str, Any]:
+    """The entries of a usage that are summed.
 
     Raises:
-        DataError: it is none; says where.
+        DataError: an entry is invalid; names it.
     """
     if not isinstance(usage, Mapping):
         raise DataError(f"it is {kind_of(usage)}, not an object")
-    told = {name: (usage[name], wanted, read) for name, wanted, read in _USAGE if usage.get(name) is not None}
-    counted = {name: read(value) for name, (value, _, read) in told.items()}
-    for name, (value, wanted, _) in told.items():
-        if counted[name] is None:
-            raise DataError(f"{name} is {value!r}, not {wanted}")
-    return counted
+    reported = [(name, kind, read) for name, kind, read in _USAGE if usage.get(name) is not None]
+    entries = {name: read(usage[name]) for name, _, read in reported}
+    for name, kind, _ in reported:
+        if entries[name] is None:
+            raise DataError(f"{name} is {usage[name]!r}, not {kind}")
+    return entries
 
 
-def _whole(value: Any) -> int | None:
+def _read_count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, Integral):
         return None
     return int(value) if int(value) >= 0 else None
 
 
-def _amount(value: Any) -> float | None:
+def _read_amount(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         return None
     return float(value) if 0 <= float(value) < math.inf else None
 
 
-def _text(value: Any) -> str | None:
+def _read_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
 _USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
-    ("input_tokens", "a whole number of at least 0", _whole),
-    ("output_tokens", "a whole number of at least 0", _whole),
-    ("cost", "a number of at least 0", _amount),
-    ("currency", "a text", _text),
+    ("input_tokens", "a whole number of at least 0", _read_count),
+    ("output_tokens", "a whole number of at least 0", _read_count),
+    ("cost", "a number of at least 0", _read_amount),
+    ("currency", "a text", _read_text),
 )
 
 
-def _fields(provider: Provider) -> dict[str, Any]:
+def _field_values(provider: Provider) -> dict[str, Any]:
     if not dataclasses.is_dataclass(provider):
         return dict(vars(provider))
     return {each.name: getattr(provider, each.name) for each in dataclasses.fields(provider)}
 
 
-_watching: ContextVar[tuple[Spending, ...]] = ContextVar("_watching", default=())
+_active_spending: ContextVar[tuple[Spending, ...]] = ContextVar("_active_spending", default=())
 _sharing = threading.Lock()
-_known = Replies()
-_files: dict[Path, Replies] = {}
-_paces: WeakValueDictionary[tuple[Any, ...], RateLimit] = WeakValueDictionary()
+_replies_in_memory = Replies()
+_replies_by_file: dict[Path, Replies] = {}
+_rate_limits: WeakValueDictionary[tuple[Any, ...], RateLimit] = WeakValueDictionary()
