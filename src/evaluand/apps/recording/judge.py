@@ -115,14 +115,24 @@ class Judge:
 
 
 def create_judges(
-    scorers: Mapping[str, Scorer], lanes: Lanes, policy: Policy, manifest: Manifest, *, in_time: bool = False
+    scorers: Mapping[str, Scorer],
+    facts: Mapping[str, CodeFacts | None],
+    lanes: Lanes,
+    policy: Policy,
+    manifest: Manifest,
+    *,
+    in_time: bool = False,
 ) -> dict[str, Judge]:
     """The judges of a recording by feedback; `in_time` ends calls that take too long at once."""
     app = manifest["spec"]["app"]
     return {
-        name: Judge(scorer, lanes.judged[name], policy, app, in_time, scorer.identify().observed)
-        for name, scorer in scorers.items()
+        name: Judge(scorer, lanes.judged[name], policy, app, in_time, facts[name]) for name, scorer in scorers.items()
     }
+
+
+def observed_facts(scorers: Mapping[str, Scorer]) -> dict[str, CodeFacts | None]:
+    """What observing the calls of each feedback needs to know of its code; found once, since it reads the code."""
+    return {name: scorer.identify().observed for name, scorer in scorers.items()}
 
 
 @dataclass(slots=True)
@@ -241,7 +251,7 @@ class Worker:
         self._attempts, self._follow = attempts, follow
         manifest = store.manifest(KIND, id)
         self._lanes = Lanes.of(store, manifest)
-        self._judges = create_judges(scorers, self._lanes, policy, manifest)
+        self._judges = create_judges(scorers, observed_facts(scorers), self._lanes, policy, manifest)
 
     def perform(self) -> bool:
         """Judges until nothing is left here; returns whether the recording is complete."""

@@ -19,7 +19,15 @@ import orjson
 from orjson import Fragment
 
 from evaluand.apps.recording.feedback_import import stored_form
-from evaluand.apps.recording.judge import ATTEMPTS, POLICY, BackgroundJudging, Worker, create_judges, judging
+from evaluand.apps.recording.judge import (
+    ATTEMPTS,
+    POLICY,
+    BackgroundJudging,
+    Worker,
+    create_judges,
+    judging,
+    observed_facts,
+)
 from evaluand.apps.recording.stored import (
     KIND,
     MODES,
@@ -145,6 +153,7 @@ class RecordingWriter(Recording):
         self._later: Evaluation | None = None
         self.blocks = 0
         self._units: dict[int, Unit] | None = None
+        self._facts = observed_facts(self.feedbacks)
         self._start()
         self._claim()
         if not isinstance(store, MemoryStore):
@@ -398,7 +407,7 @@ class RecordingWriter(Recording):
         self._lanes = Lanes.of(self.store, self.manifest)
         policy = self._policy or POLICY
         in_time = self.mode == "with_app" and self._policy is not None and self._policy.timeout is not None
-        judges = create_judges(self.feedbacks, self._lanes, policy, self.manifest, in_time=in_time)
+        judges = create_judges(self.feedbacks, self._facts, self._lanes, policy, self.manifest, in_time=in_time)
         self._judges_here = [*judges.values()] if self.mode == "with_app" else []
         in_background = judges and self.mode == "with_app_thread"
         self._background = BackgroundJudging(self._lanes, judges, policy, self.manifest) if in_background else None
