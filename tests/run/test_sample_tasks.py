@@ -686,7 +686,7 @@ def test_the_names_of_the_sdk_do_the_same(chat: Callable[..., Chat]) -> None:
     ]
     assert fits == [german, None, None]
     assert german.language_config({german: "Hallo"}) == "Hallo"
-    with pytest.raises(pharia.LanguageNotSupportedError, match="nothing for fr; there is for de"):
+    with pytest.raises(pharia.LanguageNotSupportedError, match="there is no configuration for fr; available are: de"):
         french.language_config({german: "Hallo"})
 
 

@@ -51,6 +51,7 @@ def _execute(code: str, arguments: list[str], env: dict[str, str], where: str, o
     os.environ.update(env)
     os.chdir(where)
     sys.argv, sys.path[:0] = ["-c", *arguments], [where]
+    sys.dont_write_bytecode = True  # bytecode files tell versions of a source apart by the second, and tests are faster
     main = ModuleType("__main__")
     sys.modules["__main__"] = main
     try:
