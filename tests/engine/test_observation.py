@@ -361,6 +361,19 @@ NO_INPUT = {
 }
 
 
+def test_a_file_that_is_called_like_a_module_of_python_reads_inputs_too(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("my_tokenize.py", "def prompt():\n    with open('prompt.txt') as file:\n        return file.read()\n")
+    monkeypatch.chdir(project.folder)
+    monkeypatch.syspath_prepend(str(project.folder))
+    source = "from my_tokenize import prompt\ndef answer(x):\n    return prompt()\n"
+    assert project.called(source) == ROWS
+    assert project.called(source) == 0
+    project.write("prompt.txt", "another")
+    assert project.called(source) == ROWS
+
+
 @pytest.mark.parametrize("how", NO_INPUT)
 def test_what_says_nothing_of_an_answer_is_no_input(project: Project, how: str) -> None:
     run = project.run(HEAD + NO_INPUT[how])

@@ -56,7 +56,10 @@ _EVENTS = frozenset((_OPEN, *_LISTING, "sqlite3.connect", "os.mkdir", "os.rename
 _IGNORED_FOLDERS = ("/proc/", "/sys/")
 _IGNORED_DEVICES = frozenset((os.devnull, "/dev/stdout", "/dev/stderr"))
 _IMPORTING = ("<frozen importlib", "<frozen zipimport")
-_IGNORED_READERS = ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
+_STANDARD_LIBRARY = os.path.dirname(os.__file__)
+_IGNORED_READERS = frozenset(  # full paths: a user's file may be called tokenize.py too
+    os.path.join(_STANDARD_LIBRARY, name) for name in ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
+)
 _IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_unsafe"))
 
 
@@ -422,7 +425,7 @@ def _is_read_by_python() -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
     frame = sys._getframe(4)  # below this function, `_note_open` or `_note_listing`, `_note` and the hook
     code = frame.f_code
-    return code.co_filename.endswith(_IGNORED_READERS) or (
+    return code.co_filename in _IGNORED_READERS or (
         code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
     )
 

@@ -171,7 +171,7 @@ def _read_usage(evaluation: Evaluation, name: str) -> pa.StructArray:
 def _split_by_key(
     name: str, call: np.ndarray, status: np.ndarray, data: Sequence[Any]
 ) -> Iterator[tuple[str, FeedbackScores]]:
-    """The values of a feedback that returns dictionaries: each key as a feedback of its own."""
+    """The values of a feedback that returns dictionaries: each key as a separate feedback."""
     keys = dict.fromkeys(key for each in data if isinstance(each, dict) for key in each)
     for key in keys:
         items = [each.get(key) if isinstance(each, dict) else None for each in data]

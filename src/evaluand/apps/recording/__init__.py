@@ -3,7 +3,7 @@
     App ── each call that has ended ──▶ Recording ── close ──▶ Dataset of inputs, Run of calls, Evaluation
 
 A recording is an open artifact of a store. Each record is one line of its journal, written the moment the call has
-ended, so a process that is killed loses none; each feedback has a lane of its own in the journal, with the lines of an
+ended, so a process that is killed loses none; each feedback has a separate lane in the journal, with the lines of an
 evaluation. The mode says who judges, and when:
 
     none             nobody, until `evaluate` is called
