@@ -88,7 +88,8 @@ class _Call:
     def __init__(self, observer: Observer[Any]) -> None:
         self.observer = observer
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
-        self._generators = shared_generators() if observer.facts.draws else {}
+        draws = observer.facts.draws
+        self._generators = [(module, _state_of(module)) for module in draws] if draws else ()
 
     def __enter__(self) -> None:
         _in_progress.add(self)
@@ -97,8 +98,8 @@ class _Call:
     def __exit__(self, *error: object) -> None:
         _current.set(_MACHINERY)
         _in_progress.discard(self)
-        for module, state in shared_generators().items() if self._generators else ():
-            if self._generators.get(module, state) != state:
+        for module, state in self._generators:
+            if state != _state_of(module):
                 name = DREW.format(module)
                 _record(self, name, name, "", CHANGED)
 
@@ -115,18 +116,18 @@ class _Call:
         self.made |= {path}
 
 
-def shared_generators() -> dict[str, Any]:
-    """Module → the state of the generator that all code shares in it."""
-    _, words, gauss = random.getstate()
-    states: dict[str, Any] = {"random": (words[0], words[-1], gauss)}
+def _state_of(module: str) -> Any:
+    """The state of the generator that all code shares in `random` or `numpy.random`; None if it is not loaded."""
+    if module == "random":
+        _, words, gauss = random.getstate()
+        return words[0], words[-1], gauss
     numpy = sys.modules.get("numpy.random.mtrand")
-    if numpy is not None:
-        generator = numpy._rand._bit_generator
-        if type(generator).__name__ == "MT19937":  # all others copy their state only, which takes 50 times as long
-            states["numpy.random"] = ctypes.string_at(generator.ctypes.state_address, _STATE_OF_NUMPY)
-        else:
-            states["numpy.random"] = repr(generator.state)
-    return states
+    if numpy is None:
+        return None
+    generator = numpy._rand._bit_generator
+    if type(generator).__name__ == "MT19937":  # all others copy their state only, which takes 50 times as long
+        return ctypes.string_at(generator.ctypes.state_address, _STATE_OF_NUMPY)
+    return repr(generator.state)
 
 
 class _Machinery:

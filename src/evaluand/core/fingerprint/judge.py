@@ -40,7 +40,7 @@ from evaluand.core.fingerprint.outside import (
     advice,
     hands_on,
     is_caching,
-    is_third_party,
+    shared_generators_of,
     why_outside,
 )
 from evaluand.core.fingerprint.parts import PIN, Place
@@ -74,13 +74,14 @@ class Judge:
 
     Attributes:
         remembers: whether the code may keep something between calls.
-        draws: whether it uses code of others, which may draw from the generators that all code shares.
+        draws: the modules from whose shared generators the code of others that it uses may draw.
         ordered_by_hash: whether it depends on the order of a set, which is the same in each process now.
     """
 
     def __init__(self, homes: Homes, unpinned: dict[str, str], seeds_estimators: bool = False) -> None:
         self.homes, self.unpinned, self.seeds_estimators = homes, unpinned, seeds_estimators
-        self.remembers = self.ordered_by_hash = self.draws = False
+        self.remembers = self.ordered_by_hash = False
+        self.draws = frozenset[str]()
         self.flow = Flow()
         self._lifted: dict[str, str] = {}
         self._declared: set[int] = set()  # functions whose own task declares its files
@@ -206,7 +207,7 @@ class Judge:
     def meet(self, full: str) -> None:
         """Takes note of code of others, by its full name."""
         self.remembers |= is_caching(full)
-        self.draws |= is_third_party(full)
+        self.draws |= shared_generators_of(full)
 
     def check_seed(self, scope: Scope, seed: ast.expr, what: str, why: str) -> None:
         """Takes note of a seed, which must not be None."""

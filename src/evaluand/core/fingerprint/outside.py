@@ -168,6 +168,7 @@ _LET_PASS = (  # inside what is not
     "lxml.etree.XPath lxml.etree.fromstring lxml.etree.tostring lxml.html.document_fromstring "
     "lxml.html.fragments_fromstring lxml.html.fromstring lxml.html.tostring lxml.objectify.fromstring"
 )
+_NUMERIC = frozenset(("fairlearn", "numpy", "pandas", "scipy", "sklearn", "statsmodels"))  # never draw from `random`
 _FAMILIES = ("langchain", "llama_index")  # packages that come in parts: langchain_openai
 
 SEEDS = frozenset(("generator", "random_seed", "random_state", "rng", "seed"))  # parameters that make chance repeatable
@@ -266,10 +267,12 @@ def is_caching(name: str) -> bool:
     return any(name == each or name.startswith(f"{each}.") for each in CACHING)
 
 
-def is_third_party(name: str) -> bool:
-    """Whether something comes from neither Python nor evaluand."""
+def shared_generators_of(name: str) -> frozenset[str]:
+    """The modules from whose shared generators something may draw; none for Python and evaluand."""
     top = name.partition(".")[0]
-    return top != "evaluand" and top not in sys.stdlib_module_names
+    if top == "evaluand" or top in sys.stdlib_module_names:
+        return frozenset()
+    return frozenset(("numpy.random",)) if top in _NUMERIC else frozenset(("numpy.random", "random"))
 
 
 def hands_on(module: str) -> bool:

@@ -60,12 +60,12 @@ class CodeFacts:
     Attributes:
         folder: where the code lies; the current directory where it has no file.
         remembers: whether it may keep something between calls.
-        draws: whether it uses code of others, which may draw from the generators that all code shares.
+        draws: the modules from whose shared generators the code of others that it uses may draw.
     """
 
     folder: str = field(default_factory=working_folder)
     remembers: bool = True
-    draws: bool = True
+    draws: frozenset[str] = frozenset(("numpy.random", "random"))
 
     @staticmethod
     def combine(parts: Iterable[CodeFacts | None]) -> CodeFacts | None:
@@ -73,9 +73,8 @@ class CodeFacts:
         observed = [part for part in parts if part is not None]
         if not observed:
             return None
-        return CodeFacts(
-            observed[0].folder, any(part.remembers for part in observed), any(part.draws for part in observed)
-        )
+        draws = frozenset[str]().union(*(part.draws for part in observed))
+        return CodeFacts(observed[0].folder, any(part.remembers for part in observed), draws)
 
 
 @dataclass(frozen=True)
