@@ -33,7 +33,6 @@ class DisparityRow(NamedTuple):
         signature: the metric with all its parameters; for several metrics, all of them.
         target: the target, where several things are expected; None without targets.
         over: the attributes whose groups are compared.
-        disparity: the kind of disparity.
         value: NaN where undefined, with a `reason`.
         low: lower end of the interval, NaN where there is none.
         high: upper end of the interval.
@@ -99,7 +98,6 @@ def disparities(
         positions: the places of the metrics; of several, the largest disparity counts (equalized odds is that of the
             true and the false positive rates).
         over: the columns whose groups are compared.
-        kinds: the kinds of disparities.
         name: the name of the criterion, for several metrics.
         attributes: the names of the attributes in `over`; the same by default.
     """
@@ -150,7 +148,6 @@ class GroupComparison:
         """The disparity of each entry; the target is None.
 
         Args:
-            kind: the kind of disparity.
             over: the attributes whose groups are compared.
             name: the name of the criterion, for several metrics.
         """

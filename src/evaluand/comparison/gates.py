@@ -61,9 +61,7 @@ class GateResult:
     """The result of checking one gate for one evaluation.
 
     Attributes:
-        gate: the rule.
         subject: the label of the evaluation.
-        passed: whether the gate holds.
         message: the number that decided, with its counts, or why there is none.
         facts: the same as data.
     """

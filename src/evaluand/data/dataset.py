@@ -113,10 +113,8 @@ class Dataset:
         """From a CSV, JSON lines, JSON, Parquet or Arrow file.
 
         Args:
-            path: the file.
             format: one of `FORMATS`; by default it follows from the suffix.
             delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
-            name: a name for the dataset.
             roles: as in `Roles`.
 
         Raises:

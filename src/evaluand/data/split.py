@@ -296,7 +296,6 @@ class _Groups:
     """Groups of examples that stay together.
 
     Attributes:
-        column: the column of the groups.
         codes: the number of each example's group.
         keys: the bytes of each group that determine its place in the order.
     """

@@ -27,7 +27,6 @@ class View:
 
     Args:
         pipeline: the adapters; they must return exactly one row for each.
-        roles: the roles of the dataset.
 
     Attributes:
         counts: what happened to the dataset's rows when they were checked.

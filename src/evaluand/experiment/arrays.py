@@ -172,7 +172,6 @@ class ArrayEvaluation:
 
         Args:
             store: where; `DirectoryStore()` is the command line's.
-            name: what they are called there.
 
         Example:
             >>> from evaluand.store.store import MemoryStore

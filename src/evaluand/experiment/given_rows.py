@@ -50,8 +50,6 @@ class GivenRows:
     """Truth and predictions of all parts.
 
     Args:
-        parts: the parts.
-        layout: the columns of the files.
         reads: what the metrics read of the rows.
 
     Raises:
@@ -177,9 +175,7 @@ def store_rows(
     """Stores rows and the values of metrics; see `Experiment.run`.
 
     Args:
-        rows: truth and predictions.
         metrics: the metrics, each with what it reads.
-        store: where.
         name: what run, evaluation and aggregation are called.
         origin: where the rows came from, for provenance.
         called: signature → what the problem calls the metric.

@@ -44,8 +44,6 @@ class AlignedTables:
     """Both tables, and the columns that metrics read of them.
 
     Attributes:
-        truth: the truth.
-        predictions: the predictions.
         index: the columns of the index.
         keys: which example each row belongs to; None where the indexes cannot be compared.
         with_sets: whether an example may have several labels.

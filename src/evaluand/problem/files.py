@@ -45,7 +45,6 @@ class CellFault(Fault):
     """A fault of a file, with its place as data.
 
     Attributes:
-        file: the file.
         line: its line, from 1 for the header; None for a fault of the whole file.
         column: its column; None for a fault of the whole line.
     """
@@ -60,7 +59,6 @@ class FileCells:
     """The cells of a file.
 
     Attributes:
-        path: the file.
         table: its columns with their types; `confidence` and `rank` by these names, however the file spells them.
         line: the line of a row, rows counted from 0.
     """
@@ -123,11 +121,8 @@ def check_rows(
     """Reports rows that are missing, that match no tested row, or that occur twice.
 
     Args:
-        predictions: the rows to check.
         truth: the rows that are tested.
         known: the keys of all rows of the dataset, to distinguish training rows from unknown ones; None if unknown.
-        layout: the columns of both.
-        findings: where to collect faults and notes.
     """
     keys, expected = predictions.keys(layout), _array(truth.column(layout.key))
     log = _FaultLog(predictions.path, predictions.line, findings)
@@ -426,9 +421,7 @@ class _FaultLog:
     """Collects the faults of a file by line and column: the first `MOST_SHOWN` of each kind, and a count of the rest.
 
     Args:
-        path: the file.
         line: the line of a row.
-        findings: where they are collected.
     """
 
     def __init__(self, path: Path, line: Callable[[int], int], findings: Findings) -> None:

@@ -27,8 +27,6 @@ def judge_part(
     """Aligns the rows of a part with their truth, and judges them by each criterion of the problem.
 
     Args:
-        part: the rows.
-        truth: the problem.
         definition: the public definition of the metrics.
         confidence: of the intervals; None for values alone.
 

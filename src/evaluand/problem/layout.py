@@ -56,7 +56,6 @@ def layout_of(
     """The layout of a problem's files.
 
     Args:
-        problem: what is predicted, and by which metrics it is judged.
         index: the columns of the index.
         key: the one by which predictions and truth are matched.
         types: column → its type, as far as it is declared.

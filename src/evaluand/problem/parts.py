@@ -24,8 +24,6 @@ class Part:
     """The tested rows of one fold of one repeat, with their truth and predictions.
 
     Attributes:
-        repeat: which repeat.
-        fold: which fold of it.
         truth: the tested rows with their true values.
         predictions: the rows of predictions for them.
         cells: the file of the predictions.

@@ -57,15 +57,12 @@ class ProblemTruth:
     """A problem with the truth of its tested rows.
 
     Attributes:
-        problem: what is predicted and how it is judged.
         document: the problem's document; of an inline problem the truth file.
         name: how messages name the document.
-        layout: the columns of prediction and truth files.
         cells: the truth file.
         parts: (repeat, fold) → which rows of the truth are tested.
         known: the keys of all rows of the dataset; None if unknown.
         predictions_path: where the problem expects predictions; raises a DataError if that is outside its folder.
-        format: how the problem was written.
     """
 
     problem: Problem
@@ -97,12 +94,9 @@ def check_numeric_targets(
 
     Args:
         path: the truth file.
-        layout: its columns.
-        problem: what is judged.
         place_of: where messages say a criterion is, by its number.
         translate: see `ProblemFormat.translate`.
         read: what was found when the file was read.
-        findings: where to collect faults.
     """
     wrong_type = {fault.column for fault in read.faults if isinstance(fault, CellFault) and fault.code == "wrong_type"}
     suspects = wrong_type.intersection(name for name, kind in layout.targets.items() if kind == "real")
@@ -154,10 +148,7 @@ def split_parts(
 
     Args:
         truth: the truth file.
-        layout: its columns.
         keys: the index of the rows that are split; None if unknown.
-        folds: the split.
-        findings: where to collect faults.
     """
     check_truth(truth, layout, findings)
     numbers = np.zeros((1, truth.table.num_rows), np.int32)

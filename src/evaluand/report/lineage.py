@@ -90,7 +90,6 @@ def lineage_of_value(
     example the first if the metric uses only that, otherwise all. Skipped rows count in no value and are left out.
 
     Args:
-        aggregation: the aggregation of the value.
         row: the row of its table of metrics, or the number of that row.
         evaluations: those that were aggregated, in that order; needed only if they are in another store than a stored
             aggregation.

@@ -303,7 +303,6 @@ class TableWriter:
     """Collects rows of a table and writes them to a draft in batches.
 
     Args:
-        schema: the schema of the table.
         makers: functions that build some columns from their values; Arrow builds the others.
     """
 

@@ -188,7 +188,6 @@ class Confidences:
         """The counts of a model's decisions at some points, one block of points after the other.
 
         Args:
-            model: the model's name.
             by: attributes whose groups are counted.
             thresholds: of each point; points × groups where groups have separate thresholds.
             threshold_groups: these groups, as from the method `threshold_groups`.
@@ -253,7 +252,6 @@ class Confidences:
         """The thresholds of a model.
 
         Args:
-            model: the model's name.
             which: see `Thresholds`; or a number of thresholds, evenly from 0 to 1; or a list of thresholds.
             rows: a mask of the rows to read; all by default.
 

@@ -94,7 +94,6 @@ def of_evaluations(
         declared: metrics with their direction, range and other parameters; by default those of the aggregation of the
             evaluations. An undeclared mean has the range from 0 to 1 if all its values are within it, which is
             reported as an `EvaluandWarning`.
-        system: the name of the system.
 
     Raises:
         SpecError: there is no such scorer, metric or attribute, or the range of a metric is unknown.
@@ -123,7 +122,6 @@ def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: 
     Args:
         aggregation: of the variants of a system, with the disparities of the objectives.
         objectives: such as `mean(quality)` and `mean(quality) difference by topic`.
-        system: the name of the system.
 
     Raises:
         SpecError: the aggregation has no such metric or disparity, or several.
@@ -169,7 +167,6 @@ def resolve_objective(
     """An objective of stored scores, with the measures it is computed by.
 
     Args:
-        text: the objective.
         scorers: the names of all scorers.
         declared: metrics as they were declared.
         scorer: the scorer, where the text does not name one.

@@ -179,7 +179,6 @@ class Objective:
 
         Args:
             confidences: with the attributes of `by`.
-            model: one of its models.
             undefined: see `Undefined`.
         """
         groups = confidences.groups(self.by)
@@ -225,7 +224,6 @@ class Objective:
 
         Args:
             confidences: with the attributes of `by`.
-            model: one of its models.
             counts: thresholds × groups × `CELLS`.
             confidence: the confidence level of the intervals.
             undefined: see `Undefined`.

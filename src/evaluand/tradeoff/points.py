@@ -52,14 +52,12 @@ class Tradeoff:
     """The operating points of a system.
 
     Attributes:
-        objectives: the objectives that the points are evaluated by.
         models: the models, or variants, of the system.
         model: the model of each point, as a place in `models`.
         threshold: the lowest confidence that is decided positive; NaN for points without a threshold. Points × groups
             where groups have separate thresholds.
         value: points × objectives, NaN where undefined.
         trivial: points that make the same decision for all rows, for which no model is needed.
-        system: the name of the system.
         confidences: the rows that the points were computed from, if known.
         ends: the values with intervals, or with bands.
         band: the confidence level at which the ends hold for all points of a model at once; None for pointwise ones.
@@ -332,9 +330,7 @@ class Tradeoff:
         objectives, or 48 with more.
 
         Args:
-            confidence: the confidence level.
             replicates: how often the rows are split into halves.
-            seed: the seed of the random splits.
 
         Returns:
             The ends; NaN with an `EvaluandWarning` where there are no points, there are too few rows for two halves
@@ -428,7 +424,6 @@ class Tradeoff:
         """The same models at the same thresholds on other rows: points chosen a priori.
 
         Args:
-            confidences: the other rows.
             undefined: the value of a rate without rows; by default that of these points.
 
         Raises:

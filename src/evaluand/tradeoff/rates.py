@@ -36,7 +36,6 @@ class Rates:
     Attributes:
         objective: the objective that compares the groups.
         part: the place of the rate among the objective's metrics.
-        names: the names of the groups.
         ends: the rates with their intervals, points × groups.
         counted: the rows in the numerator of each rate; None where the metric is not a rate.
         of: the rows in its denominator.
@@ -54,10 +53,7 @@ class GroupRate(NamedTuple):
     """A rate of one group at one point; NaN where it is undefined.
 
     Attributes:
-        group: the name of the group.
         value: the rate, with its interval from `low` to `high`.
-        low: see `value`.
-        high: see `value`.
         counted: the rows in its numerator; None where the metric is not a rate.
         of: the rows in its denominator.
     """
@@ -76,7 +72,6 @@ class RateKey(NamedTuple):
     Attributes:
         objective: the place of the objective.
         part: the place of the metric within it.
-        n_groups: the number of groups.
     """
 
     objective: int

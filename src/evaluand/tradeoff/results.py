@@ -32,7 +32,6 @@ class TradeoffResult:
     """A trade-off of an experiment.
 
     Attributes:
-        name: the name of the trade-off.
         objectives: the objectives as the experiment writes them.
         points: its points; None where there are none.
         reason: why there are no points; None where there are some.
@@ -56,7 +55,6 @@ def compute_results(
     Args:
         trades: what an experiment asks for.
         evaluations: task → its evaluation.
-        declared: the measures of the experiment.
     """
     return [_compute_result(trade, evaluations, declared) for trade in trades]
 

@@ -27,7 +27,6 @@ def solve(
     """The operating points of all models of a system.
 
     Args:
-        confidences: the models' confidences, with the truth and the attributes.
         objectives: such as `accuracy` and `equalized_odds difference by sex`: see `Objective.parse`.
         thresholds: the thresholds of each model: see `Confidences.thresholds`.
         undefined: the value of a rate without rows; see `Undefined`.

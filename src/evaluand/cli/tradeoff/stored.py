@@ -28,10 +28,8 @@ class Stored:
     """The systems of --stored, with the metrics, attributes and thresholds asked for.
 
     Attributes:
-        store: the store.
         names: the values of --stored: `NAME` or `SYSTEM=NAME`.
         metrics: the metrics; none for the default ones.
-        by: attributes to group by.
         label: the positive label, as text.
         scorer: the scorer of the confidences or scores.
         thresholds: the value of --thresholds.

@@ -18,7 +18,6 @@ def replaced(path: Path, *, parents: bool = False) -> Iterator[IO[bytes]]:
     A device or pipe is written to directly.
 
     Args:
-        path: the file to write.
         parents: whether to make the folders that are missing.
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):

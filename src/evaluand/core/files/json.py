@@ -122,7 +122,6 @@ def write_json(document: Mapping[str, Any], dest: Target, *, parents: bool = Fal
     """Writes a document as strict, indented JSON; a file is replaced as a whole or not at all.
 
     Args:
-        document: what to write.
         dest: a path or open text.
         parents: whether to make the folders that are missing.
 
@@ -147,7 +146,6 @@ def write_open(content: Any, file: IO[Any], form: str) -> None:
 
     Args:
         content: text or bytes.
-        file: what to write to.
         form: `text` or `bytes`, as `content` is.
 
     Raises:

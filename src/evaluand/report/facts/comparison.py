@@ -21,7 +21,6 @@ def comparison_facts(store: Store, evaluations: Mapping[str, Evaluation]) -> lis
     """Every two tasks by every metric, as `write_report` takes them.
 
     Args:
-        store: where comparisons are looked for.
         evaluations: task → its evaluation.
 
     Returns:

@@ -76,8 +76,6 @@ def write_report(facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: S
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
             `not_compared` a sentence on how to make the comparison that is missing; and under
             `leaderboard` the result of `Leaderboard.to_dict`.
-        examples: the rows to look through.
-        tradeoffs: the stored results of trade-offs.
 
     Returns:
         The number of examples in the file.

@@ -72,9 +72,7 @@ def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> 
     Their indicators and rates of groups are computed for the page; a report of an experiment reads stored ones.
 
     Args:
-        title: the title of the page.
         systems: name → its points.
-        file: where to write the page.
 
     Raises:
         SpecError: there is no system, or they have different objectives.

@@ -82,7 +82,6 @@ class RecordedTask(Task[Any, Any]):
         """A task that returns outputs from memory, and skips the examples that have none.
 
         Args:
-            name: the name of the task.
             outputs: (replication, `_index_`) → the output, as `identity.encode` writes it.
             folds: (replication, `_index_`) → the fold of a cross-validation.
         """

@@ -60,7 +60,6 @@ def unique_names(names: Any, where: str, count: int | None, findings: Findings) 
         names: a list of texts; `model-1` … if None.
         where: the path of the names, for faults and notes.
         count: how many models there are; None where only the names say so.
-        findings: where to collect faults and notes.
     """
     names = as_python(names)
     if names is None:

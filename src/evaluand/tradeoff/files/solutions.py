@@ -131,7 +131,6 @@ class SolutionFile:
         Args:
             confidences: of the models of a system; models are matched by name.
             metrics: short names; those of the earlier solution may be others.
-            earlier: the earlier solution.
             dominated: use only its dominated points, or only the others; None for all.
 
         Raises:
@@ -155,7 +154,6 @@ class SolutionFile:
 
         Args:
             points: with short names as the names of their objectives.
-            metadata: further metadata.
 
         Raises:
             SpecError: groups have separate thresholds, for which the format has no place.

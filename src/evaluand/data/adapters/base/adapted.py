@@ -41,7 +41,6 @@ class Adapted(Iterator[Row]):
 
     Args:
         apply: the new rows of one row.
-        stream: the rows to transform.
         counts: counts to continue.
         on_error: what happens to a row that cannot be transformed, as in `Pipeline`.
         default: the replacement row, with `on_error="default"`.

@@ -18,7 +18,6 @@ def make_step(adapt: Step, name: str, *, objects_only: bool) -> Step:
     """An adapter's `adapt` whose errors name the adapter.
 
     Args:
-        adapt: the adapter's method.
         name: the adapter's kind, with its place in a pipeline of several.
         objects_only: refuse rows that are not objects before they reach the adapter.
     """

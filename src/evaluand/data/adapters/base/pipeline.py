@@ -144,10 +144,6 @@ class Pipeline:
         fit them, types are inferred from the values; objects and columns of several types become JSON texts
         (`evaluand.store.tables.is_json`).
 
-        Args:
-            batches: as for `pieces`.
-            counts: as for `pieces`.
-
         Raises:
             AdapterError: a row cannot be transformed, with `on_error="abort"`.
             DataError: a result is not a row, or has a value that cannot be stored.
