@@ -20,15 +20,12 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
-from evaluand.report.facts import (
-    Names,
-    dataset_facts,
-    evaluation_facts,
-    metrics_facts,
-    report_facts,
-    results_facts,
-    run_facts,
-)
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.base import Names
+from evaluand.report.facts.evaluation import evaluation_facts
+from evaluand.report.facts.report import report_facts
+from evaluand.report.facts.results import results_facts
+from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.terminal.cells import name_values
 from evaluand.report.terminal.report import (
     _json,

@@ -9,8 +9,7 @@ import orjson
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, show
-from evaluand.report.facts.base import Facts
-from evaluand.report.facts.names import Names
+from evaluand.report.facts.base import Facts, Names
 from evaluand.report.terminal.report import listing_table
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import KINDS

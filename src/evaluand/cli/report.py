@@ -23,12 +23,12 @@ from evaluand.cli.run import notes
 from evaluand.comparison.find import declared_measures
 from evaluand.comparison.measures import resolve_measures
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
-from evaluand.core.files.atomic import replaced
+from evaluand.core.files.paths import replaced
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.comparison import comparison_facts
 from evaluand.report.facts.report import Part, report_facts
+from evaluand.report.facts.results import comparison_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report

@@ -13,7 +13,7 @@ from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import KIND, Recording, read_progress
-from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison.comparing import Comparison
@@ -23,12 +23,10 @@ from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts, value_facts
-from evaluand.report.facts.base import Facts
-from evaluand.report.facts.dataset import dataset_facts
+from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts, grades_facts
-from evaluand.report.facts.names import Names
-from evaluand.report.facts.run import run_facts
-from evaluand.report.facts.tradeoff import tradeoffs_facts
+from evaluand.report.facts.results import tradeoffs_facts
+from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.terminal.report import artifact_table
 from evaluand.report.text import SHORT_ID
 from evaluand.run.responses import LANE
@@ -73,22 +71,8 @@ Examples:
     help="Only rows that this other evaluation grades differently, the largest difference first.",
 )
 @click.option("--metric", metavar="NAME", help="The rows behind an aggregation's values of this metric.")
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    type=LINE,
-    metavar="NAME=VALUE",
-    help="With --metric: only rows of this group; repeatable.",
-)
-@click.option(
-    "--scorer",
-    "scorers",
-    multiple=True,
-    type=LINE,
-    metavar="NAME",
-    help="Only scores of this scorer; repeatable.",
-)
+@repeatable("--group", "groups", metavar="NAME=VALUE", help="With --metric: only rows of this group; repeatable.")
+@repeatable("--scorer", "scorers", metavar="NAME", help="Only scores of this scorer; repeatable.")
 @store_option
 @json_option
 def command(

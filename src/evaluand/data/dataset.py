@@ -22,7 +22,7 @@ import pyarrow as pa
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.data.adapters.base.adapted import Counts
+from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.index import add_index
 from evaluand.data.roles import Roles, read_roles

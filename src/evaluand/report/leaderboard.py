@@ -10,7 +10,7 @@ from rich.text import Text
 
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.charts import Axis, Dot, strip
-from evaluand.report.html.markup import clean, name, table, th
+from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.terminal.cells import CELL, count_text, plain_table
 from evaluand.report.text import number_format, numbers, safe, seconds
 

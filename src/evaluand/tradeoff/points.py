@@ -31,7 +31,7 @@ from evaluand.tradeoff.front import (
     spreads,
     uniformity,
 )
-from evaluand.tradeoff.objectives import Objective, Undefined
+from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points
 from evaluand.tradeoff.resampling import (
     HALVES,
     REPLICATES,
@@ -41,7 +41,6 @@ from evaluand.tradeoff.resampling import (
     simultaneous_levels,
 )
 from evaluand.tradeoff.table import points_table
-from evaluand.tradeoff.values import check_policy, evaluate_points
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,8 +21,7 @@ from typing import IO, Any, BinaryIO, Final, TextIO
 import orjson
 
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of
-from evaluand.core.files.atomic import replaced
-from evaluand.core.files.paths import is_inside, outside_message
+from evaluand.core.files.paths import is_inside, outside_message, replaced
 from evaluand.core.registry import nearest
 
 Target = str | os.PathLike[str] | TextIO

@@ -32,8 +32,16 @@ from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.examples import OUTCOMES, TEXT, Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
-from evaluand.report.html.markup import clean as _text, figure as _figure, name as _name, table as _table, th as _th
-from evaluand.report.html.page import page_end, page_foot, page_head
+from evaluand.report.html.page import (
+    clean as _text,
+    figure as _figure,
+    name as _name,
+    page_end,
+    page_foot,
+    page_head,
+    table as _table,
+    th as _th,
+)
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.text import (

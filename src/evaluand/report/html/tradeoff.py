@@ -21,8 +21,7 @@ from evaluand.core.errors import SpecError
 from evaluand.core.text.wording import plural
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis
-from evaluand.report.html.markup import clean, name, table, th
-from evaluand.report.html.page import page_end, page_foot, page_head
+from evaluand.report.html.page import clean, name, page_end, page_foot, page_head, table, th
 from evaluand.report.html.plots import Plot, Series
 from evaluand.report.html.tradeoff_charts import INDICATORS, Lines, parallel_axes, radar
 from evaluand.report.text import LABEL, numbers, safe
