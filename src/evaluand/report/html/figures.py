@@ -245,7 +245,8 @@ def _roc(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
     words = _in_words(curves, "the true positive rate", "at a false positive rate of 0.1", 0.1)
     plot = Plot("false positive rate", "true positive rate", f"ROC{what}: {words}", guides=[((0, 0), (1, 1))])
     heads = ("false positive rate", "true positive rate", "threshold")
-    return plot.svg(_lines(curves, names)) + _numbers(curves, heads, _AT_RATES)
+    lines = [Series(names.index(curve["line"]), _pairs(curve)) for curve in curves]
+    return plot.svg(lines) + _numbers(curves, heads, _AT_RATES)
 
 
 def _precision_recall(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
@@ -327,10 +328,6 @@ _NOTES: Final = {
     "residuals": "Errors (truth − prediction) by prediction. With many rows: the median error of each bin of "
     "predictions, and its 5 % to 95 % range. A trend or a fan shape shows what the mean error hides.",
 }
-
-
-def _lines(curves: Sequence[Facts], names: Sequence[str]) -> list[Series]:
-    return [Series(names.index(curve["line"]), _pairs(curve)) for curve in curves]
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -451,9 +448,10 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
         value, low, high = numbers(row["value"], row["low"], row["high"])
         interval = "" if row["low"] is None else f"{low} – {high}"
         why = f'<span class="why">{clean(row["reason"], 4 * LABEL)}</span>' if row["reason"] else ""
+        of = f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
         ends = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
         lines.append(
-            f'<tr><th scope="row">{_spell_out(row["disparity"])}{_deciding_metric(row)}</th>'
+            f'<tr><th scope="row">{_spell_out(row["disparity"])}{of}</th>'
             f'<td class="text">{name(row["task"])}{_target(row["target"])}</td>'
             f'<td class="value">{value}{why}</td><td>{interval}</td>{ends}<td>{row["n_groups"]:,}</td></tr>'
         )
@@ -461,11 +459,6 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
     heads += th("lowest", "text") + th("highest", "text") + th("groups")
     body = f"<tbody>{''.join(lines)}</tbody>"
     return table(f"{caption}, disparities with the lowest and highest groups", heads, body)
-
-
-def _deciding_metric(row: Facts) -> str:
-    """The metric of a criterion that decided its disparity."""
-    return f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
 
 
 def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, str | None]]) -> str:

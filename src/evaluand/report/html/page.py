@@ -6,6 +6,7 @@ All text from data enters a page through `clean`.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from base64 import b64encode
 from collections.abc import Sequence
@@ -99,6 +100,12 @@ def th(title: str, kind: str = "", sortable: bool = False) -> str:
     """The head of a column."""
     inner = f'<button type="button">{clean(title)}</button>' if sortable else clean(title)
     return f'<th scope="col"{f" class={kind}" if kind else ""}>{inner}</th>'
+
+
+def script_json(value: Any) -> str:
+    """JSON in ASCII for a script element, which it can neither end nor open."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def table(caption: str, heads: str, body: str, kind: str = "") -> str:
