@@ -269,7 +269,6 @@ def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:
 
 
 def _interval_ends(rows: Sequence[MetricRow]) -> IntervalEnds:
-    """The values of some groups, as one entry."""
     ends = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
     return IntervalEnds(*ends.T[:, None])
 

@@ -544,7 +544,6 @@ def _prepare(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, La
 
 
 def _labels(columns: Columns, name: str) -> Sequence[Any]:
-    """The labels that occur in a column."""
     vocabulary = columns[LABELS]
     counts = np.bincount(columns[name] + 1, minlength=len(vocabulary) + 1)
     labels: list[Any] = vocabulary[counts[1:] > 0].tolist()

@@ -113,7 +113,6 @@ def write(
 
 
 def _parse_number(text: str) -> int | None:
-    """The number of examples; None is all."""
     if text != "all" and not text.isdecimal():
         raise click.BadParameter(f"{text!r} must be a number of examples or all")
     return None if text == "all" else int(text)
@@ -315,5 +314,4 @@ def check_replaceable(title: str) -> None:
 
 
 def _file_name(title: str) -> str:
-    """A file name for a title."""
     return re.sub(r"[^\w.-]+", "_", title).strip("._-")[:_LONGEST] or "report"

@@ -219,7 +219,6 @@ _LIMITS = {
 
 
 def _format_limit(word: str, value: Any) -> str:
-    """A limit in words."""
     values = value if isinstance(value, list) else [value]
     texts = (each if isinstance(each, str) and word != "enum" else orjson.dumps(each).decode() for each in values)
     return _LIMITS[word].format(", ".join(texts))

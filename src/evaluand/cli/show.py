@@ -186,12 +186,12 @@ def _facts(
     if kind == "evaluations" and index is not None:
         return facts | example_facts(Evaluation(store, id), Run(store, manifest["provenance"]["run"]), index)
     if kind == "evaluations":
-        graded, evaluation = _find_run(store, manifest["provenance"]["run"]), Evaluation(store, id)
+        evaluation = Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
         chosen |= {"lowest": lowest, "against": against, "measures": declared_measures([evaluation])}
         if against is not None:
             facts["against"] = _artifact_facts(store, names, "evaluations", against.id)
-        return facts | evaluation_facts(evaluation, graded, examples, **chosen)
+        return facts | evaluation_facts(evaluation, evaluation.run, examples, **chosen)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
         return facts | summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
@@ -232,15 +232,7 @@ def _artifact_facts(store: DirectoryStore, names: Names, kind: str, id: str) -> 
     return {"kind": kind, "id": id, "name": name}
 
 
-def _find_run(store: DirectoryStore, id: str) -> Run | None:
-    try:
-        return Run(store, id)
-    except NotFound:
-        return None
-
-
 def _list_progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """The progress of an open artifact."""
     kind, spec = manifest["kind"], manifest["spec"]
     if kind == "runs":
         yield _read_lane(store, manifest, LANE, "calls", spec["examples"] * spec["replications"])

@@ -348,7 +348,6 @@ class _Values:
         )
 
     def digests(self) -> list[bytes]:
-        """The digest of each example, from its values."""
         encode = _encode_simple if self._is_simple() else ids.encode
         rows_ = zip(*self.content, self.names, strict=True)
         return [hashlib.blake2b(encode(row), digest_size=ids.DIGEST_SIZE).digest() for row in rows_]

@@ -177,7 +177,6 @@ class Split:
         return strata
 
     def _stratum_column(self, dataset: Dataset) -> str:
-        """The column whose values are the strata."""
         if isinstance(self.stratified, str):
             _check_column("stratified", self.stratified, dataset)
             return self.stratified

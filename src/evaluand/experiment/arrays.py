@@ -359,7 +359,6 @@ def _groupings(by: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _named_arrays(by: Any) -> Iterable[tuple[Any, Any]]:
-    """(name, array) pairs; the name is None for an array without one."""
     if by is None:
         return []
     if isinstance(by, pa.Table):
@@ -379,7 +378,6 @@ def _is_array(value: Any) -> bool:
 
 
 def _check_one_index(arrays: Mapping[str, Any]) -> None:
-    """Refuses pandas series with different indexes, whose rows would be matched by position."""
     series = {name: value for name, value in arrays.items() if hasattr(value, "to_frame") and hasattr(value, "index")}
     indexed = [(name, value.index) for name, value in series.items()]
     for name, index in indexed[1:]:
@@ -396,7 +394,6 @@ def _check_lengths(columns: Mapping[str, pa.Array]) -> None:
 
 
 def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
-    """(label, scores) pairs."""
     if scores is None:
         return []
     if not hasattr(scores, "items") or hasattr(scores, "to_frame"):

@@ -194,7 +194,6 @@ def _part_keys(part: GivenPart, key: str) -> list[Any]:
 
 
 def _transpose(columns: Mapping[str, Iterator[Any]]) -> list[dict[str, Any]]:
-    """Rows of columns."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 

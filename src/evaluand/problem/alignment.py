@@ -173,7 +173,6 @@ class AlignedTables:
 
     @cached_property
     def _confidence(self) -> tuple[pa.Array | None, list[Fault]]:
-        """The column `confidence`."""
         column = self.predictions.find_column(CONFIDENCE)
         if column is None:
             return None, [Fault(PREDICTIONS, f"there is no column {CONFIDENCE!r}; {_HINT}", code="needs_confidence")]

@@ -243,7 +243,6 @@ def _convert(texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty
 
 
 def _read_at_once(path: Path, layout: FileLayout, log: _FaultLog, *, strict: bool) -> FileCells | None:
-    """The table as Arrow reads it; None if anything is odd."""
     text = mapped(path)
     line, _, end = next(records_in(text, ","), (1, 0, 0))
     discarded = _FaultLog(path, lambda row: 0, Findings())
@@ -289,7 +288,6 @@ def _is_sound(values: pa.Array) -> bool:
 
 
 def _line_finder(path: Path) -> Callable[[int], int]:
-    """The line of each row, looked up on first use."""
 
     class Lines:
         @cached_property

@@ -221,7 +221,6 @@ def _contradictions(
 
 
 def _has_sets(reads: set[Reads], keys: Keys | None, predictions: Side, several: bool | None) -> bool:
-    """Whether examples have sets of labels."""
     if keys is None or keys.aligned or several is False or not ("sets" in reads or several):
         return False
     if len(repeated(keys.truth)):

@@ -121,7 +121,6 @@ def reads_of(problem: Problem) -> set[Reads]:
 
 
 def _target_type(problem: Problem, declared: str | None) -> str:
-    """The type of a target's cells."""
     reads = reads_of(problem)
     if "boxes" in reads:
         return "vector"

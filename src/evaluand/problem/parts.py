@@ -122,7 +122,6 @@ _NUMBERED: Final = {"repeat": re.compile(r"(?:repeat|rep)[_-]?(\d+)"), "fold": r
 
 
 def _numbers_in(path: Path) -> dict[str, str | None]:
-    """The numbers of repeat and fold in a file's name."""
     matches = {name: pattern.search(path.stem.lower()) for name, pattern in _NUMBERED.items()}
     return {name: match[1] if match else None for name, match in matches.items()}
 

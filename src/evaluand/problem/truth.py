@@ -165,7 +165,6 @@ def split_parts(
 
 
 def _first_numeric_criterion(problem: Problem) -> int | None:
-    """The number of the first criterion that reads numbers."""
     each = (reads_of(replace(problem, criteria=(criterion,))) for criterion in problem.criteria)
     return next((number for number, reads in enumerate(each) if reads == {"numbers"}), None)
 

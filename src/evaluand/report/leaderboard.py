@@ -150,7 +150,6 @@ def _calls(versions: Sequence[Facts]) -> RenderableType:
 
 
 def _call_columns(versions: Sequence[Facts]) -> list[str]:
-    """The columns about calls that any version has a value for."""
     shown = {"records": True, "failed": any(version["calls_failed"] for version in versions)}
     shown |= {"skipped": any(version["calls_skipped"] for version in versions), "median": True, "95 % below": True}
     shown |= {"tokens in": any(version["input_tokens"] is not None for version in versions)}
@@ -185,7 +184,6 @@ def _spent(spent: Sequence[Facts]) -> RenderableType:
 
 
 def _spent_columns(spent: Sequence[Facts]) -> list[str]:
-    """The columns about judging that any feedback has a value for."""
     keys = {"scores": "n", "requests": "requests", "tokens in": "input_tokens", "tokens out": "output_tokens"}
     return [head for head, key in (keys | {"cost": "cost"}).items() if any(one[key] is not None for one in spent)]
 

@@ -318,7 +318,6 @@ class _Job:
             return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     def _traced(self, call: Call) -> TaskSpan:
-        """The root span of a new trace, which the call stores even if it fails."""
         call.trace = Trace.start(self.task.name, call.example.input)
         return call.trace.root
 

@@ -264,7 +264,7 @@ class Confidences:
                 raise SpecError(f"thresholds={which!r} must be {_THRESHOLDS}")
             some = slice(None) if rows is None else rows
             if which == "every":
-                return _every_threshold(confidence[some])
+                return np.append(np.unique(confidence[some]), np.inf)[::-1]
             return _roc_corners(confidence[some], self.truth[some])
         if isinstance(which, int | np.integer) and not isinstance(which, bool):
             if not 2 <= which <= AT_ONCE:
@@ -545,10 +545,6 @@ def _read_array(name: str, values: Any) -> pa.Array:
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise DataError(Fault(name, "is not a column of values of one type")) from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-def _every_threshold(confidence: np.ndarray) -> np.ndarray:
-    return np.append(np.unique(confidence), np.inf)[::-1]
 
 
 def _roc_corners(confidence: np.ndarray, truth: np.ndarray) -> np.ndarray:

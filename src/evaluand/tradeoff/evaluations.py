@@ -251,7 +251,6 @@ def _measure(
 def _variant_points(
     objectives: tuple[Objective, ...], names: tuple[str, ...], ends: IntervalEnds, system: str
 ) -> Tradeoff:
-    """Points without thresholds."""
     n = len(names)
     thresholds, trivial = np.full(n, np.nan), np.zeros(n, bool)
     return Tradeoff(objectives, names, np.arange(n), thresholds, ends.value, trivial, system, ends=ends)
@@ -325,16 +324,9 @@ def _rows_for(aggregation: Aggregation, objective: Objective) -> Iterator[dict[s
     """The rows of an objective in the tables of an aggregation."""
     table = aggregation.disparities() if objective.disparity else aggregation.table()
     for row in table.to_pylist():
-        if row["scorer"] != objective.scorer or row["target"] is not None:
-            continue
-        if objective.disparity is None:
-            if row["metric"] == objective.metric and not row["by"]:
-                yield row
-        elif (row["metric"], row["disparity"], tuple(row["over"])) == (
-            objective.metric,
-            objective.disparity,
-            objective.by,
-        ):
+        groups = tuple(row["over"] if objective.disparity else row["by"])
+        key = (row["scorer"], row["target"], row["metric"], row.get("disparity"), groups)
+        if key == (objective.scorer, None, objective.metric, objective.disparity, objective.by):
             yield row
 
 

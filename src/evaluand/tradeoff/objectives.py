@@ -250,7 +250,6 @@ class Objective:
         return f"fewer than two groups have a value{', or all have 0' if self.disparity == 'ratio' else ''}"
 
     def _combine(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
-        """One value from those of the groups; of the worse rate where there are two rates."""
         if not self.disparity:
             return values[0][..., 0]
         kind, fewest = self.disparity, 2 if undefined == "nan" else 1
@@ -292,7 +291,6 @@ def parse_text(text: Any) -> dict[str, Any]:
 
 
 def _hint_full_name(text: str) -> str:
-    """A hint for a short name of score files."""
     full = full_name(text)
     return f" (did you mean {full!r}?)" if full else ""
 

@@ -123,7 +123,6 @@ class Tradeoff:
 
     @property
     def _point_name(self) -> str:
-        """The system, model and thresholds of the only point."""
         thresholds = np.atleast_1d(self.threshold[0]).tolist()
         groups = [f"{group_text(group)}: " for group in self.threshold_groups] or [""]
         pairs = zip(groups, thresholds, strict=True)
@@ -442,16 +441,9 @@ class Tradeoff:
             value[points], trivial[points], as_zero[points] = evaluate_points(
                 confidences, name, self.threshold[points], self.objectives, policy, self.threshold_groups
             )
-        points_there = replace(self, value=value, trivial=trivial, as_zero=as_zero, undefined=policy)
-        return replace(
-            points_there,
-            confidences=confidences,
-            ends=None,
-            band=None,
-            system=confidences.system,
-            chosen=False,
-            notes=(),
-        )
+        columns: dict[str, Any] = {"value": value, "trivial": trivial, "as_zero": as_zero, "undefined": policy}
+        unknown: dict[str, Any] = {"ends": None, "band": None, "chosen": False, "notes": ()}
+        return replace(self, confidences=confidences, system=confidences.system, **columns, **unknown)
 
     def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
         """The point that is best by an objective, among those within some limits.

@@ -208,31 +208,21 @@ RATES: Final = "tradeoff_rates"
 _LONG: Final = (POINTS, RATES)
 
 _VALUES: Final = pa.list_(pa.float64())
+_TEXTS: Final = pa.list_(pa.string())
+_OBJECTIVE: Final = pa.struct(
+    {name: _TEXTS if name in ("by", "parts") else pa.string() for name in Objective.__dataclass_fields__}
+)
 
 SCHEMAS: Final = {
     TRADEOFFS: pa.schema(
         [
             pa.field("name", pa.string(), nullable=False),
-            pa.field("texts", pa.list_(pa.string()), nullable=False),
+            pa.field("texts", _TEXTS, nullable=False),
             pa.field("reason", pa.string()),
-            pa.field("models", pa.list_(pa.string())),
-            pa.field("notes", pa.list_(pa.string())),
+            pa.field("models", _TEXTS),
+            pa.field("notes", _TEXTS),
             pa.field("indicators", pa.map_(pa.string(), pa.float64())),
-            pa.field(
-                "objectives",
-                pa.list_(
-                    pa.struct(
-                        [
-                            pa.field("metric", pa.string()),
-                            pa.field("disparity", pa.string()),
-                            pa.field("by", pa.list_(pa.string())),
-                            pa.field("scorer", pa.string()),
-                            pa.field("name", pa.string()),
-                            pa.field("parts", pa.list_(pa.string())),
-                        ]
-                    )
-                ),
-            ),
+            pa.field("objectives", pa.list_(_OBJECTIVE)),
             pa.field("rates", pa.list_(pa.struct({name: pa.int32() for name in RateKey._fields}))),
         ]
     ),

@@ -140,7 +140,6 @@ def _evaluate_there(
 
 
 def _evaluation_there(point: Tradeoff, stored: Stored, names: Sequence[str]) -> dict[str, Evaluation]:
-    """The evaluation of the point's model on other data."""
     model, evaluations = point.models[point.model[0]], find_variants(stored.store, names)
     if model not in evaluations and len(evaluations) == len(point.models) == 1:  # a single run may have another name
         evaluations = {model: next(iter(evaluations.values()))}

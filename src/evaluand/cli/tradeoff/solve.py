@@ -151,7 +151,6 @@ def _show_solutions(
 
 
 def _show_points(systems: Sequence[Tradeoff], form: str | None, as_json: bool) -> None:
-    """Prints the points of stored scores."""
     documents: list[Facts] = [
         {
             "system": points.system,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
 from evaluand.report.facts.aggregation import summary_facts
@@ -15,7 +16,6 @@ from evaluand.report.text import add_labels
 if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregation
     from evaluand.comparison.comparing import Comparison
-    from evaluand.engine.keyed_work import Receipt
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.run.runner import Run
     from evaluand.store.store import Store
@@ -56,12 +56,8 @@ def _step_facts(made: Run | Evaluation) -> Facts:
         "digest": made.digest,
         "name": made.name,
         "counts": made.counts,
-        "receipt": None if made.receipt is None else _receipt_facts(made.receipt),
+        "receipt": None if made.receipt is None else asdict(made.receipt),
     }
-
-
-def _receipt_facts(receipt: Receipt) -> Facts:
-    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "skipped", "failed", "why")}
 
 
 _COLUMNS = ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by")

@@ -53,7 +53,6 @@ def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]
 
 
 def _count_call_failures(run: Run) -> list[Facts]:
-    """Why calls failed or skipped their rows."""
     if set(run.counts) <= {COMPLETED}:
         return []
     failures = (
@@ -80,7 +79,6 @@ def _read_example(run: Run, index: int) -> Iterator[dict[str, Any]]:
 
 
 def _describe_indices(run: Run) -> str:
-    """The range of `_index_` that a run has, in words."""
     known = dict.fromkeys(i for batch in run.batches(["_index_"]) for i in batch.column("_index_").to_pylist())
     if not known:
         return "it has no examples"
@@ -114,12 +112,9 @@ def _read_spans(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], l
 
 def _span_facts(row: dict[str, Any]) -> Facts:
     """A span with times in microseconds; values stay canonical JSON text."""
-    times = {name: None if row[name] is None else _count_microseconds(row[name]) for name in ("start", "duration")}
+    unit = dt.timedelta(microseconds=1)
+    times = {name: None if row[name] is None else row[name] // unit for name in ("start", "duration")}
     return {name: row[name] for name in row if name not in ("_index_", "replication")} | times
-
-
-def _count_microseconds(time: dt.timedelta) -> int:
-    return time // dt.timedelta(microseconds=1)
 
 
 def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:

@@ -171,7 +171,6 @@ def _group_plots(curves: Sequence[Facts], sizes: Mapping[str, int], facts: Facts
 
 
 def _group_caption(task: str, part: str | None, target: str | None, facts: Facts) -> str:
-    """The caption of a plot by group: the task if there are several, class and target."""
     parts = [task] if len(facts["tasks"]) > 1 else []
     parts += [text for text in (part, target) if text is not None]
     return " · ".join(map(name, parts)) or "all rows"
@@ -189,7 +188,6 @@ def _is_new(curve: Facts, seen: list[Any]) -> bool:
 
 
 def _stroke(series: int) -> str:
-    """The line of a series, for the legend."""
     s = series % charts.SERIES
     return (
         '<svg class="key" aria-hidden="true" width="26" height="14">'

@@ -319,7 +319,6 @@ def _describe_step(step: Facts, failed: int) -> Text:
 
 
 def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
-    """The properties of an artifact as (name, value)."""
     manifest: Manifest = facts["manifest"]
     origin = manifest.get("provenance") or {}
     if facts["status"] == "sealed":
@@ -510,7 +509,6 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
 
 
 def _call_result(call: Facts) -> Text:
-    """The result of one call of a feedback."""
     if call["error"] is not None:
         return Text(long_text(call["error"]), "red")
     return Text("no value", "yellow") if call["ret"] is None else Text(long_text(call["ret"]))

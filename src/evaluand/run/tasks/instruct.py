@@ -31,6 +31,7 @@ class Instruct(AskingTask[Instruction | str, str]):
     The input is an `Instruction`, or a text: the context if the task has an instruction, else the instruction.
 
     Args:
+        model: the model that replies.
         instruction: what to do with each input.
 
     Example:

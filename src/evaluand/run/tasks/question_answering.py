@@ -74,6 +74,7 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
     Of a document longer than `max_length`, the model gets the passages that share most words with the question.
 
     Args:
+        model: the model that answers.
         max_length: the largest number of characters of a document for the model.
     """
 
@@ -109,6 +110,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
     """A model's answer to a question from the passages that a retriever finds, with the passages it cites.
 
     Args:
+        model: the model that answers.
         retriever: finds passages: anything with `search(query, limit)`. In an experiment file: `search.py:index`.
         path: instead of a retriever, a file of documents, one per row.
         text: the column of the file with the documents.

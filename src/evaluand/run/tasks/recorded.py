@@ -333,7 +333,6 @@ class _Outputs:
 
     @property
     def digest(self) -> str:
-        """A digest of the outputs by replication and index."""
         places = [(key[1], key[0]) if isinstance(key, tuple) else (0, key) for key in self.rows]
         rows = zip(places, self.rows.values(), strict=True)
         return identity.digest_of_digests(

@@ -179,7 +179,6 @@ class _Service(Task[Any, Any]):
         request.task_span.log(name, text if len(text) <= _LOGGED else f"{text[:_LOGGED]}…")
 
     def _hidden(self, text: str) -> str:
-        """A text without secrets."""
         return text
 
     def _read(self, answer: Any, request: Request) -> Any:

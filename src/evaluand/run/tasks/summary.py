@@ -21,6 +21,7 @@ class Summary(AskingTask[str, str]):
     are summarised again, until they fit into one chunk. A document without words has an empty summary.
 
     Args:
+        model: the model that writes the summary.
         instruction: what the summary should be like.
         max_length: the largest number of characters for the model at a time.
         concurrency: the number of chunks that are summarised concurrently.

@@ -349,7 +349,6 @@ def _positions_by_metric(
 
 
 def _positions(values: Any, where: str, n_points: int, findings: Findings) -> list[int]:
-    """Positions of points."""
     values = as_python(values)
     if not isinstance(values, list | tuple):
         findings.fault(where, "wrong_type", f"must be a list of positions, not {kind_of(values)}")
