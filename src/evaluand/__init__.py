@@ -59,59 +59,59 @@ if TYPE_CHECKING:
     from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation
     from evaluand.experiment.arrays import evaluate as evaluate
     from evaluand.experiment.experiment import Experiment as Experiment
+    from evaluand.metrics.absolute_errors import MaxError as MaxError
+    from evaluand.metrics.absolute_errors import MeanAbsoluteError as MeanAbsoluteError
+    from evaluand.metrics.absolute_errors import MeanAbsolutePercentageError as MeanAbsolutePercentageError
+    from evaluand.metrics.absolute_errors import MedianAbsoluteError as MedianAbsoluteError
     from evaluand.metrics.accuracy import Accuracy as Accuracy
-    from evaluand.metrics.adjusted_rand import AdjustedRand as AdjustedRand
+    from evaluand.metrics.areas import AveragePrecision as AveragePrecision
+    from evaluand.metrics.areas import RocAuc as RocAuc
     from evaluand.metrics.at_k import HitsAtK as HitsAtK
     from evaluand.metrics.at_k import MapAtK as MapAtK
     from evaluand.metrics.at_k import Ndcg as Ndcg
     from evaluand.metrics.at_k import PrecisionAtK as PrecisionAtK
     from evaluand.metrics.at_k import RecallAtK as RecallAtK
-    from evaluand.metrics.average_precision import AveragePrecision as AveragePrecision
     from evaluand.metrics.average_recall import AverageRecall as AverageRecall
     from evaluand.metrics.balanced_accuracy import BalancedAccuracy as BalancedAccuracy
-    from evaluand.metrics.brier import Brier as Brier
-    from evaluand.metrics.cohen_kappa import CohenKappa as CohenKappa
-    from evaluand.metrics.completeness import Completeness as Completeness
+    from evaluand.metrics.chance_corrected import CohenKappa as CohenKappa
+    from evaluand.metrics.chance_corrected import MatthewsCorrelation as MatthewsCorrelation
+    from evaluand.metrics.class_rates import FalseNegativeRate as FalseNegativeRate
+    from evaluand.metrics.class_rates import FalsePositiveRate as FalsePositiveRate
+    from evaluand.metrics.class_rates import FBeta as FBeta
+    from evaluand.metrics.class_rates import Jaccard as Jaccard
+    from evaluand.metrics.class_rates import Precision as Precision
+    from evaluand.metrics.class_rates import Recall as Recall
+    from evaluand.metrics.class_rates import Specificity as Specificity
     from evaluand.metrics.confusion_matrix import ConfusionMatrix as ConfusionMatrix
     from evaluand.metrics.count import Count as Count
     from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError as ExpectedCalibrationError
-    from evaluand.metrics.f_beta import FBeta as FBeta
-    from evaluand.metrics.false_negative_rate import FalseNegativeRate as FalseNegativeRate
-    from evaluand.metrics.false_positive_rate import FalsePositiveRate as FalsePositiveRate
     from evaluand.metrics.hamming_loss import HammingLoss as HammingLoss
-    from evaluand.metrics.homogeneity import Homogeneity as Homogeneity
-    from evaluand.metrics.jaccard import Jaccard as Jaccard
-    from evaluand.metrics.k_of_n import KOfN as KOfN
     from evaluand.metrics.kendall import Kendall as Kendall
-    from evaluand.metrics.log_loss import LogLoss as LogLoss
-    from evaluand.metrics.matthews_correlation import MatthewsCorrelation as MatthewsCorrelation
-    from evaluand.metrics.max_error import MaxError as MaxError
     from evaluand.metrics.mean import Mean as Mean
-    from evaluand.metrics.mean_absolute_error import MeanAbsoluteError as MeanAbsoluteError
-    from evaluand.metrics.mean_absolute_error import MeanAbsolutePercentageError as MeanAbsolutePercentageError
     from evaluand.metrics.mean_average_precision import MeanAveragePrecision as MeanAveragePrecision
     from evaluand.metrics.mean_reciprocal_rank import MeanReciprocalRank as MeanReciprocalRank
     from evaluand.metrics.mean_squared_error import MeanSquaredError as MeanSquaredError
+    from evaluand.metrics.mean_squared_error import MeanSquaredLogError as MeanSquaredLogError
     from evaluand.metrics.mean_squared_error import RootMeanSquaredError as RootMeanSquaredError
-    from evaluand.metrics.mean_squared_log_error import MeanSquaredLogError as MeanSquaredLogError
-    from evaluand.metrics.median_absolute_error import MedianAbsoluteError as MedianAbsoluteError
-    from evaluand.metrics.normalized_mutual_information import (
+    from evaluand.metrics.partitions import AdjustedRand as AdjustedRand
+    from evaluand.metrics.partitions import Completeness as Completeness
+    from evaluand.metrics.partitions import Homogeneity as Homogeneity
+    from evaluand.metrics.partitions import (
         NormalizedMutualInformation as NormalizedMutualInformation,
     )
-    from evaluand.metrics.pass_at_k import PassAtK as PassAtK
+    from evaluand.metrics.partitions import VMeasure as VMeasure
     from evaluand.metrics.pearson import Pearson as Pearson
     from evaluand.metrics.pearson import Spearman as Spearman
-    from evaluand.metrics.precision import Precision as Precision
     from evaluand.metrics.precision_at_top_k import PrecisionAtTopK as PrecisionAtTopK
+    from evaluand.metrics.probability_losses import Brier as Brier
+    from evaluand.metrics.probability_losses import LogLoss as LogLoss
     from evaluand.metrics.quantile import Quantile as Quantile
     from evaluand.metrics.r_squared import ExplainedVariance as ExplainedVariance
     from evaluand.metrics.r_squared import RSquared as RSquared
-    from evaluand.metrics.recall import Recall as Recall
-    from evaluand.metrics.roc_auc import RocAuc as RocAuc
+    from evaluand.metrics.replications import KOfN as KOfN
+    from evaluand.metrics.replications import PassAtK as PassAtK
     from evaluand.metrics.selection_rate import SelectionRate as SelectionRate
-    from evaluand.metrics.specificity import Specificity as Specificity
     from evaluand.metrics.top_k import TopK as TopK
-    from evaluand.metrics.v_measure import VMeasure as VMeasure
     from evaluand.run.runner import Run as Run
     from evaluand.run.runner import Runner as Runner
     from evaluand.run.task import Candidates as Candidates
@@ -175,48 +175,50 @@ __getattr__, __dir__, __all__ = lazy_names(
         "evaluation.feedback.feedback": ("Feedback",),
         "apps.instrumentation.marking": ("carry_context", "instrument"),
         "metrics.accuracy": ("Accuracy",),
-        "metrics.adjusted_rand": ("AdjustedRand",),
+        "metrics.partitions": (
+            "AdjustedRand",
+            "Completeness",
+            "Homogeneity",
+            "NormalizedMutualInformation",
+            "VMeasure",
+        ),
         "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
-        "metrics.average_precision": ("AveragePrecision",),
+        "metrics.areas": ("AveragePrecision", "RocAuc"),
         "metrics.average_recall": ("AverageRecall",),
         "metrics.balanced_accuracy": ("BalancedAccuracy",),
-        "metrics.brier": ("Brier",),
-        "metrics.cohen_kappa": ("CohenKappa",),
-        "metrics.completeness": ("Completeness",),
+        "metrics.probability_losses": ("Brier", "LogLoss"),
+        "metrics.chance_corrected": ("CohenKappa", "MatthewsCorrelation"),
         "metrics.confusion_matrix": ("ConfusionMatrix",),
         "metrics.count": ("Count",),
         "metrics.expected_calibration_error": ("ExpectedCalibrationError",),
-        "metrics.f_beta": ("FBeta",),
-        "metrics.false_negative_rate": ("FalseNegativeRate",),
-        "metrics.false_positive_rate": ("FalsePositiveRate",),
+        "metrics.class_rates": (
+            "FBeta",
+            "FalseNegativeRate",
+            "FalsePositiveRate",
+            "Jaccard",
+            "Precision",
+            "Recall",
+            "Specificity",
+        ),
         "metrics.hamming_loss": ("HammingLoss",),
-        "metrics.homogeneity": ("Homogeneity",),
-        "metrics.jaccard": ("Jaccard",),
-        "metrics.k_of_n": ("KOfN",),
+        "metrics.replications": ("KOfN", "PassAtK"),
         "metrics.kendall": ("Kendall",),
-        "metrics.log_loss": ("LogLoss",),
-        "metrics.matthews_correlation": ("MatthewsCorrelation",),
-        "metrics.max_error": ("MaxError",),
+        "metrics.absolute_errors": (
+            "MaxError",
+            "MeanAbsoluteError",
+            "MeanAbsolutePercentageError",
+            "MedianAbsoluteError",
+        ),
         "metrics.mean": ("Mean",),
-        "metrics.mean_absolute_error": ("MeanAbsoluteError", "MeanAbsolutePercentageError"),
         "metrics.mean_average_precision": ("MeanAveragePrecision",),
         "metrics.mean_reciprocal_rank": ("MeanReciprocalRank",),
-        "metrics.mean_squared_error": ("MeanSquaredError", "RootMeanSquaredError"),
-        "metrics.mean_squared_log_error": ("MeanSquaredLogError",),
-        "metrics.median_absolute_error": ("MedianAbsoluteError",),
-        "metrics.normalized_mutual_information": ("NormalizedMutualInformation",),
-        "metrics.pass_at_k": ("PassAtK",),
+        "metrics.mean_squared_error": ("MeanSquaredError", "RootMeanSquaredError", "MeanSquaredLogError"),
         "metrics.pearson": ("Pearson", "Spearman"),
-        "metrics.precision": ("Precision",),
         "metrics.precision_at_top_k": ("PrecisionAtTopK",),
         "metrics.quantile": ("Quantile",),
         "metrics.r_squared": ("ExplainedVariance", "RSquared"),
-        "metrics.recall": ("Recall",),
-        "metrics.roc_auc": ("RocAuc",),
         "metrics.selection_rate": ("SelectionRate",),
-        "metrics.specificity": ("Specificity",),
         "metrics.top_k": ("TopK",),
-        "metrics.v_measure": ("VMeasure",),
         "engine.rate_limit": ("RateLimit",),
         "trace.record": ("Record",),
         "data.roles": ("Roles",),
