@@ -14,8 +14,7 @@ from xml.etree import ElementTree
 import pytest
 import scipy.stats
 from click.testing import CliRunner, Result
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.console import Console
 
 from evaluand import (

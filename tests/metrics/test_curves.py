@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from support.cancer import answers, cancer
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
-from evaluand.aggregation.groups import merge as merged
-from evaluand.aggregation.groups import summarise_shard
+from evaluand.aggregation.groups import merge as merged, summarise_shard
 from evaluand.cli import main
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema.named import tables

@@ -10,8 +10,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core import registry

@@ -18,10 +18,8 @@ from pydantic_core import to_jsonable_python
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.data.dataset import Dataset as NativeDataset
-from evaluand.data.dataset import Example as NativeExample
-from evaluand.evaluation.evaluator import Evaluation as NativeEvaluation
-from evaluand.evaluation.evaluator import Evaluator as NativeEvaluator
+from evaluand.data.dataset import Dataset as NativeDataset, Example as NativeExample
+from evaluand.evaluation.evaluator import Evaluation as NativeEvaluation, Evaluator as NativeEvaluator
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (

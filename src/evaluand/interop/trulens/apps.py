@@ -21,9 +21,7 @@ from typing import Any, Final, TypeVar, overload
 
 import orjson
 
-from evaluand.apps import app as native
-from evaluand.apps import logs as native_logs
-from evaluand.apps import session as native_session
+from evaluand.apps import app as native, logs as native_logs, session as native_session
 from evaluand.apps.components import path_text
 from evaluand.apps.instrumentation.marking import make_instrumented
 from evaluand.apps.instrumentation.steps import CompletedCall
