@@ -26,8 +26,8 @@ from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.count import Count
-from evaluand.metrics.pass_at_k import PassAtK
 from evaluand.metrics.quantile import Quantile
+from evaluand.metrics.replications import PassAtK
 from evaluand.metrics.stats.intervals import binomial_tail, least_mean, normal_tail, paired_score
 from evaluand.report.terminal.comparison import comparison_table
 from evaluand.report.verification import verify

@@ -36,7 +36,7 @@ from evaluand.cli.gates import junit_xml
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
 from evaluand.core.errors import EvaluandWarning
 from evaluand.evaluation.scorer import Score
-from evaluand.metrics.f_beta import FBeta
+from evaluand.metrics.class_rates import FBeta
 from evaluand.metrics.quantile import Quantile
 from evaluand.metrics.stats.intervals import paired_score
 from evaluand.report.terminal.comparison import comparison_table

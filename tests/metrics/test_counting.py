@@ -19,9 +19,7 @@ from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.spans import Spans
 from evaluand.metrics.base.counting import Counting
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.f_beta import FBeta
-from evaluand.metrics.precision import Precision
-from evaluand.metrics.recall import Recall
+from evaluand.metrics.class_rates import FBeta, Precision, Recall
 from evaluand.metrics.stats.intervals import Spread, clustered_wilson
 
 KINDS: tuple[Callable[..., Counting], ...] = (Precision, Recall, FBeta)

@@ -17,8 +17,8 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.class_rates import FBeta
 from evaluand.metrics.count import Count
-from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Names

@@ -183,9 +183,6 @@ class Instruct(Task[InstructInput, CompleteOutput]):
 
     A prefix of the reply is sent as the beginning of the model's message, which most servers continue; the output is
     the text after it.
-
-    Args:
-        model: the model.
     """
 
     def __init__(self, model: ChatModel) -> None:

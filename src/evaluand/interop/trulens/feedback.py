@@ -133,7 +133,6 @@ class FeedbackResult:
 
     @property
     def feedback_definition_id(self) -> str:
-        """The id of the feedback."""
         return self._feedback.feedback_definition_id
 
     @property
@@ -230,7 +229,6 @@ class Feedback(Native):
             self._set(bound=self.on(**lenses).bound)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the implementation."""
         return self.implementation(*args, **kwargs)
 
     @property
@@ -306,12 +304,9 @@ class Feedback(Native):
     def check_selectors(
         self, app: Any = None, record: Any = None, source_data: Mapping[str, Any] | None = None, warning: bool = False
     ) -> bool:
-        """Whether every selector matches something.
+        """Whether every selector matches something; the other arguments are those of `run`.
 
         Args:
-            app: as for `run`.
-            record: as for `run`.
-            source_data: as for `run`.
             warning: warn instead of raising an error if one does not.
 
         Raises:
