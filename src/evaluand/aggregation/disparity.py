@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
-from evaluand.aggregation.groups import By, MetricRow, Summary
+from evaluand.aggregation.groups import By, MetricRow, Summary, group_text
 from evaluand.core.errors import SpecError
 from evaluand.core.registry import nearest
 from evaluand.metrics.base.metric import Metric
@@ -235,7 +235,7 @@ class GroupComparison:
             suffix = f" of {self._metric_names[place]}" if len(self.metrics) > 1 else ""
             of_all = [(_ALL_ROWS, overall[place])] if overall else []
             unbounded = ~one.bounded[entry] & ~np.isnan(one.value[entry])
-            names += [_group_text(self.groups[i]) + suffix for i in np.flatnonzero(unbounded).tolist()]
+            names += [group_text(self.groups[i]) + suffix for i in np.flatnonzero(unbounded).tolist()]
             names += [name + suffix for name, each in of_all if not each.bounded[entry].all()]
         return names
 
@@ -255,10 +255,6 @@ def _explain_missing(names: Sequence[str], bounded: bool) -> str | None:
     if bounded:
         return f"the interval leaves out {text}, which {has} none"
     return f"no interval: {text} {has} none"
-
-
-def _group_text(group: Group) -> str:
-    return ", ".join(f"{attribute}={value}" for attribute, value in group.items())
 
 
 def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:

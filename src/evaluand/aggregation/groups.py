@@ -569,6 +569,16 @@ def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fi
     return values
 
 
+def group_text(name: Mapping[str, str | None]) -> str:
+    """The name of a group.
+
+    Example:
+        >>> group_text({"sex": "female", "race": "x"})
+        'sex=female, race=x'
+    """
+    return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
+
+
 def _without_clusters(state: State) -> State:
     """A state for bounds, which have no intervals and need no clusters."""
     return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, INDEPENDENT)}

@@ -20,6 +20,7 @@ from evaluand.cli.output import condensed, open_output, print_json, show
 from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.files.json import none_if_nan
 from evaluand.core.text.wording import plural
 from evaluand.experiment.scoring import Score, Scores, Spread, score
 from evaluand.problem.formats import default_format
@@ -204,7 +205,7 @@ def _fault_facts(fault: Fault) -> Facts:
 
 def _facts(scores: Scores) -> Facts:
     rows = [row | {"data": one.data} for row, one in zip(scores.table().to_pylist(), scores.rows, strict=True)]
-    spread = [{name: _none_for_nan(value) for name, value in asdict(one).items()} for one in scores.spread]
+    spread = [{name: none_if_nan(value) for name, value in asdict(one).items()} for one in scores.spread]
     return {
         "ok": True,
         "problem": scores.problem.id,
@@ -212,10 +213,6 @@ def _facts(scores: Scores) -> Facts:
         "spread": spread,
         "notes": [*map(_fault_facts, scores.notes)],
     }
-
-
-def _none_for_nan(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _render(scores: Scores) -> RenderableType:

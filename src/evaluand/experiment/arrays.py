@@ -21,6 +21,7 @@ from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
@@ -139,7 +140,7 @@ class ArrayEvaluation:
 
     def to_dict(self) -> list[Facts]:
         """Every value as plain data, NaN as None."""
-        return [{name: _none_for_nan(value) for name, value in row._asdict().items()} for row in self.rows]
+        return [{name: none_if_nan(value) for name, value in row._asdict().items()} for row in self.rows]
 
     def to_json(self) -> str:
         """Every value as JSON."""
@@ -202,7 +203,7 @@ class ArrayEvaluation:
             if self.disparities:
                 console.print()
                 disparities = [
-                    {name: _none_for_nan(value) for name, value in row._asdict().items()} for row in self.disparities
+                    {name: none_if_nan(value) for name, value in row._asdict().items()} for row in self.disparities
                 ]
                 console.print(disparities_table([{"task": TASK} | row for row in disparities]))
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
@@ -402,10 +403,6 @@ def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
     if not classes:
         raise SpecError("scores is empty; give the scores of at least one class")
     return classes
-
-
-def _none_for_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and value != value else value
 
 
 def _format(value: Any) -> str:

@@ -20,7 +20,7 @@ from evaluand.core import identity
 from evaluand.core.errors import Fault, SpecError
 from evaluand.core.files.csv import write_table
 from evaluand.experiment.experiment import Results
-from evaluand.experiment.given_rows import GivenPart, GivenRows, store_rows
+from evaluand.experiment.given_rows import GivenRows, store_rows
 from evaluand.metrics.base.metric import Metric
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Reads
@@ -159,11 +159,7 @@ class Scores:
         Raises:
             SpecError: targets have several types, so no single scorer can read them.
         """
-        parts = [
-            GivenPart(part.repeat, part.fold, part.truth, part.predictions, aligned)
-            for part, aligned in zip(self.parts, self.aligned, strict=True)
-        ]
-        rows = GivenRows(parts, self.layout, {reads for _, reads in self.metrics})
+        rows = GivenRows(self.parts, self.aligned, self.layout, {reads for _, reads in self.metrics})
         files = {str(part.file): None for part in self.parts}
         origin = {"problem": self.problem.id, "files": [*files], **self.digests}
         words: dict[str, list[str]] = {}

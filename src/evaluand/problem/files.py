@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +25,8 @@ from evaluand.core.files.json import Findings, no_file
 from evaluand.core.registry import nearest
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.problem.layout import FileLayout
+from evaluand.problem.reading import CONFIDENCE, RANK, join_chunks
 
-CONFIDENCE: Final = "confidence"
-RANK: Final = "rank"
 MOST_SHOWN: Final = 100
 """How many faults of one kind are listed."""
 
@@ -69,7 +68,7 @@ class FileCells:
 
     def keys(self, layout: FileLayout) -> pa.Array:
         """The key of each row."""
-        return _array(self.table.column(layout.key))
+        return join_chunks(self.table.column(layout.key))
 
 
 def cell_fault(cells: FileCells, code: str, message: str, row: int | None, column: str | None) -> CellFault:
@@ -124,7 +123,7 @@ def check_rows(
         truth: the rows that are tested.
         known: the keys of all rows of the dataset, to distinguish training rows from unknown ones; None if unknown.
     """
-    keys, expected = predictions.keys(layout), _array(truth.column(layout.key))
+    keys, expected = predictions.keys(layout), join_chunks(truth.column(layout.key))
     log = _FaultLog(predictions.path, predictions.line, findings)
     several = layout.repeats or (layout.by_class and CONFIDENCE in predictions.table.column_names)
     if several or layout.gathers or not _same_keys_once(keys, expected):
@@ -186,7 +185,7 @@ def _read_texts(
     columns: dict[str, pa.Array] = {}
     for column, (name, kind) in names.items():
         may_be_empty = layout.sets and name in layout.targets
-        texts = _array(table.column(column))
+        texts = join_chunks(table.column(column))
         columns[name] = _convert(texts, column, kind, name in layout.index, may_be_empty, log)
     log.summarise()
     _note_encoding(path, log)
@@ -266,7 +265,7 @@ def _read_at_once(path: Path, layout: FileLayout, log: _FaultLog, *, strict: boo
         return None
     columns: dict[str, pa.Array] = {}
     for column, (name, _) in names.items():
-        values = _array(table.column(column))
+        values = join_chunks(table.column(column))
         # labels are few, so that from here on only their codes are looked at
         is_label = name in layout.targets and pa.types.is_string(values.type)
         columns[name] = values.dictionary_encode() if is_label else values
@@ -288,14 +287,11 @@ def _is_sound(values: pa.Array) -> bool:
 
 
 def _line_finder(path: Path) -> Callable[[int], int]:
+    @cache
+    def lines() -> list[int]:
+        return [line for line, _, _ in records_in(mapped(path), ",")]
 
-    class Lines:
-        @cached_property
-        def numbers(self) -> list[int]:
-            return [line for line, _, _ in records_in(mapped(path), ",")]
-
-    lines = Lines()
-    return lambda row: lines.numbers[row + 1]
+    return lambda row: lines()[row + 1]
 
 
 def _open_single_quoted(path: Path, log: _FaultLog) -> DataSource | None:
@@ -381,7 +377,7 @@ def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: 
 
 def _check_repeated(keys: pa.Array, cells: FileCells, labels: Sequence[str], key: str, log: _FaultLog) -> None:
     """Reports rows with the key of an earlier row; where keys may repeat, with the same labels too."""
-    parts = [keys, *(_array(cells.table.column(name)) for name in labels)]
+    parts = [keys, *(join_chunks(cells.table.column(name)) for name in labels)]
     known = _rows(pc.is_valid(keys))
     codes = np.zeros(len(known), np.int64)
     for part in parts:
@@ -411,7 +407,7 @@ def _note_unknown_labels(cells: FileCells, truth: pa.Table, layout: FileLayout, 
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.Array:
-    values = _array(column).drop_null()
+    values = join_chunks(column).drop_null()
     return pc.unique(values.dictionary if pa.types.is_dictionary(values.type) else values)
 
 
@@ -452,13 +448,6 @@ class _FaultLog:
             if count > MOST_SHOWN:
                 self.add(code, f"{count - MOST_SHOWN:,} more cells of this kind", column=column)
         self._counts.clear()
-
-
-def _array(column: pa.ChunkedArray) -> pa.Array:
-    values = column.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        return values.chunk(0) if values.num_chunks else pa.array([], values.type)
-    return values
 
 
 def _rows(mask: Any) -> list[int]:

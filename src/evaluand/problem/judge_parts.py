@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.problem.alignment import AlignedTables
-from evaluand.problem.files import CONFIDENCE, RANK, CellFault, cell_fault
+from evaluand.problem.files import CellFault, cell_fault
 from evaluand.problem.judging import CriterionFault, CriterionResult, align, judge_aligned
 from evaluand.problem.parts import Part
 from evaluand.problem.problem import SubType
+from evaluand.problem.reading import CONFIDENCE, RANK
 from evaluand.problem.truth import ProblemTruth
 
 _ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")

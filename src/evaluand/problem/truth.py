@@ -107,7 +107,7 @@ def check_numeric_targets(
     for name in sorted(filter(None, suspects)) if as_text is not None else ():
         labels = pc.unique(as_text.table.column(name).combine_chunks().cast(pa.string()).drop_null())  # type: ignore[union-attr]
         labels = labels.filter(pc.not_equal(labels, ""))
-        if not _no_numbers(labels):
+        if len(_list_misfits(labels, "real")) < len(labels):
             continue
         findings.faults[:] = [fault for fault in findings.faults if getattr(fault, "column", None) != name]
         metric = translate(problem.criteria[number].metric)
@@ -136,7 +136,8 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
     if cells is not None:
         return with_integers, cells
     as_text = read_truth(path, layout, Findings())
-    integers = {name for name in layout.index if as_text and _all_integers(as_text.table.column(name))}
+    columns = {name: as_text.table.column(name).combine_chunks() for name in layout.index} if as_text else {}
+    integers = {name for name, column in columns.items() if not _list_misfits(column, "integer")}
     layout = replace(layout, index_types={name: "integer" if name in integers else "text" for name in layout.index})
     return layout, read_truth(path, layout, findings)
 
@@ -169,16 +170,11 @@ def _first_numeric_criterion(problem: Problem) -> int | None:
     return next((number for number, reads in enumerate(each) if reads == {"numbers"}), None)
 
 
-def _no_numbers(texts: pa.Array) -> bool:
+def _list_misfits(texts: pa.Array, kind: str) -> list[int]:
+    """The rows whose text is not of a type."""
     wrong: list[int] = []
-    typed(texts, "real", lambda row, message: wrong.append(row))
-    return len(wrong) == len(texts)
-
-
-def _all_integers(texts: pa.ChunkedArray) -> bool:
-    wrong: list[int] = []
-    typed(texts.combine_chunks(), "integer", lambda row, message: wrong.append(row))
-    return not wrong
+    typed(texts, kind, lambda row, message: wrong.append(row))
+    return wrong
 
 
 def _fold_numbers(

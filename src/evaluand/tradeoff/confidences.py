@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from evaluand.aggregation.groups import group_text
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
 from evaluand.metrics.base.labels import encode_labels, in_order
 from evaluand.tradeoff.arguments import read_columns, read_list
@@ -382,16 +383,6 @@ def products_at(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thres
 def _sum_groups(tables: Sequence[Any], places: Sequence[np.ndarray], step: slice) -> np.ndarray:
     """The sum over the groups, of each point, of the counts at the groups' thresholds."""
     return reduce(np.add, (table[place[step]] for table, place in zip(tables, places, strict=True)))
-
-
-def group_text(name: Mapping[str, str]) -> str:
-    """The name of a group.
-
-    Example:
-        >>> group_text({"sex": "female", "race": "x"})
-        'sex=female, race=x'
-    """
-    return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
 
 
 def combine_thresholds(by_group: Sequence[np.ndarray]) -> np.ndarray:

@@ -168,6 +168,11 @@ def json_text(document: Mapping[str, Any]) -> str:
         raise DataError(f"cannot be written as JSON: {error}") from None
 
 
+def none_if_nan(value: Any) -> Any:
+    """Null in place of NaN, which JSON does not have."""
+    return None if isinstance(value, float) and value != value else value
+
+
 def without_infinities(value: Any) -> Any:
     """A document with text instead of NaN and infinite numbers."""
     if isinstance(value, float) and not math.isfinite(value):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
+from evaluand.core.files.json import none_if_nan
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
@@ -139,7 +140,7 @@ def point_facts(points: Tradeoff, place: int) -> Facts:
         "threshold": None if math.isnan(threshold) else threshold,
         "trivial": bool(points.trivial[place]),
         "values": {
-            one.name: {name: _none_if_nan(float(end[place, i])) for name, end in columns.items()}
+            one.name: {name: none_if_nan(float(end[place, i])) for name, end in columns.items()}
             for i, one in enumerate(points.objectives)
         },
     }
@@ -152,7 +153,3 @@ def _list_points(points: Tradeoff) -> list[Facts]:
         for place in range(len(points))
         if best[place] or math.isnan(points.threshold[place])
     ]
-
-
-def _none_if_nan(value: float) -> float | None:
-    return None if math.isnan(value) else value

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from evaluand.aggregation.disparity import SMALL
 from evaluand.core.text.wording import plural
+from evaluand.metrics.base.curves import part_name
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
@@ -217,15 +218,11 @@ def _value(facts: Facts, key: tuple[str, str], curve: Facts) -> float | None:
         ):
             continue
         data = row["data"] or {}
-        classes = {_as_name(c["label"]): c["value"] for c in data.get("classes") or () if isinstance(c, dict)}
+        classes = {part_name(c["label"]): c["value"] for c in data.get("classes") or () if isinstance(c, dict)}
         classes |= {label: c["value"] for label, c in (data.get("labels") or {}).items()}
         value: float | None = classes.get(curve["part"]) if classes else row["value"]
         return value
     return None
-
-
-def _as_name(label: Any) -> str:
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def _cut(facts: Facts, key: tuple[str, str], curves: Sequence[Facts]) -> str:
