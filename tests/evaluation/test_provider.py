@@ -1008,7 +1008,13 @@ def in_threads(served: Served, texts: list[str], workers: int) -> None:
                 return
             served.ask(text)
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
+    def work_and_hang_up() -> None:
+        try:
+            work()
+        finally:
+            _connection(served.port).close()
+
+    threads = [threading.Thread(target=work_and_hang_up) for _ in range(workers)]
     for thread in threads:
         thread.start()
     for thread in threads:
