@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.places import VECTORS_FOLDER
 
 from evaluand import Aggregator, Dataset, Evaluator, FBeta, Mean, Measure, Precision, Recall, Runner

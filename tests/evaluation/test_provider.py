@@ -31,8 +31,7 @@ from support.clock import Clock, fullest
 from support.commands import Folder
 from support.places import SUPPORT_FOLDER
 
-from evaluand import App, Dataset, Evaluator, Feedback, Policy, Runner
-from evaluand import DirectoryStore as Store
+from evaluand import App, Dataset, DirectoryStore as Store, Evaluator, Feedback, Policy, Runner
 from evaluand.core.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.core.fingerprint import fingerprint
 from evaluand.engine.http import HttpClient

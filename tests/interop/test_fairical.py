@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.fairical import Scores, Solutions

@@ -11,26 +11,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
 from evaluand.core.key_columns import INDEX
-from evaluand.metrics.adjusted_rand import AdjustedRand
 from evaluand.metrics.balanced_accuracy import BalancedAccuracy
 from evaluand.metrics.base.confusion import OfCounts
 from evaluand.metrics.base.metric import CLUSTER, LABELS, Metric
 from evaluand.metrics.base.weighted_rows import BLOCKS, WeightedRowsMetric
-from evaluand.metrics.cohen_kappa import CohenKappa
-from evaluand.metrics.f_beta import FBeta
-from evaluand.metrics.jaccard import Jaccard
-from evaluand.metrics.matthews_correlation import MatthewsCorrelation
-from evaluand.metrics.precision import Precision
-from evaluand.metrics.recall import Recall
-from evaluand.metrics.specificity import Specificity
+from evaluand.metrics.chance_corrected import CohenKappa, MatthewsCorrelation
+from evaluand.metrics.class_rates import FBeta, Jaccard, Precision, Recall, Specificity
+from evaluand.metrics.partitions import AdjustedRand, VMeasure
 from evaluand.metrics.stats.intervals import Spread, interval_within, random_bits, wilson
-from evaluand.metrics.v_measure import VMeasure
 
 METRICS: tuple[WeightedRowsMetric, ...] = (
     CohenKappa(),

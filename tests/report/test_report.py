@@ -9,8 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.console import Console, RenderableType
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
@@ -18,8 +17,8 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.class_rates import FBeta
 from evaluand.metrics.count import Count
-from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
 from evaluand.report.facts import (
     Names,

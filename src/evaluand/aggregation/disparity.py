@@ -19,8 +19,7 @@ from evaluand.aggregation.groups import By, MetricRow, Summary
 from evaluand.core.errors import SpecError
 from evaluand.core.registry import nearest
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.stats.disparity import Disparity, IntervalEnds, disparity
-from evaluand.metrics.stats.disparity import Kind as Kind
+from evaluand.metrics.stats.disparity import Disparity, IntervalEnds, Kind as Kind, disparity
 
 SMALL: Final = 30
 """Groups with fewer scored rows behind their value are reported as small; behind recall are the expected rows."""

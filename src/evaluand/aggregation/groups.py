@@ -39,13 +39,13 @@ from evaluand.aggregation.shard import (
     FAILED,
     SCORED,
     SKIPPED,
+    By as By,
     Groups,
+    Key as Key,
     RowRules,
     Shard,
     UnitRows,
 )
-from evaluand.aggregation.shard import By as By
-from evaluand.aggregation.shard import Key as Key
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn

@@ -23,13 +23,15 @@ import pyarrow as pa
 
 from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.store.statuses import ABSTAINED as ABSTAINED
-from evaluand.store.statuses import COMPLETED as COMPLETED
-from evaluand.store.statuses import FAILED as FAILED
-from evaluand.store.statuses import RESPONSE_STATUSES as RESPONSE_STATUSES
-from evaluand.store.statuses import SCORE_STATUSES as SCORE_STATUSES
-from evaluand.store.statuses import SCORED as SCORED
-from evaluand.store.statuses import SKIPPED as SKIPPED
+from evaluand.store.statuses import (
+    ABSTAINED as ABSTAINED,
+    COMPLETED as COMPLETED,
+    FAILED as FAILED,
+    RESPONSE_STATUSES as RESPONSE_STATUSES,
+    SCORE_STATUSES as SCORE_STATUSES,
+    SCORED as SCORED,
+    SKIPPED as SKIPPED,
+)
 from evaluand.store.store import Draft
 
 BATCH_ROWS: Final = 4096

@@ -37,35 +37,22 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.apps.recording.feedback_import import load_feedback as load_feedback
-    from evaluand.apps.recording.stored import KIND as KIND
-    from evaluand.apps.recording.stored import MODES as MODES
-    from evaluand.apps.recording.stored import Recording as Recording
-    from evaluand.apps.recording.stored import RecordingProgress as RecordingProgress
-    from evaluand.apps.recording.stored import find_recording_id as find_recording_id
-    from evaluand.apps.recording.stored import read_progress as read_progress
-    from evaluand.apps.recording.stored import seal_recording as seal_recording
-    from evaluand.apps.recording.workers import close_recording as close_recording
-    from evaluand.apps.recording.workers import work as work
-    from evaluand.apps.recording.writer import Annotations as Annotations
-    from evaluand.apps.recording.writer import NotRecorded as NotRecorded
-    from evaluand.apps.recording.writer import RecordingWriter as RecordingWriter
-    from evaluand.apps.recording.writer import Snapshot as Snapshot
-    from evaluand.apps.recording.writer import annotate as annotate
+    from evaluand.apps.recording.stored import (
+        KIND as KIND,
+        MODES as MODES,
+        Recording as Recording,
+        RecordingProgress as RecordingProgress,
+        find_recording_id as find_recording_id,
+        read_progress as read_progress,
+        seal_recording as seal_recording,
+    )
+    from evaluand.apps.recording.workers import close_recording as close_recording, work as work
+    from evaluand.apps.recording.writer import (
+        Annotations as Annotations,
+        NotRecorded as NotRecorded,
+        RecordingWriter as RecordingWriter,
+        Snapshot as Snapshot,
+        annotate as annotate,
+    )
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "feedback_import": ("load_feedback",),
-        "stored": (
-            "KIND",
-            "MODES",
-            "Recording",
-            "RecordingProgress",
-            "find_recording_id",
-            "read_progress",
-            "seal_recording",
-        ),
-        "workers": ("close_recording", "work"),
-        "writer": ("Annotations", "NotRecorded", "RecordingWriter", "Snapshot", "annotate"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

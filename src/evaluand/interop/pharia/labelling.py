@@ -54,12 +54,7 @@ class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluati
     def to_record(
         self, example: Example[Input, ExpectedOutput], *output: SuccessfulExampleOutput[Output]
     ) -> SerializableDict:
-        """What a person sees of an example.
-
-        Args:
-            example: the example.
-            output: the output of each run, in the order of the runs.
-        """
+        """What a person sees of an example and of the output of each run, in the order of the runs."""
 
     def from_label(self, label: Any, evaluation_type: type[Evaluation]) -> Evaluation:
         """The result for a label; by default the label is the result, as JSON.

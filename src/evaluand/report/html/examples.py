@@ -24,8 +24,7 @@ from evaluand.evaluation.scorer import find_call_reader
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
 from evaluand.report.facts.report import Part
-from evaluand.report.html.boxes import KIND as DETECTION
-from evaluand.report.html.boxes import Images, frames
+from evaluand.report.html.boxes import KIND as DETECTION, Images, frames
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
 from evaluand.trace.record import CALL

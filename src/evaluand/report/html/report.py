@@ -32,11 +32,7 @@ from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.examples import OUTCOMES, TEXT, Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
-from evaluand.report.html.markup import clean as _text
-from evaluand.report.html.markup import figure as _figure
-from evaluand.report.html.markup import name as _name
-from evaluand.report.html.markup import table as _table
-from evaluand.report.html.markup import th as _th
+from evaluand.report.html.markup import clean as _text, figure as _figure, name as _name, table as _table, th as _th
 from evaluand.report.html.page import page_end, page_foot, page_head
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.report.leaderboard import leaderboard_section

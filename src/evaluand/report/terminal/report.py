@@ -20,15 +20,7 @@ from evaluand.core.text.wording import plural
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, feedback_calls
-from evaluand.report.terminal.cells import (
-    CELL,
-    LINES,
-    count_text,
-    example_name,
-    long_text,
-    name_values,
-    plain_table,
-)
+from evaluand.report.terminal.cells import CELL, LINES, count_text, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.comparison import comparison_parts
 from evaluand.report.text import (
     SHORT_ID,
