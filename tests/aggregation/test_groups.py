@@ -11,8 +11,7 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
 from evaluand.core.errors import DataError, SpecError

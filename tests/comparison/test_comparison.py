@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from rich.console import Console
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
@@ -21,15 +20,14 @@ from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean,
 from evaluand.comparison import check_gates, find_evaluations
 from evaluand.comparison.difference import difference, one_sided_bounds
 from evaluand.comparison.pairing import PairedRows, number_rows, pair_rows
-from evaluand.comparison.ranking import assign_letters
-from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
+from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, mcnemar, sign_flip
 from evaluand.comparison.verdict import format_difference
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.count import Count
-from evaluand.metrics.pass_at_k import PassAtK
 from evaluand.metrics.quantile import Quantile
+from evaluand.metrics.replications import PassAtK
 from evaluand.metrics.stats.intervals import binomial_tail, least_mean, normal_tail, paired_score
 from evaluand.report.terminal.comparison import comparison_table
 from evaluand.report.verification import verify

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.linear_model import LogisticRegression
 from support.fingerprinted import executed, load, load_path, of
 from support.places import ROOT_FOLDER

@@ -20,8 +20,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pydantic
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError
 from evaluand.core.identity import DIGEST_SIZE, artifact_id, decode, digest, digest_of_digests, encode, seed_of

@@ -8,8 +8,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.selector import Member, Selector

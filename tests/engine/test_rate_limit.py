@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.clock import Clock, fullest
 
 from evaluand.core.errors import SpecError, TransientError

@@ -21,8 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.data.dataset import Dataset

@@ -12,8 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.places import VECTORS_FOLDER
 
 from evaluand import Aggregator, Dataset, Evaluator, FBeta, Mean, Measure, Precision, Recall, Runner
@@ -35,7 +34,7 @@ from evaluand.interop.pharia.graders import (
     RougeGrader,
 )
 from evaluand.metrics.base.signature import words_of
-from evaluand.report.facts import metrics_facts
+from evaluand.report.facts.aggregation import metrics_facts
 
 ENGLISH = "The weather is going to be very nice tomorrow."
 GERMAN = "Morgen wird das Wetter wahrscheinlich sehr schön werden."

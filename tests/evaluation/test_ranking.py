@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.aggregation.groups import MetricRow, summarise

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand import Dataset, Evaluator, MemoryStore, Runner
 from evaluand.core import identity

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import top_k_accuracy_score
 
 from evaluand import Accuracy, Aggregator, Candidates, Dataset, Evaluator, Measure, Runner, SpecError, evaluate, task

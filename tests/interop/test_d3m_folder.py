@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.commands import Folder as Commands
 from support.places import VECTORS_FOLDER
 

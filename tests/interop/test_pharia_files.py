@@ -17,8 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.interop.pharia import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import math
@@ -443,16 +442,6 @@ def test_every_name_of_the_namespace_is_there() -> None:
         if name != "OpenTelemetryTracer":
             assert getattr(pharia, name) is not None
     assert callable(importlib.import_module("evaluand.interop.pharia").main)
-
-
-def test_the_names_that_checkers_see_are_those_that_are_loaded() -> None:
-    tree = ast.parse(Path(pharia.__file__).read_text())
-    (seen,) = (node.body for node in tree.body if isinstance(node, ast.If))
-    imports = [node for node in seen if isinstance(node, ast.ImportFrom)]
-    [table] = (call.args[1] for call in ast.walk(tree) if isinstance(call, ast.Call) and len(call.args) == 3)
-    loaded = {name: f"evaluand.{module}" for module, names in ast.literal_eval(table).items() for name in names}
-    assert {alias.name: node.module for node in imports for alias in node.names} == loaded
-    assert all(alias.asname == alias.name for node in imports for alias in node.names)
 
 
 def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:

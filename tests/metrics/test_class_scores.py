@@ -20,13 +20,11 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.experiment.arrays import evaluate
-from evaluand.metrics.average_precision import AveragePrecision
+from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.curves import calibration_curve, precision_recall_curve, roc_curve
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.brier import Brier
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.log_loss import LogLoss
-from evaluand.metrics.roc_auc import RocAuc
+from evaluand.metrics.probability_losses import Brier, LogLoss
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, SpecError, task
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
@@ -20,9 +19,7 @@ from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.spans import Spans
 from evaluand.metrics.base.counting import Counting
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.f_beta import FBeta
-from evaluand.metrics.precision import Precision
-from evaluand.metrics.recall import Recall
+from evaluand.metrics.class_rates import FBeta, Precision, Recall
 from evaluand.metrics.stats.intervals import Spread, clustered_wilson
 
 KINDS: tuple[Callable[..., Counting], ...] = (Precision, Recall, FBeta)

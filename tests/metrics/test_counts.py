@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core import identity

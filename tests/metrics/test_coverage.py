@@ -18,12 +18,11 @@ import pytest
 
 from evaluand.aggregation.disparity import disparities
 from evaluand.aggregation.groups import merge, summarise, summarise_shard
-from evaluand.metrics.average_precision import AveragePrecision
+from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.class_rates import Recall
 from evaluand.metrics.kendall import Kendall
 from evaluand.metrics.pearson import Spearman
-from evaluand.metrics.recall import Recall
-from evaluand.metrics.roc_auc import RocAuc
 
 RUNS = 1_000
 AREA, PRECISION = (kind(scored_by="positive", label="yes") for kind in (RocAuc, AveragePrecision))

@@ -11,23 +11,21 @@ from click.testing import CliRunner
 from support.cancer import answers, cancer
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
-from evaluand.aggregation.groups import merge as merged
-from evaluand.aggregation.groups import summarise_shard
+from evaluand.aggregation.groups import merge as merged, summarise_shard
 from evaluand.cli import main
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema.named import tables
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
-from evaluand.metrics.average_precision import AveragePrecision
+from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.curves import PARTS, POINTS, residual_curve
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.residuals import ROWS, Residuals
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
-from evaluand.metrics.roc_auc import RocAuc
 from evaluand.report.export import flat
-from evaluand.report.facts import curves_facts
+from evaluand.report.facts.aggregation import curves_facts
 from evaluand.report.verification import verify
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, SpecError

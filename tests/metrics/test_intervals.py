@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 import scipy.stats
 import statsmodels.api as sm
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as stn
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evaluand import (
     Aggregator,

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand import SpecError
 from evaluand.metrics.base.labels import encode_labels, in_order, one_vocabulary

@@ -12,8 +12,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.accuracy import Accuracy

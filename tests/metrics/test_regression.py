@@ -16,13 +16,12 @@ from evaluand.comparison.pairing import why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError
 from evaluand.experiment.arrays import evaluate
+from evaluand.metrics.absolute_errors import MeanAbsoluteError, MeanAbsolutePercentageError
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.kendall import Kendall
 from evaluand.metrics.mean import Mean
-from evaluand.metrics.mean_absolute_error import MeanAbsoluteError, MeanAbsolutePercentageError
-from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
-from evaluand.metrics.mean_squared_log_error import MeanSquaredLogError
+from evaluand.metrics.mean_squared_error import MeanSquaredError, MeanSquaredLogError, RootMeanSquaredError
 from evaluand.metrics.pearson import Pearson, Spearman
 from evaluand.metrics.quantile import Quantile
 from evaluand.metrics.r_squared import ExplainedVariance, RSquared

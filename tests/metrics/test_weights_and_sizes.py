@@ -10,19 +10,17 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core import registry
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.ranking import Ranking
-from evaluand.metrics.adjusted_rand import AdjustedRand
+from evaluand.metrics.absolute_errors import MeanAbsolutePercentageError, MedianAbsoluteError
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.mean_absolute_error import MeanAbsolutePercentageError
 from evaluand.metrics.mean_squared_error import RootMeanSquaredError
-from evaluand.metrics.median_absolute_error import MedianAbsoluteError
+from evaluand.metrics.partitions import AdjustedRand
 from evaluand.metrics.pearson import Pearson
 from evaluand.metrics.r_squared import RSquared
 

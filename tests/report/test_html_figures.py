@@ -21,13 +21,14 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.average_precision import AveragePrecision
+from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.mean_average_precision import MeanAveragePrecision
 from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
-from evaluand.metrics.roc_auc import RocAuc
-from evaluand.report.facts import Part, confusion_matrix, curves_facts, missing_facts, report_facts, summary_facts
+from evaluand.report.facts.aggregation import confusion_matrix, curves_facts, summary_facts
+from evaluand.report.facts.report import Part, report_facts
+from evaluand.report.facts.run import missing_facts
 from evaluand.report.html.boxes import Images, frames
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report

@@ -36,10 +36,9 @@ from evaluand.engine.engine import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.experiment.arrays import evaluate
-from evaluand.metrics.brier import Brier
+from evaluand.metrics.areas import RocAuc
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.log_loss import LogLoss
-from evaluand.metrics.roc_auc import RocAuc
+from evaluand.metrics.probability_losses import Brier, LogLoss
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.estimator import EstimatorTask, PartedClusters

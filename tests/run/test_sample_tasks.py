@@ -16,8 +16,7 @@ import jsonschema
 import pytest
 import yaml
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.places import ROOT_FOLDER, SUPPORT_FOLDER
 
 from evaluand.cli import main

@@ -20,8 +20,7 @@ from unittest.mock import patch
 
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from evaluand.core.errors import EngineError
 from evaluand.data.dataset import Dataset

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.commands import Folder
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure

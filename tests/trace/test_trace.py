@@ -8,8 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.identity import encode

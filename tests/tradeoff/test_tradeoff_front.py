@@ -8,8 +8,7 @@ from typing import Any
 import moocore
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as stn
 
 from evaluand.core.errors import SpecError

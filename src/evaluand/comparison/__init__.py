@@ -13,21 +13,9 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.comparison.comparing import Comparison as Comparison
-    from evaluand.comparison.comparing import compare as compare
-    from evaluand.comparison.find import find_evaluations as find_evaluations
-    from evaluand.comparison.find import find_measures as find_measures
-    from evaluand.comparison.gates import GateResult as GateResult
-    from evaluand.comparison.gates import check_fit as check_fit
-    from evaluand.comparison.gates import check_gates as check_gates
+    from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
+    from evaluand.comparison.find import find_evaluations as find_evaluations, find_measures as find_measures
+    from evaluand.comparison.gates import GateResult as GateResult, check_fit as check_fit, check_gates as check_gates
     from evaluand.comparison.rule import Gate as Gate
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "comparing": ("Comparison", "compare"),
-        "find": ("find_evaluations", "find_measures"),
-        "gates": ("GateResult", "check_fit", "check_gates"),
-        "rule": ("Gate",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -17,21 +17,9 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.data.dataset import Dataset as Dataset
-    from evaluand.data.dataset import Example as Example
-    from evaluand.data.roles import RoleError as RoleError
-    from evaluand.data.roles import Roles as Roles
-    from evaluand.data.sources import DataSource as DataSource
-    from evaluand.data.sources import open_file as open_file
-    from evaluand.data.split import Folds as Folds
-    from evaluand.data.split import Split as Split
+    from evaluand.data.dataset import Dataset as Dataset, Example as Example
+    from evaluand.data.roles import RoleError as RoleError, Roles as Roles
+    from evaluand.data.sources import DataSource as DataSource, open_file as open_file
+    from evaluand.data.split import Folds as Folds, Split as Split
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "dataset": ("Dataset", "Example"),
-        "roles": ("RoleError", "Roles"),
-        "sources": ("DataSource", "open_file"),
-        "split": ("Folds", "Split"),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

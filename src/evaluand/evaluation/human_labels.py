@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import orjson
 from pydantic_core import from_json
@@ -195,17 +195,11 @@ class HumanLabels(Scorer):
     kind = "human"
     version = 2
     cheap = True
+    columns: ClassVar = {"by": "labels", "n_labels": "int64"}
+    arguments = ("output", "example")
 
     def __init__(self, labels: Mapping[str, Sequence[Label]]) -> None:
         self.labels = {key: tuple(of_answer) for key, of_answer in labels.items()}
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return {"by": "labels", "n_labels": "int64"}
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return ("output", "example")
 
     def identify(self) -> Identity:
         return Identity({"kind": self.kind, "version": self.version, "parameters": {"labels": self._digest}})

@@ -472,7 +472,7 @@ def described(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
-        return f"the text {_shortened(value)}"
+        return f"the text {value if len(value) <= _SHOWN_TEXT else value[: _SHOWN_TEXT - 1] + '…'!r}"
     if isinstance(value, int):
         return f"the integer {value}" if value.bit_length() <= _SHOWN_BITS else "a very long integer"
     if isinstance(value, float):
@@ -484,10 +484,6 @@ def described(value: object) -> str:
 
 _SHOWN_TEXT: Final = 40
 _SHOWN_BITS: Final = 128
-
-
-def _shortened(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…")
 
 
 def is_async(function: object) -> bool:

@@ -30,41 +30,10 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation
-    from evaluand.experiment.arrays import evaluate as evaluate
-    from evaluand.experiment.experiment import Experiment as Experiment
-    from evaluand.experiment.experiment import Result as Result
-    from evaluand.experiment.experiment import Results as Results
-    from evaluand.experiment.scoring import Score as Score
-    from evaluand.experiment.scoring import Scores as Scores
-    from evaluand.experiment.scoring import Spread as Spread
-    from evaluand.experiment.scoring import score as score
-    from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec
-    from evaluand.experiment.spec import json_schema as json_schema
+    from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
+    from evaluand.experiment.experiment import Experiment as Experiment, Result as Result, Results as Results
+    from evaluand.experiment.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
+    from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec, json_schema as json_schema
     from evaluand.experiment.user_code import import_reference as import_reference
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "arrays": (
-            "ArrayEvaluation",
-            "evaluate",
-        ),
-        "experiment": (
-            "Experiment",
-            "Result",
-            "Results",
-        ),
-        "scoring": (
-            "Score",
-            "Scores",
-            "Spread",
-            "score",
-        ),
-        "spec": (
-            "ExperimentSpec",
-            "json_schema",
-        ),
-        "user_code": ("import_reference",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -10,30 +10,27 @@ from evaluand.core.lazy import lazy_names
 
 
 def interop_names(
-    package: str, modules: Mapping[str, Sequence[str]], replacements: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package of foreign names.
+    package: str, replacements: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package of foreign names.
 
     Importing a name of `replacements` raises `ImportError`, and reading it as an attribute `AttributeError`, both with
     the advice.
 
     Args:
         package: the package's `__name__`.
-        modules: module → the names it defines; modules are relative to `evaluand`.
         replacements: advice → the foreign names that the package does not offer.
     """
-    get_name, list_names, names = lazy_names("evaluand", modules)
+    get_name, list_names = lazy_names(package)
     advice = advice_by_name(replacements)
 
     def get_interop_name(name: str) -> Any:
         if name in advice:
             importing = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"  # by `from … import …`
             raise (ImportError if importing else AttributeError)(f"{name} is not in {package}: {advice[name]}")
-        if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return get_name(name)
 
-    return get_interop_name, list_names, names
+    return get_interop_name, list_names
 
 
 def advice_by_name(replacements: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -23,9 +23,7 @@ class AtK(Averaging):
 
     Args:
         k: how many answers count.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
+        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: k is below 1.
@@ -35,16 +33,13 @@ class AtK(Averaging):
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     row_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+    columns = ("ranks", "grades", "relevant")
 
     k: int
 
     def __post_init__(self) -> None:
         check_whole_number(self.kind, "k", self.k, 1)
         super().__post_init__()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("ranks", "grades", "relevant")
 
     def prepare(self, columns: Columns) -> Columns:
         refuse_ranks(columns, "ranks")

@@ -21,8 +21,7 @@ class BalancedAccuracy(ByClass):
 
     Args:
         adjusted: rescale so that guessing, 1 / k, becomes 0: (a − 1 / k) / (1 − 1 / k); undefined for one class.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for no interval.
+        weighted, confidence: see `WeightedRowsMetric`.
 
     Example:
         >>> BalancedAccuracy(adjusted=True).signature

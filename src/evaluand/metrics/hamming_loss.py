@@ -31,8 +31,7 @@ class HammingLoss(ByClass):
     Args:
         one_hot: a row with one label counts as the set of that label: 2 · errors / (rows × labels).
         labels: all possible labels; by default those of truth and prediction.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for no interval.
+        weighted, confidence: see `WeightedRowsMetric`.
 
     Raises:
         SpecError: `labels` is not a list of labels.

@@ -21,7 +21,7 @@ class Kendall(OfNumbers):
     if all truths or all predictions are equal. A row of weight w counts as w equal rows.
     Source: M. Kendall, "The treatment of ties in ranking problems" (Biometrika 33, 1945).
 
-    The parameters are those of `OfNumbers`.
+    The parameters are those of `WeightedRowsMetric`.
 
     Example:
         >>> metric = Kendall(confidence=None)

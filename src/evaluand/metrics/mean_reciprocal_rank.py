@@ -20,9 +20,7 @@ class MeanReciprocalRank(Student):
 
     Args:
         absent_rank: the rank of a relevant answer that is not in the ranking; by default such a row counts 0.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
+        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: `absent_rank` is below 1.
@@ -38,6 +36,7 @@ class MeanReciprocalRank(Student):
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     row_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+    columns = ("first_rank",)
 
     absent_rank: float | None = None
 
@@ -47,10 +46,6 @@ class MeanReciprocalRank(Student):
                 raise SpecError(f"{self.kind}: absent_rank={self.absent_rank!r} must be at least 1")
             object.__setattr__(self, "absent_rank", None if self.absent_rank == math.inf else float(self.absent_rank))
         super().__post_init__()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("first_rank",)
 
     def prepare(self, columns: Columns) -> Columns:
         refuse_ranks(columns, "first_rank")

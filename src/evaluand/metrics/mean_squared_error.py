@@ -1,4 +1,4 @@
-"""The mean of squared errors, and its root."""
+"""Means of squared errors, and the root of one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evaluand.metrics.base.student import TOO_FAR
 class MeanSquaredError(MeanError):
     """The mean of (prediction − truth)², in squared units of the truth; one large error outweighs many small ones.
 
-    The parameters are those of `MeanError`.
+    The parameters are those of `Averaging`.
 
     Example:
         >>> metric = MeanSquaredError()
@@ -39,7 +39,7 @@ class RootMeanSquaredError(MeanSquaredError):
     Value and interval are the roots of those of `mean_squared_error`. It is not a mean of one number per row: to
     compare runs use `mean_squared_error`, which orders them equally.
 
-    The parameters are those of `MeanError`.
+    The parameters are those of `Averaging`.
 
     Example:
         >>> RootMeanSquaredError().signature
@@ -86,6 +86,28 @@ class RootMeanSquaredError(MeanSquaredError):
         reason = [TOO_FAR if bad else other for bad, other in zip(too_large.tolist(), found.reason, strict=True)]
         data = [{name: entry[name] for name in ("n", "clusters") if name in entry} for entry in found.data]
         return replace(found, value=value, low=low, high=high, reason=reason, data=data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanSquaredLogError(MeanError):
+    """The mean of (log(1 + prediction) − log(1 + truth))²: for counts that grow by factors.
+
+    Undefined if a truth or a prediction is below 0.
+
+    The parameters are those of `Averaging`.
+
+    Example:
+        >>> MeanSquaredLogError().error(np.array([0.0, -2.0]), np.array([np.e - 1, 1.0]))
+        array([ 1., nan])
+    """
+
+    kind = "mean_squared_log_error"
+    unfit = "a truth or a prediction below 0, of which there is no logarithm of a count"
+
+    def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        negative = np.minimum(truth, prediction) < 0
+        expected, predicted = (np.log1p(np.where(negative, np.nan, values)) for values in (truth, prediction))
+        return np.asarray(np.square(predicted - expected))
 
 
 def _rescale(state: State, exponent: np.ndarray) -> State:

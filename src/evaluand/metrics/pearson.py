@@ -19,7 +19,7 @@ class Pearson(OfNumbers):
 
     Undefined if all truths or all predictions are equal.
 
-    The parameters are those of `OfNumbers`.
+    The parameters are those of `WeightedRowsMetric`.
 
     Example:
         >>> Pearson().signature
@@ -51,7 +51,7 @@ class Spearman(Pearson):
 
     A row of weight w counts as w equal rows.
 
-    The parameters are those of `OfNumbers`.
+    The parameters are those of `WeightedRowsMetric`.
 
     Example:
         >>> metric = Spearman(confidence=None)

@@ -43,6 +43,7 @@ class PrecisionAtTopK(WeightedRowsMetric):
     row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
     weighted: ClassVar[bool] = False  # type: ignore[misc]
     confidence: ClassVar[None] = None  # type: ignore[misc]
+    columns = (TRUTH, PREDICTION)
 
     k: int
     top: Top = "largest"
@@ -52,10 +53,6 @@ class PrecisionAtTopK(WeightedRowsMetric):
         if self.top not in ("largest", "first"):
             raise SpecError(f"{self.kind}: top={self.top!r} must be largest or first")
         super().__post_init__()
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION)
 
     def prepare(self, columns: Columns) -> Columns:
         if self.top == "largest":

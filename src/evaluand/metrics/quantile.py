@@ -35,6 +35,8 @@ class Positional(Metric):
         confidence: of the interval.
     """
 
+    interval = "woodruff"
+
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
@@ -45,10 +47,6 @@ class Positional(Metric):
     @abstractmethod
     def share(self) -> float:
         """The share of the rows below the value."""
-
-    @property
-    def interval(self) -> str:
-        return "woodruff"
 
     def locate(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
         """The value of each group, from the sorted values of all; NaN without rows."""

@@ -23,9 +23,7 @@ class SelectionRate(Accuracy):
     Args:
         label: the class; by default `true` for bools, and 1 for integers that are all 0 or 1.
         column: the column of labels, or of sets of labels.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
+        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: the parameters contradict each other.

@@ -31,6 +31,7 @@ class TopK(Accuracy):
 
     kind = "top_k"
     reductions = ("any",)
+    fill_columns = (RESPONSE_INDEX,)
 
     k: int
     reduce: Reduce = "any"
@@ -45,10 +46,6 @@ class TopK(Accuracy):
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         return (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
-
-    @property
-    def fill_columns(self) -> tuple[str, ...]:
-        return (RESPONSE_INDEX,)
 
     def prepare(self, columns: Columns) -> Columns:
         return {VALUE: np.where(self._after_top(columns), 0.0, super().prepare(columns)[VALUE])}

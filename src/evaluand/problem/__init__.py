@@ -25,48 +25,32 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.problem.definitions import DEFINITIONS as DEFINITIONS
-    from evaluand.problem.definitions import STANDARD as STANDARD
-    from evaluand.problem.definitions import Reads as Reads
-    from evaluand.problem.definitions import Rule as Rule
-    from evaluand.problem.definitions import rule_of as rule_of
-    from evaluand.problem.formats import OpenProblem as OpenProblem
-    from evaluand.problem.formats import ProblemFormat as ProblemFormat
-    from evaluand.problem.judging import CriterionFault as CriterionFault
-    from evaluand.problem.judging import CriterionResult as CriterionResult
-    from evaluand.problem.judging import judge as judge
-    from evaluand.problem.problem import STANDARD_METRICS as STANDARD_METRICS
-    from evaluand.problem.problem import ColumnPlace as ColumnPlace
-    from evaluand.problem.problem import Criterion as Criterion
-    from evaluand.problem.problem import DatasetView as DatasetView
-    from evaluand.problem.problem import Division as Division
-    from evaluand.problem.problem import Horizon as Horizon
-    from evaluand.problem.problem import Outputs as Outputs
-    from evaluand.problem.problem import Problem as Problem
-    from evaluand.problem.problem import SubType as SubType
-    from evaluand.problem.problem import Target as Target
-    from evaluand.problem.problem import TargetDataset as TargetDataset
-    from evaluand.problem.problem import TaskType as TaskType
+    from evaluand.problem.definitions import (
+        DEFINITIONS as DEFINITIONS,
+        STANDARD as STANDARD,
+        Reads as Reads,
+        Rule as Rule,
+        rule_of as rule_of,
+    )
+    from evaluand.problem.formats import OpenProblem as OpenProblem, ProblemFormat as ProblemFormat
+    from evaluand.problem.judging import (
+        CriterionFault as CriterionFault,
+        CriterionResult as CriterionResult,
+        judge as judge,
+    )
+    from evaluand.problem.problem import (
+        STANDARD_METRICS as STANDARD_METRICS,
+        ColumnPlace as ColumnPlace,
+        Criterion as Criterion,
+        DatasetView as DatasetView,
+        Division as Division,
+        Horizon as Horizon,
+        Outputs as Outputs,
+        Problem as Problem,
+        SubType as SubType,
+        Target as Target,
+        TargetDataset as TargetDataset,
+        TaskType as TaskType,
+    )
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "definitions": ("DEFINITIONS", "STANDARD", "Reads", "Rule", "rule_of"),
-        "formats": ("OpenProblem", "ProblemFormat"),
-        "judging": ("CriterionFault", "CriterionResult", "judge"),
-        "problem": (
-            "STANDARD_METRICS",
-            "ColumnPlace",
-            "Criterion",
-            "DatasetView",
-            "Division",
-            "Horizon",
-            "Outputs",
-            "Problem",
-            "SubType",
-            "Target",
-            "TargetDataset",
-            "TaskType",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -16,16 +16,12 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.report.lineage import Lineage as Lineage
-    from evaluand.report.lineage import lineage_of_scores as lineage_of_scores
-    from evaluand.report.lineage import lineage_of_value as lineage_of_value
+    from evaluand.report.lineage import (
+        Lineage as Lineage,
+        lineage_of_scores as lineage_of_scores,
+        lineage_of_value as lineage_of_value,
+    )
     from evaluand.report.verification import verify as verify
 
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "lineage": ("Lineage", "lineage_of_scores", "lineage_of_value"),
-        "verification": ("verify",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -11,67 +11,28 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.run.runner import Run as Run
-    from evaluand.run.runner import Runner as Runner
-    from evaluand.run.task import Candidates as Candidates
-    from evaluand.run.task import FunctionTask as FunctionTask
-    from evaluand.run.task import Request as Request
-    from evaluand.run.task import Task as Task
-    from evaluand.run.task import as_task as as_task
+    from evaluand.run.runner import Run as Run, Runner as Runner
+    from evaluand.run.task import (
+        Candidates as Candidates,
+        FunctionTask as FunctionTask,
+        Request as Request,
+        Task as Task,
+        as_task as as_task,
+    )
     from evaluand.run.tasks.chat import ChatModel as ChatModel
     from evaluand.run.tasks.chunk import Chunk as Chunk
     from evaluand.run.tasks.detect_language import DetectLanguage as DetectLanguage
     from evaluand.run.tasks.estimator import EstimatorTask as EstimatorTask
-    from evaluand.run.tasks.instruct import Instruct as Instruct
-    from evaluand.run.tasks.instruct import Instruction as Instruction
+    from evaluand.run.tasks.instruct import Instruct as Instruct, Instruction as Instruction
     from evaluand.run.tasks.program import ProgramTask as ProgramTask
-    from evaluand.run.tasks.question_answering import CitedAnswer as CitedAnswer
-    from evaluand.run.tasks.question_answering import DocumentQuestion as DocumentQuestion
-    from evaluand.run.tasks.question_answering import QuestionAnswering as QuestionAnswering
-    from evaluand.run.tasks.question_answering import RetrieverQuestionAnswering as RetrieverQuestionAnswering
-    from evaluand.run.tasks.recorded import DoubtfulJoin as DoubtfulJoin
-    from evaluand.run.tasks.recorded import RecordedTask as RecordedTask
-    from evaluand.run.tasks.service import LocalServiceTask as LocalServiceTask
-    from evaluand.run.tasks.service import ServiceTask as ServiceTask
+    from evaluand.run.tasks.question_answering import (
+        CitedAnswer as CitedAnswer,
+        DocumentQuestion as DocumentQuestion,
+        QuestionAnswering as QuestionAnswering,
+        RetrieverQuestionAnswering as RetrieverQuestionAnswering,
+    )
+    from evaluand.run.tasks.recorded import DoubtfulJoin as DoubtfulJoin, RecordedTask as RecordedTask
+    from evaluand.run.tasks.service import LocalServiceTask as LocalServiceTask, ServiceTask as ServiceTask
     from evaluand.run.tasks.summary import Summary as Summary
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "runner": (
-            "Run",
-            "Runner",
-        ),
-        "task": (
-            "Candidates",
-            "FunctionTask",
-            "Request",
-            "Task",
-            "as_task",
-        ),
-        "tasks.chat": ("ChatModel",),
-        "tasks.chunk": ("Chunk",),
-        "tasks.detect_language": ("DetectLanguage",),
-        "tasks.estimator": ("EstimatorTask",),
-        "tasks.instruct": (
-            "Instruct",
-            "Instruction",
-        ),
-        "tasks.program": ("ProgramTask",),
-        "tasks.question_answering": (
-            "CitedAnswer",
-            "DocumentQuestion",
-            "QuestionAnswering",
-            "RetrieverQuestionAnswering",
-        ),
-        "tasks.recorded": (
-            "DoubtfulJoin",
-            "RecordedTask",
-        ),
-        "tasks.service": (
-            "LocalServiceTask",
-            "ServiceTask",
-        ),
-        "tasks.summary": ("Summary",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

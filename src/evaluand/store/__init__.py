@@ -18,20 +18,6 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.store.directory import DirectoryStore as DirectoryStore
-    from evaluand.store.store import Draft as Draft
-    from evaluand.store.store import MemoryStore as MemoryStore
-    from evaluand.store.store import Ref as Ref
-    from evaluand.store.store import Store as Store
+    from evaluand.store.store import Draft as Draft, MemoryStore as MemoryStore, Ref as Ref, Store as Store
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "directory": ("DirectoryStore",),
-        "store": (
-            "Draft",
-            "MemoryStore",
-            "Ref",
-            "Store",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

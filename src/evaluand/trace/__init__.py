@@ -52,74 +52,32 @@ if TYPE_CHECKING:
     from evaluand.trace.foreign_spans import read_spans as read_spans
     from evaluand.trace.record import Record as Record
     from evaluand.trace.rows import ROW_FIELDS as ROW_FIELDS
-    from evaluand.trace.spans import STATUSES as STATUSES
-    from evaluand.trace.spans import Event as Event
-    from evaluand.trace.spans import Span as Span
-    from evaluand.trace.spans import TaskSpan as TaskSpan
-    from evaluand.trace.spans import current_span as current_span
-    from evaluand.trace.spans import switch as switch
-    from evaluand.trace.tracer import OpenSpanError as OpenSpanError
-    from evaluand.trace.tracer import RootTracer as RootTracer
-    from evaluand.trace.tracer import Tracer as Tracer
+    from evaluand.trace.spans import (
+        STATUSES as STATUSES,
+        Event as Event,
+        Span as Span,
+        TaskSpan as TaskSpan,
+        current_span as current_span,
+        switch as switch,
+    )
+    from evaluand.trace.tracer import OpenSpanError as OpenSpanError, RootTracer as RootTracer, Tracer as Tracer
     from evaluand.trace.tracers.composite import CompositeTracer as CompositeTracer
-    from evaluand.trace.tracers.file import FileTracer as FileTracer
-    from evaluand.trace.tracers.file import TracerLogEntryFailed as TracerLogEntryFailed
-    from evaluand.trace.tracers.in_memory import InMemorySpan as InMemorySpan
-    from evaluand.trace.tracers.in_memory import InMemoryTaskSpan as InMemoryTaskSpan
-    from evaluand.trace.tracers.in_memory import InMemoryTracer as InMemoryTracer
+    from evaluand.trace.tracers.file import FileTracer as FileTracer, TracerLogEntryFailed as TracerLogEntryFailed
+    from evaluand.trace.tracers.in_memory import (
+        InMemorySpan as InMemorySpan,
+        InMemoryTaskSpan as InMemoryTaskSpan,
+        InMemoryTracer as InMemoryTracer,
+    )
     from evaluand.trace.tracers.no_op import NoOpTracer as NoOpTracer
     from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer as OpenTelemetryTracer
     from evaluand.trace.traces import Trace as Trace
-    from evaluand.trace.untraced import UNTRACED as UNTRACED
-    from evaluand.trace.untraced import Untraced as Untraced
-    from evaluand.trace.untraced import UntracedSpan as UntracedSpan
-    from evaluand.trace.untraced import span as span
-    from evaluand.trace.values import nanoseconds as nanoseconds
-    from evaluand.trace.values import stack_trace as stack_trace
+    from evaluand.trace.untraced import (
+        UNTRACED as UNTRACED,
+        Untraced as Untraced,
+        UntracedSpan as UntracedSpan,
+        span as span,
+    )
+    from evaluand.trace.values import nanoseconds as nanoseconds, stack_trace as stack_trace
     from evaluand.trace.watcher import Watcher as Watcher
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "foreign_spans": ("read_spans",),
-        "record": ("Record",),
-        "rows": ("ROW_FIELDS",),
-        "spans": (
-            "STATUSES",
-            "Event",
-            "Span",
-            "TaskSpan",
-            "current_span",
-            "switch",
-        ),
-        "tracer": (
-            "OpenSpanError",
-            "RootTracer",
-            "Tracer",
-        ),
-        "tracers.composite": ("CompositeTracer",),
-        "tracers.file": (
-            "FileTracer",
-            "TracerLogEntryFailed",
-        ),
-        "tracers.in_memory": (
-            "InMemorySpan",
-            "InMemoryTaskSpan",
-            "InMemoryTracer",
-        ),
-        "tracers.no_op": ("NoOpTracer",),
-        "tracers.open_telemetry": ("OpenTelemetryTracer",),
-        "traces": ("Trace",),
-        "untraced": (
-            "UNTRACED",
-            "Untraced",
-            "UntracedSpan",
-            "span",
-        ),
-        "values": (
-            "nanoseconds",
-            "stack_trace",
-        ),
-        "watcher": ("Watcher",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -13,27 +13,16 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.tradeoff.confidences import Confidences as Confidences
-    from evaluand.tradeoff.evaluations import of_aggregation as of_aggregation
-    from evaluand.tradeoff.evaluations import of_evaluations as of_evaluations
-    from evaluand.tradeoff.indicators import RADAR as RADAR
-    from evaluand.tradeoff.indicators import compare_systems as compare_systems
-    from evaluand.tradeoff.indicators import shared_objectives as shared_objectives
+    from evaluand.tradeoff.evaluations import of_aggregation as of_aggregation, of_evaluations as of_evaluations
+    from evaluand.tradeoff.indicators import (
+        RADAR as RADAR,
+        compare_systems as compare_systems,
+        shared_objectives as shared_objectives,
+    )
     from evaluand.tradeoff.objectives import Objective as Objective
     from evaluand.tradeoff.points import Tradeoff as Tradeoff
     from evaluand.tradeoff.solving import solve as solve
     from evaluand.tradeoff.stored_confidences import confidences_of as confidences_of
     from evaluand.tradeoff.trade import Trade as Trade
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "confidences": ("Confidences",),
-        "evaluations": ("of_aggregation", "of_evaluations"),
-        "indicators": ("RADAR", "compare_systems", "shared_objectives"),
-        "objectives": ("Objective",),
-        "points": ("Tradeoff",),
-        "solving": ("solve",),
-        "stored_confidences": ("confidences_of",),
-        "trade": ("Trade",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

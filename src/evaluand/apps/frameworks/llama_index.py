@@ -98,12 +98,9 @@ _ANSWERING: Final[Mapping[type, str]] = {BaseQueryEngine: "query", BaseChatEngin
 
 def _outermost(components: Sequence[Component]) -> list[Component]:
     """The components that are not part of another one."""
-    paths = [each.path for each in components]
-    return [each for each in components if not any(_is_below(each.path, path) for path in paths)]
-
-
-def _is_below(path: str, other: str) -> bool:
-    return path != other and (not other or path.startswith((f"{other}.", f"{other}[")))
+    paths = {each.path for each in components}
+    below = {p for p in paths for other in paths - {p} if not other or p.startswith((f"{other}.", f"{other}["))}
+    return [each for each in components if each.path not in below]
 
 
 class Handler(BaseSpanHandler[BaseSpan]):

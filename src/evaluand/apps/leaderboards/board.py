@@ -189,7 +189,8 @@ def leaderboard(
         f"{v.label} has costs in several currencies, which are not summed" for v in versions if len(v.currencies) > 1
     ]
     rows = [row for board in boards for row in board.rows(pairs, 1 - confidence)]
-    rows += [version.about | _without_feedback() for version in versions if not version.scores]
+    unjudged = dict.fromkeys(_OF_FEEDBACK) | {"n": 0} | {f"n_{status}": 0 for status in STATUSES}
+    rows += [version.about | unjudged for version in versions if not version.scores]
     spent = [one for version in versions for one in version.spent]
     notes += [
         f"{one['label']}: {one['feedback']} was paid in several currencies, which are not summed"
@@ -197,11 +198,6 @@ def leaderboard(
         if one["n_cost"] and one["cost"] is None
     ]
     return Leaderboard(rows, pairs, notes, confidence, spent)
-
-
-def _without_feedback() -> dict[str, Any]:
-    """The columns about a feedback, for a version that no feedback has judged."""
-    return dict.fromkeys(_OF_FEEDBACK) | {"n": 0} | {f"n_{status}": 0 for status in STATUSES}
 
 
 def _feedback_line(row: Mapping[str, Any]) -> str:

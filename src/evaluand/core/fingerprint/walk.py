@@ -67,6 +67,10 @@ class CodeFacts:
     remembers: bool = True
     draws: frozenset[str] = frozenset(("numpy.random", "random"))
 
+    def __fingerprint__(self) -> Any:
+        """Nothing: facts follow from code that is identified itself."""
+        return ()
+
     @staticmethod
     def combine(parts: Iterable[CodeFacts | None]) -> CodeFacts | None:
         """What is known of code made of several parts; None if no part is observed."""

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.data.adapters.base.adapted import Counts as Counts
-    from evaluand.data.adapters.base.adapter import Adapter as Adapter
-    from evaluand.data.adapters.base.adapter import create_adapter as create_adapter
-    from evaluand.data.adapters.base.faults import AdapterError as AdapterError
-    from evaluand.data.adapters.base.faults import AdapterSpecError as AdapterSpecError
+    from evaluand.data.adapters.base.adapter import (
+        Adapter as Adapter,
+        Counts as Counts,
+        create_adapter as create_adapter,
+    )
+    from evaluand.data.adapters.base.faults import AdapterError as AdapterError, AdapterSpecError as AdapterSpecError
     from evaluand.data.adapters.base.pipeline import Pipeline as Pipeline
     from evaluand.data.adapters.drop import Drop as Drop
     from evaluand.data.adapters.embed_index import EmbedIndex as EmbedIndex
@@ -28,21 +29,4 @@ if TYPE_CHECKING:
     from evaluand.data.adapters.select import Select as Select
     from evaluand.data.adapters.transform_json import TransformJSON as TransformJSON
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "base.adapted": ("Counts",),
-        "base.adapter": ("Adapter", "create_adapter"),
-        "base.faults": ("AdapterError", "AdapterSpecError"),
-        "base.pipeline": ("Pipeline",),
-        "drop": ("Drop",),
-        "embed_index": ("EmbedIndex",),
-        "explode_collections": ("ExplodeCollections",),
-        "file_upload": ("FileUpload",),
-        "flatten_hierarchy": ("FlattenHierarchy",),
-        "map": ("Map",),
-        "rename": ("Rename",),
-        "select": ("Select",),
-        "transform_json": ("TransformJSON",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

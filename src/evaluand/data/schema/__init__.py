@@ -24,73 +24,38 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.data.schema.arrow import decode_schema as decode_schema
-    from evaluand.data.schema.arrow import encode_schema as encode_schema
-    from evaluand.data.schema.arrow import field_with_docstring as field_with_docstring
-    from evaluand.data.schema.arrow import schema_docstring as schema_docstring
-    from evaluand.data.schema.arrow import subset_schema as subset_schema
-    from evaluand.data.schema.data import DataSchema as DataSchema
-    from evaluand.data.schema.data import DyffDataSchema as DyffDataSchema
-    from evaluand.data.schema.data import Schema as Schema
-    from evaluand.data.schema.data import find as find
-    from evaluand.data.schema.data import names as names
-    from evaluand.data.schema.data import register as register
-    from evaluand.data.schema.faults import RowFault as RowFault
-    from evaluand.data.schema.faults import SchemaError as SchemaError
+    from evaluand.data.schema.arrow import (
+        decode_schema as decode_schema,
+        encode_schema as encode_schema,
+        field_with_docstring as field_with_docstring,
+        schema_docstring as schema_docstring,
+        subset_schema as subset_schema,
+    )
+    from evaluand.data.schema.data import (
+        DataSchema as DataSchema,
+        DyffDataSchema as DyffDataSchema,
+        Schema as Schema,
+        find as find,
+        names as names,
+        register as register,
+    )
+    from evaluand.data.schema.faults import RowFault as RowFault, SchemaError as SchemaError
     from evaluand.data.schema.keys import is_reserved as is_reserved
-    from evaluand.data.schema.stored import Float32 as Float32
-    from evaluand.data.schema.stored import Float64 as Float64
-    from evaluand.data.schema.stored import Int8 as Int8
-    from evaluand.data.schema.stored import Int16 as Int16
-    from evaluand.data.schema.stored import Int32 as Int32
-    from evaluand.data.schema.stored import Int64 as Int64
-    from evaluand.data.schema.stored import Json as Json
-    from evaluand.data.schema.stored import SchemaModel as SchemaModel
-    from evaluand.data.schema.stored import UInt8 as UInt8
-    from evaluand.data.schema.stored import UInt16 as UInt16
-    from evaluand.data.schema.stored import UInt32 as UInt32
-    from evaluand.data.schema.stored import UInt64 as UInt64
-    from evaluand.data.schema.stored import fixed_list as fixed_list
-    from evaluand.data.schema.stored import sized as sized
+    from evaluand.data.schema.stored import (
+        Float32 as Float32,
+        Float64 as Float64,
+        Int8 as Int8,
+        Int16 as Int16,
+        Int32 as Int32,
+        Int64 as Int64,
+        Json as Json,
+        SchemaModel as SchemaModel,
+        UInt8 as UInt8,
+        UInt16 as UInt16,
+        UInt32 as UInt32,
+        UInt64 as UInt64,
+        fixed_list as fixed_list,
+        sized as sized,
+    )
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "arrow": (
-            "decode_schema",
-            "encode_schema",
-            "field_with_docstring",
-            "schema_docstring",
-            "subset_schema",
-        ),
-        "data": (
-            "DataSchema",
-            "DyffDataSchema",
-            "Schema",
-            "find",
-            "names",
-            "register",
-        ),
-        "faults": (
-            "RowFault",
-            "SchemaError",
-        ),
-        "keys": ("is_reserved",),
-        "stored": (
-            "Float32",
-            "Float64",
-            "Int8",
-            "Int16",
-            "Int32",
-            "Int64",
-            "Json",
-            "SchemaModel",
-            "UInt8",
-            "UInt16",
-            "UInt32",
-            "UInt64",
-            "fixed_list",
-            "sized",
-        ),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

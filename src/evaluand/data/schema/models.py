@@ -18,8 +18,16 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 import annotated_types as at
-from pydantic import AwareDatetime, BaseModel, EncodedBytes, EncodedStr, NaiveDatetime, RootModel, create_model
-from pydantic import Field as FieldOf
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    EncodedBytes,
+    EncodedStr,
+    Field as FieldOf,
+    NaiveDatetime,
+    RootModel,
+    create_model,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 

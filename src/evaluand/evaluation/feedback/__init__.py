@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.evaluation.feedback.feedback import Aggregator as Aggregator
-    from evaluand.evaluation.feedback.feedback import Feedback as Feedback
-    from evaluand.evaluation.feedback.results import Missing as Missing
-    from evaluand.evaluation.feedback.results import Result as Result
-    from evaluand.evaluation.feedback.results import mean as mean
+    from evaluand.evaluation.feedback.feedback import Aggregator as Aggregator, Feedback as Feedback
+    from evaluand.evaluation.feedback.results import Missing as Missing, Result as Result, mean as mean
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__, {"feedback": ("Aggregator", "Feedback"), "results": ("Missing", "Result", "mean")}
-)
+__getattr__, __dir__ = lazy_names(__name__)

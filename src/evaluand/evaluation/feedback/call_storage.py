@@ -42,8 +42,10 @@ def pack_calls(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     short = _are_short(calls)
     packed = []
     for call in calls:
-        parts = {"args": call["args"] if short else {}, "meta": call["meta"]}
-        written: dict[str, Any] = {name: _to_storable(part) for name, part in parts.items() if part}
+        written: dict[str, Any] = {}
+        for name, part in (("args", call["args"] if short else {}), ("meta", call["meta"])):
+            if part:
+                written[name] = {escape_surrogates(str(key)): _to_data(value) for key, value in part.items()}
         written["ret"] = call["ret"]
         if call["error"] is not None:
             written["error"] = call["error"]
@@ -115,10 +117,6 @@ def _is_one_row(calls: Sequence[Mapping[str, Any]]) -> bool:
         if len(values) == len(calls) == len(distinct):
             return True
     return False
-
-
-def _to_storable(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {escape_surrogates(str(name)): _to_data(value) for name, value in values.items()}
 
 
 def _to_data(value: Any) -> Any:

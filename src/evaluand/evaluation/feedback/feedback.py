@@ -104,6 +104,8 @@ class Feedback(Scorer):
     kind: ClassVar[str] = "feedback"
     strict: ClassVar[bool] = False
     """Whether a dictionary of numbers may only hold floats."""
+    arguments = ("source",)
+    columns: ClassVar = {"calls": "json"}
 
     implementation: Callable[..., Any]
     name: str
@@ -297,14 +299,6 @@ class Feedback(Scorer):
         return kind(f"feedback {self.name!r}: {message}")
 
     # Scorer
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return ("source",)
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return {"calls": "json"}
 
     @property
     def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override] # a class variable of other scorers

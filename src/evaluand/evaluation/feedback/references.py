@@ -181,7 +181,7 @@ def _constructor_arguments(thing: Any) -> dict[str, Any]:
     """The constructor arguments of an object, read from its attributes, without defaults."""
     kind, parameters = type(thing), {}
     for parameter in _parameters(kind):
-        value = _read_attribute(thing, parameter.name)
+        value = getattr(thing, parameter.name, getattr(thing, f"_{parameter.name}", _NOTHING))
         if value is _NOTHING:
             raise SpecError(
                 f"{kind.__qualname__} cannot be stored: it has no attribute {parameter.name!r} that holds its "
@@ -207,10 +207,6 @@ def _parameters(kind: type) -> list[inspect.Parameter]:
 
 
 _NOTHING: Final = object()
-
-
-def _read_attribute(thing: Any, name: str) -> Any:
-    return getattr(thing, name, getattr(thing, f"_{name}", _NOTHING))
 
 
 def _plain_data(value: Any, where: str) -> Any:
@@ -252,7 +248,7 @@ def _import_code(reference: Any, modules: Collection[str]) -> Any:
     reference = f"{module}:{name}"
     if not _is_own(reference, module) or module == "__main__":
         raise SpecError(f"{reference} may not be imported: only your own modules are")
-    if not _may_be_imported(reference, module, modules):
+    if reference not in _REFERENCES and not _is_within(module, (*_OURS, *modules)):
         raise NotAllowed(reference, module)
     try:
         there: Any = importlib.import_module(module)
@@ -268,10 +264,6 @@ def _import_code(reference: Any, modules: Collection[str]) -> Any:
 def _is_own(reference: str, module: str) -> bool:
     """Whether the code is outside the standard library, or one of the aggregates in it."""
     return reference in _REFERENCES or module.partition(".")[0] not in sys.stdlib_module_names
-
-
-def _may_be_imported(reference: str, module: str, modules: Collection[str]) -> bool:
-    return reference in _REFERENCES or _is_within(module, (*_OURS, *modules))
 
 
 def _is_within(module: str, packages: Collection[str]) -> bool:

@@ -108,7 +108,8 @@ class Embeddings(Provider):
             return Judgement.undefined(f"the {'question' if found else 'context'} has no words")
         ((place, cosine),) = nearest
         reason = f"nearest to {quoted(question)} is {quoted(found[place].text)} ({cosine:.2f})"
-        return Judgement(cosine, {"reason": reason, **_cited(found[place])})
+        cited = {"sentence": found[place].text, "start": found[place].start, "end": found[place].end}
+        return Judgement(cosine, {"reason": reason, **cited})
 
     @from_0_to_1
     def groundedness(self, source: str | Sequence[str], statement: str) -> Judgement:
@@ -134,7 +135,8 @@ class Embeddings(Provider):
         nearest = _nearest([one.text for one in stated], [one.text for _, one in found])
         known = frozenset[str]().union(*map(claims.keys, texts))
         if nearest is None:
-            judged = [_unsupported(one) for one in stated]
+            unsupported: dict[str, Any] = {"score": 0.0, "support": None, "missing": [], "negated": False}
+            judged = [{"statement": one.text, **unsupported} for one in stated]
         else:
             judged = [
                 _supported(one, *found[place], cosine, known)
@@ -222,10 +224,6 @@ def _supported(
     }
 
 
-def _unsupported(stated: Sentence) -> dict[str, Any]:
-    return {"statement": stated.text, "score": 0.0, "support": None, "missing": [], "negated": False}
-
-
 def _weak(one: Mapping[str, Any]) -> str:
     if one["support"] is None:
         return f"{quoted(one['statement'])} has no source"
@@ -238,7 +236,3 @@ def _deductions(one: Mapping[str, Any], where: str) -> str:
     """The reasons that lower a value, appended to its explanation."""
     missing = f", not in {where}: {', '.join(one['missing'])}" if one["missing"] else ""
     return missing + (", one of the two is negated" if one["negated"] else "")
-
-
-def _cited(one: Sentence) -> dict[str, Any]:
-    return {"sentence": one.text, "start": one.start, "end": one.end}

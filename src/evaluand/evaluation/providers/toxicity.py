@@ -6,7 +6,6 @@ comments in English. Importing it loads its weights, a scikit-learn pickle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -42,7 +41,7 @@ class Toxicity(Provider):
         if why is not None:
             return Judgement.undefined(why)
         found = sentences(text)
-        chances = _chances([one.text for one in found])
+        chances = map(float, _model()([one.text for one in found]))
         value, worst = max(zip(chances, found, strict=True), key=lambda pair: pair[0])
         reason = f"{'worst' if len(found) > 1 else 'judged'} is {quoted(worst.text)} ({value:.2f})"
         return Judgement(value, {"reason": reason, "sentence": worst.text, "start": worst.start, "end": worst.end})
@@ -52,10 +51,6 @@ class Toxicity(Provider):
         """1 − `toxicity`."""
         value, meta = self.toxicity(text)
         return Judgement(None if value is None else 1 - value, meta)
-
-
-def _chances(texts: Sequence[str]) -> list[float]:
-    return [float(chance) for chance in _model()(list(texts))]
 
 
 @cache

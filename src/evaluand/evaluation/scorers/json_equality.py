@@ -62,7 +62,8 @@ class JsonEquality(Scorer):
     fenced: bool = True
 
     def __post_init__(self) -> None:
-        if not _is_list_of_text(self.ignore):
+        entries: Any = self.ignore
+        if not isinstance(entries, list | tuple) or not all(isinstance(each, str) and each for each in entries):
             raise wrong_parameter(self, "ignore", "give a list of keys and paths, such as ['id', '$.meta.time']")
         object.__setattr__(self, "ignore", tuple(sorted(set(self.ignore))))
         require_flags(self, "unordered", "fenced")
@@ -182,10 +183,6 @@ _Difference = tuple[str, str]
 _ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _FENCE: Final = "```"
 _SHOWN_TEXT: Final = 40
-
-
-def _is_list_of_text(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value)
 
 
 def _unfenced(text: str) -> str:

@@ -37,6 +37,7 @@ class LanguageMatch(Scorer):
     version = 1
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
+    arguments = ("output", "expected", "input")
 
     language: str | None = None
     input_key: str | None = None
@@ -53,10 +54,6 @@ class LanguageMatch(Scorer):
             raise wrong_parameter(
                 self, "language", "give the ISO 639 code of a language that can be detected, such as en, de or zh"
             )
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return ("output", "expected", "input")
 
     def score(self, output: Any, expected: Any, input: Any = None) -> Score:
         """Detects both languages and compares them.

@@ -69,6 +69,7 @@ class Prediction(Scorer):
     version = 4
     cheap = True
     by_target = True
+    arguments = ("output", "expected", "weight")
 
     type: str = "text"
     prediction_key: str | None = "prediction"
@@ -90,10 +91,6 @@ class Prediction(Scorer):
     @property
     def readable(self) -> tuple[str, ...]:
         return tuple(self.columns) if self.type == "number" else super().readable
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return ("output", "expected", "weight")
 
     def score(self, output: Any, expected: Any, weight: float | None = None) -> Score:
         """The truth and the prediction of one row, with their agreement.

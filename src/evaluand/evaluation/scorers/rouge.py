@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -49,6 +49,7 @@ class Rouge(ReferenceScorer):
     version = 1
     cheap = True
     ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
+    columns: ClassVar = {"precision": "double", "recall": "double"}
 
     variant: str = "L"
     stemmer: bool | None = None
@@ -63,10 +64,6 @@ class Rouge(ReferenceScorer):
         if self.stemmer and self.any_script:
             raise wrong_parameter(self, "stemmer", "leave it out with any_script, since it knows English words alone")
         require_extra(self, "rouge_score", "text", "rouge-score")
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return {"precision": "double", "recall": "double"}
 
     def compared(self, output: str, references: Sequence[str]) -> Score:
         least = 2 if self.variant == "2" else 1

@@ -67,6 +67,7 @@ class Spans(Scorer):
     kind = "spans"
     version = 2
     cheap = True
+    arguments = ("output", "expected", "input")
 
     mode: str = "strict"
     start_key: str = "start"
@@ -84,10 +85,6 @@ class Spans(Scorer):
     def columns(self) -> Mapping[str, str]:
         """Counts of each outcome; `n_expected` is there even without an answer; `by_tag` see `_by_tag`."""
         return dict.fromkeys((*OUTCOMES, "n_expected", "n_predicted"), "int64") | {"by_tag": "json"}
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return ("output", "expected", "input")
 
     def score(self, output: Any, expected: Any, input: Any = None) -> Score:
         """Puts spans into pairs and counts.

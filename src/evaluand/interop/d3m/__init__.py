@@ -10,35 +10,29 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.interop.d3m.dataset import DatasetDocument as DatasetDocument
-    from evaluand.interop.d3m.dataset import read_dataset as read_dataset
-    from evaluand.interop.d3m.dataset import write_dataset as write_dataset
-    from evaluand.interop.d3m.detection import object_detection_ap as object_detection_ap
-    from evaluand.interop.d3m.detection import objectDetectionAP as objectDetectionAP
-    from evaluand.interop.d3m.folder import ProblemFolder as ProblemFolder
-    from evaluand.interop.d3m.folder import examine_folder as examine_folder
-    from evaluand.interop.d3m.folder import open_folder as open_folder
-    from evaluand.interop.d3m.metrics import compute_metric as compute_metric
-    from evaluand.interop.d3m.metrics import precision_at_top_K as precision_at_top_K
-    from evaluand.interop.d3m.problem import examine_problem as examine_problem
-    from evaluand.interop.d3m.problem import problem_document as problem_document
-    from evaluand.interop.d3m.problem import read_problem as read_problem
-    from evaluand.interop.d3m.problem import write_problem as write_problem
+    from evaluand.interop.d3m.dataset import (
+        DatasetDocument as DatasetDocument,
+        read_dataset as read_dataset,
+        write_dataset as write_dataset,
+    )
+    from evaluand.interop.d3m.detection import (
+        object_detection_ap as object_detection_ap,
+        objectDetectionAP as objectDetectionAP,
+    )
+    from evaluand.interop.d3m.folder import (
+        ProblemFolder as ProblemFolder,
+        examine_folder as examine_folder,
+        open_folder as open_folder,
+    )
+    from evaluand.interop.d3m.metrics import compute_metric as compute_metric, precision_at_top_K as precision_at_top_K
+    from evaluand.interop.d3m.problem import (
+        examine_problem as examine_problem,
+        problem_document as problem_document,
+        read_problem as read_problem,
+        write_problem as write_problem,
+    )
     from evaluand.interop.d3m.solving import solve as solve
-    from evaluand.interop.d3m.splits import read_splits as read_splits
-    from evaluand.interop.d3m.splits import write_splits as write_splits
+    from evaluand.interop.d3m.splits import read_splits as read_splits, write_splits as write_splits
     from evaluand.interop.d3m.write import write_folder as write_folder
 
-__getattr__, __dir__, __all__ = lazy_names(
-    __name__,
-    {
-        "dataset": ("DatasetDocument", "read_dataset", "write_dataset"),
-        "detection": ("objectDetectionAP", "object_detection_ap"),
-        "folder": ("ProblemFolder", "examine_folder", "open_folder"),
-        "metrics": ("compute_metric", "precision_at_top_K"),
-        "problem": ("examine_problem", "problem_document", "read_problem", "write_problem"),
-        "solving": ("solve",),
-        "splits": ("read_splits", "write_splits"),
-        "write": ("write_folder",),
-    },
-)
+__getattr__, __dir__ = lazy_names(__name__)

@@ -11,17 +11,9 @@ from evaluand.data.schema.arrow import (
 )
 from evaluand.data.schema.data import (
     annotation_type as arrow_type,
-)
-from evaluand.data.schema.data import (
     arrow_schema,
-)
-from evaluand.data.schema.data import (
     item_schema as make_item_schema,
-)
-from evaluand.data.schema.data import (
     response_item_schema as make_response_item_schema,
-)
-from evaluand.data.schema.data import (
     response_schema as make_response_schema,
 )
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from evaluand.data.schema.stored import SchemaModel as DyffSchemaBaseModel
-from evaluand.data.schema.stored import fixed_list as list_
-from evaluand.data.schema.stored import sized
+from evaluand.data.schema.stored import SchemaModel as DyffSchemaBaseModel, fixed_list as list_, sized
 
 int8 = partial(sized, "int8")
 int16 = partial(sized, "int16")

@@ -14,4 +14,4 @@ if TYPE_CHECKING:
     from evaluand.interop.fairical.scores import Scores as Scores
     from evaluand.interop.fairical.solutions import Solutions as Solutions
 
-__getattr__, __dir__, __all__ = lazy_names(__name__, {"scores": ("Scores",), "solutions": ("Solutions",)})
+__getattr__, __dir__ = lazy_names(__name__)

@@ -6,8 +6,6 @@
 The names are loaded on first use.
 """
 
-# ruff: noqa: I001 - one import of each module, not one of each name
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -15,15 +13,13 @@ from typing import TYPE_CHECKING
 from evaluand.interop.names import interop_names
 from evaluand.interop.pharia.missing_names import REPLACEMENTS
 
-if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
+if TYPE_CHECKING:
     from evaluand.interop.pharia.aggregations import (
         AggregationRepository as AggregationRepository,
         FileAggregationRepository as FileAggregationRepository,
         InMemoryAggregationRepository as InMemoryAggregationRepository,
     )
-    from evaluand.interop.pharia.aggregator import (
-        Aggregator as Aggregator,
-    )
+    from evaluand.interop.pharia.aggregator import Aggregator as Aggregator
     from evaluand.interop.pharia.datasets import (
         DatasetRepository as DatasetRepository,
         FileDatasetRepository as FileDatasetRepository,
@@ -57,53 +53,7 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         FileEvaluationRepository as FileEvaluationRepository,
         InMemoryEvaluationRepository as InMemoryEvaluationRepository,
     )
-    from evaluand.interop.pharia.evaluator import (
-        Evaluator as Evaluator,
-        EvaluatorBase as EvaluatorBase,
-    )
-    from evaluand.interop.pharia.graders import (
-        BleuGrader as BleuGrader,
-        FScores as FScores,
-        HighlightCoverageGrader as HighlightCoverageGrader,
-        LanguageMatchesGrader as LanguageMatchesGrader,
-        MeanAccumulator as MeanAccumulator,
-        RougeGrader as RougeGrader,
-    )
-    from evaluand.interop.pharia.labelling import (
-        AsyncEvaluator as AsyncEvaluator,
-        LabellingLogic as LabellingLogic,
-    )
-    from evaluand.interop.pharia.lineage import (
-        EvaluationLineage as EvaluationLineage,
-        RepositoryNavigator as RepositoryNavigator,
-        RunLineage as RunLineage,
-        aggregation_overviews_to_pandas as aggregation_overviews_to_pandas,
-        evaluation_lineages_to_pandas as evaluation_lineages_to_pandas,
-        run_lineages_to_pandas as run_lineages_to_pandas,
-    )
-    from evaluand.interop.pharia.logic import (
-        AggregationLogic as AggregationLogic,
-        EvaluationLogic as EvaluationLogic,
-        EvaluationLogicBase as EvaluationLogicBase,
-        SingleOutputEvaluationLogic as SingleOutputEvaluationLogic,
-    )
-    from evaluand.interop.pharia.to_native import (
-        as_scorer as as_scorer,
-        dataset_of as dataset_of,
-        native_dataset as native_dataset,
-        native_evaluation as native_evaluation,
-    )
-    from evaluand.interop.pharia.run_evaluation import (
-        main as main,
-    )
-    from evaluand.interop.pharia.runner import (
-        Runner as Runner,
-    )
-    from evaluand.interop.pharia.runs import (
-        FileRunRepository as FileRunRepository,
-        InMemoryRunRepository as InMemoryRunRepository,
-        RunRepository as RunRepository,
-    )
+    from evaluand.interop.pharia.evaluator import Evaluator as Evaluator, EvaluatorBase as EvaluatorBase
     from evaluand.interop.pharia.example_tasks import (
         Chunk as Chunk,
         ChunkInput as ChunkInput,
@@ -121,15 +71,49 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         LanguageNotSupportedError as LanguageNotSupportedError,
         TextChunk as TextChunk,
     )
-    from evaluand.interop.pharia.tasks import (
-        Task as Task,
+    from evaluand.interop.pharia.graders import (
+        BleuGrader as BleuGrader,
+        FScores as FScores,
+        HighlightCoverageGrader as HighlightCoverageGrader,
+        LanguageMatchesGrader as LanguageMatchesGrader,
+        MeanAccumulator as MeanAccumulator,
+        RougeGrader as RougeGrader,
+    )
+    from evaluand.interop.pharia.labelling import AsyncEvaluator as AsyncEvaluator, LabellingLogic as LabellingLogic
+    from evaluand.interop.pharia.lineage import (
+        EvaluationLineage as EvaluationLineage,
+        RepositoryNavigator as RepositoryNavigator,
+        RunLineage as RunLineage,
+        aggregation_overviews_to_pandas as aggregation_overviews_to_pandas,
+        evaluation_lineages_to_pandas as evaluation_lineages_to_pandas,
+        run_lineages_to_pandas as run_lineages_to_pandas,
+    )
+    from evaluand.interop.pharia.logic import (
+        AggregationLogic as AggregationLogic,
+        EvaluationLogic as EvaluationLogic,
+        EvaluationLogicBase as EvaluationLogicBase,
+        SingleOutputEvaluationLogic as SingleOutputEvaluationLogic,
+    )
+    from evaluand.interop.pharia.run_evaluation import main as main
+    from evaluand.interop.pharia.runner import Runner as Runner
+    from evaluand.interop.pharia.runs import (
+        FileRunRepository as FileRunRepository,
+        InMemoryRunRepository as InMemoryRunRepository,
+        RunRepository as RunRepository,
+    )
+    from evaluand.interop.pharia.tasks import Task as Task
+    from evaluand.interop.pharia.to_native import (
+        as_scorer as as_scorer,
+        dataset_of as dataset_of,
+        native_dataset as native_dataset,
+        native_evaluation as native_evaluation,
     )
     from evaluand.interop.pharia.trace_information import (
         extract_latency_from_trace as extract_latency_from_trace,
         extract_token_count_from_trace as extract_token_count_from_trace,
     )
     from evaluand.interop.pharia.tracers import Span as Span, TaskSpan as TaskSpan
-    from evaluand.trace.tracers.composite import CompositeTracer as CompositeTracer
+    from evaluand.run.task import MAX_CONCURRENCY as MAX_CONCURRENCY, Input as Input, Output as Output
     from evaluand.trace.export import (
         Context as Context,
         ErrorValue as ErrorValue,
@@ -144,6 +128,8 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         TaskSpanAttributes as TaskSpanAttributes,
         utc_now as utc_now,
     )
+    from evaluand.trace.tracer import Tracer as Tracer
+    from evaluand.trace.tracers.composite import CompositeTracer as CompositeTracer
     from evaluand.trace.tracers.file import FileTracer as FileTracer, TracerLogEntryFailed as TracerLogEntryFailed
     from evaluand.trace.tracers.in_memory import (
         InMemorySpan as InMemorySpan,
@@ -152,153 +138,5 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
     )
     from evaluand.trace.tracers.no_op import NoOpTracer as NoOpTracer
     from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer as OpenTelemetryTracer
-    from evaluand.trace.tracer import Tracer as Tracer
-    from evaluand.run.task import (
-        MAX_CONCURRENCY as MAX_CONCURRENCY,
-        Input as Input,
-        Output as Output,
-    )
 
-__getattr__, __dir__, __all__ = interop_names(
-    __name__,
-    {
-        "interop.pharia.aggregations": (
-            "AggregationRepository",
-            "FileAggregationRepository",
-            "InMemoryAggregationRepository",
-        ),
-        "interop.pharia.aggregator": ("Aggregator",),
-        "interop.pharia.datasets": (
-            "DatasetRepository",
-            "FileDatasetRepository",
-            "InMemoryDatasetRepository",
-        ),
-        "interop.pharia.domain": (
-            "AggregatedEvaluation",
-            "AggregationOverview",
-            "Dataset",
-            "Evaluation",
-            "EvaluationFailed",
-            "EvaluationOverview",
-            "Example",
-            "ExampleEvaluation",
-            "ExampleOutput",
-            "ExpectedOutput",
-            "FailedExampleEvaluation",
-            "FailedExampleRun",
-            "JsonSerializable",
-            "PartialEvaluationOverview",
-            "RecoveryData",
-            "RunOverview",
-            "SerializableDict",
-            "SuccessfulExampleOutput",
-        ),
-        "interop.pharia.evaluations": (
-            "AsyncEvaluationRepository",
-            "AsyncFileEvaluationRepository",
-            "AsyncInMemoryEvaluationRepository",
-            "EvaluationRepository",
-            "FileEvaluationRepository",
-            "InMemoryEvaluationRepository",
-        ),
-        "interop.pharia.evaluator": (
-            "Evaluator",
-            "EvaluatorBase",
-        ),
-        "interop.pharia.graders": (
-            "BleuGrader",
-            "FScores",
-            "HighlightCoverageGrader",
-            "LanguageMatchesGrader",
-            "MeanAccumulator",
-            "RougeGrader",
-        ),
-        "interop.pharia.labelling": (
-            "AsyncEvaluator",
-            "LabellingLogic",
-        ),
-        "interop.pharia.lineage": (
-            "EvaluationLineage",
-            "RepositoryNavigator",
-            "RunLineage",
-            "aggregation_overviews_to_pandas",
-            "evaluation_lineages_to_pandas",
-            "run_lineages_to_pandas",
-        ),
-        "interop.pharia.logic": (
-            "AggregationLogic",
-            "EvaluationLogic",
-            "EvaluationLogicBase",
-            "SingleOutputEvaluationLogic",
-        ),
-        "interop.pharia.to_native": (
-            "as_scorer",
-            "dataset_of",
-            "native_dataset",
-            "native_evaluation",
-        ),
-        "interop.pharia.run_evaluation": ("main",),
-        "interop.pharia.runner": ("Runner",),
-        "interop.pharia.runs": (
-            "FileRunRepository",
-            "InMemoryRunRepository",
-            "RunRepository",
-        ),
-        "interop.pharia.example_tasks": (
-            "Chunk",
-            "ChunkInput",
-            "ChunkOutput",
-            "ChunkWithIndices",
-            "ChunkWithIndicesOutput",
-            "ChunkWithStartEndIndices",
-            "CompleteOutput",
-            "DetectLanguage",
-            "DetectLanguageInput",
-            "DetectLanguageOutput",
-            "Instruct",
-            "InstructInput",
-            "Language",
-            "LanguageNotSupportedError",
-            "TextChunk",
-        ),
-        "interop.pharia.tasks": ("Task",),
-        "interop.pharia.trace_information": (
-            "extract_latency_from_trace",
-            "extract_token_count_from_trace",
-        ),
-        "interop.pharia.tracers": ("Span", "TaskSpan"),
-        "trace.tracers.composite": ("CompositeTracer",),
-        "trace.export": (
-            "Context",
-            "ErrorValue",
-            "Event",
-            "ExportedSpan",
-            "ExportedSpanList",
-            "LogEntry",
-            "PydanticSerializable",
-            "SpanAttributes",
-            "SpanStatus",
-            "SpanType",
-            "TaskSpanAttributes",
-            "utc_now",
-        ),
-        "trace.tracers.file": (
-            "FileTracer",
-            "TracerLogEntryFailed",
-        ),
-        "trace.tracers.in_memory": (
-            "InMemorySpan",
-            "InMemoryTaskSpan",
-            "InMemoryTracer",
-        ),
-        "trace.tracers.no_op": ("NoOpTracer",),
-        "trace.tracers.open_telemetry": ("OpenTelemetryTracer",),
-        "trace.tracer": ("Tracer",),
-        "run.task": (
-            "MAX_CONCURRENCY",
-            "Input",
-            "Output",
-        ),
-    },
-    REPLACEMENTS,
-)
+__getattr__, __dir__ = interop_names(__name__, REPLACEMENTS)

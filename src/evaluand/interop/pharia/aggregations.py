@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
-from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview
+from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview, read_each
 from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.types import read_head
 
@@ -23,12 +23,7 @@ class AggregationRepository(ABC):
     def aggregation_overview(
         self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
     ) -> AggregationOverview[AggregatedEvaluation] | None:
-        """The aggregation with this id, or None.
-
-        Args:
-            aggregation_id: its id.
-            aggregation_type: the type of its statistics.
-        """
+        """The aggregation with this id and this type of statistics, or None."""
 
     @abstractmethod
     def aggregation_overview_ids(self) -> Sequence[str]:
@@ -38,10 +33,7 @@ class AggregationRepository(ABC):
         self, aggregation_type: type[AggregatedEvaluation]
     ) -> Iterable[AggregationOverview[AggregatedEvaluation]]:
         """All aggregations, in the order of their ids."""
-        for id in self.aggregation_overview_ids():
-            found = self.aggregation_overview(id, aggregation_type)
-            if found is not None:
-                yield found
+        return read_each(lambda id: self.aggregation_overview(id, aggregation_type), self.aggregation_overview_ids())
 
 
 class _ShelfAggregations(AggregationRepository):
@@ -73,11 +65,7 @@ class InMemoryAggregationRepository(_ShelfAggregations):
 
 
 class FileAggregationRepository(_ShelfAggregations):
-    """Stores aggregations in a folder, in the file format of the SDKs.
-
-    Args:
-        root_directory: the folder; created if it does not exist.
-    """
+    """Stores aggregations in a folder, which is created if it does not exist, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:
         self._shelf = FileShelf(Path(root_directory) / "aggregations")

@@ -7,13 +7,13 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaluand.core.errors import Fault
-from evaluand.core.files.atomic import replaced
+from evaluand.core.files.paths import replaced
 from evaluand.interop.pharia.domain import (
     Dataset,
     Example,
@@ -21,16 +21,15 @@ from evaluand.interop.pharia.domain import (
     ExtendedExample,
     Refused,
     SerializableDict,
-    Unknown,
     new_id,
+    read_each,
+    require_stored,
     retyped,
 )
 from evaluand.interop.pharia.repository_files import exact_text, file_name, heads, place, read_text
 from evaluand.interop.pharia.types import Misfit, read_head
 from evaluand.run.task import Input
 from evaluand.run.types import adapter_of
-
-T = TypeVar("T")
 
 
 class DatasetRepository(ABC):
@@ -78,13 +77,7 @@ class DatasetRepository(ABC):
         expected_output_type: type[ExpectedOutput],
         examples_to_skip: frozenset[str] | None = None,
     ) -> Iterable[Example[Input, ExpectedOutput]]:
-        """The examples, in the order of their ids.
-
-        Args:
-            dataset_id: the dataset.
-            input_type: the type of inputs.
-            expected_output_type: the type of expected outputs.
-            examples_to_skip: ids of examples to leave out.
+        """The examples with these types, in the order of their ids, without those to skip.
 
         Raises:
             Unknown: there is no such dataset.
@@ -93,10 +86,7 @@ class DatasetRepository(ABC):
 
     def datasets(self) -> Iterable[Dataset]:
         """The heads of all datasets, in the order of their ids."""
-        for id in self.dataset_ids():
-            found = self.dataset(id)
-            if found is not None:
-                yield found
+        return read_each(self.dataset, self.dataset_ids())
 
     def example(
         self,
@@ -155,7 +145,7 @@ class _StoredDatasets(DatasetRepository):
         examples_to_skip: frozenset[str] | None = None,
     ) -> Iterable[Example[Input, ExpectedOutput]]:
         skipped = examples_to_skip or frozenset()
-        examples = _require_dataset(self._read_examples(dataset_id), dataset_id)
+        examples = require_stored(self._read_examples(dataset_id), "dataset", dataset_id)
         rest = (each for each in examples if each.id not in skipped)
         return _convert(rest, dataset_id, input_type, expected_output_type)
 
@@ -166,7 +156,7 @@ class _StoredDatasets(DatasetRepository):
         input_type: type[Input],
         expected_output_type: type[ExpectedOutput],
     ) -> Example[Input, ExpectedOutput] | None:
-        found = _require_dataset(self._read_example(dataset_id, example_id), dataset_id)
+        found = require_stored(self._read_example(dataset_id, example_id), "dataset", dataset_id)
         return next(_convert(found, dataset_id, input_type, expected_output_type), None)
 
 
@@ -203,11 +193,7 @@ class InMemoryDatasetRepository(_StoredDatasets):
 
 
 class FileDatasetRepository(_StoredDatasets):
-    """Stores datasets in a folder, in the file format of the SDKs.
-
-    Args:
-        root_directory: the folder; created if it does not exist.
-    """
+    """Stores datasets in a folder, which is created if it does not exist, in the file format of the SDKs."""
 
     def __init__(self, root_directory: Path) -> None:
         self._folder = Path(root_directory) / "datasets"
@@ -351,9 +337,3 @@ def _convert(
 
 def _faults(where: str, error: ValidationError) -> Iterator[Fault]:
     return (Fault(".".join((where, *map(str, each["loc"]))), each["msg"]) for each in error.errors())
-
-
-def _require_dataset(found: T | None, dataset_id: str) -> T:
-    if found is None:
-        raise Unknown(f"this repository has no dataset {dataset_id!r}")
-    return found

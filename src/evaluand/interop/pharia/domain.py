@@ -10,8 +10,8 @@ from __future__ import annotations
 import datetime as dt
 import traceback
 import uuid
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -19,6 +19,7 @@ from evaluand.core.errors import NotFound, SpecError
 from evaluand.run.task import Input, Output
 from evaluand.trace.export import utc_now as utc_now
 
+T = TypeVar("T")
 ExpectedOutput = TypeVar("ExpectedOutput")
 Evaluation = TypeVar("Evaluation", covariant=True)
 AggregatedEvaluation = TypeVar("AggregatedEvaluation", covariant=True)
@@ -48,6 +49,22 @@ class EvaluationFailed(Exception):
 def new_id() -> str:
     """A new unique id."""
     return str(uuid.uuid4())
+
+
+def require_stored(found: T | None, what: str, id: str) -> T:
+    """Return what a repository has stored under an id.
+
+    Raises:
+        Unknown: it has nothing under the id.
+    """
+    if found is None:
+        raise Unknown(f"this repository has no {what} {id!r}")
+    return found
+
+
+def read_each(read: Callable[[str], T | None], ids: Iterable[str]) -> Iterator[T]:
+    """What a repository has stored under some ids; ids without anything are left out."""
+    return (found for id in ids if (found := read(id)) is not None)
 
 
 class Example(BaseModel, Generic[Input, ExpectedOutput]):
@@ -104,18 +121,18 @@ class Dataset(_Head):
     labels: set[str] = set()
     metadata: SerializableDict = {}
 
-    __hash__ = _Head.__hash__
 
-
-class FailedExampleRun(BaseModel):
-    """Takes the place of an output where the task raised."""
-
+class _Failure(BaseModel):
     error_message: str
 
     @classmethod
-    def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> FailedExampleRun:
+    def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> Self:
         """The failure for an exception; the stack trace only on request, since results are shared."""
         return cls(error_message=format_exception(exception, stack_trace))
+
+
+class FailedExampleRun(_Failure):
+    """Takes the place of an output where the task raised."""
 
 
 class ExampleOutput(BaseModel, Generic[Output]):
@@ -134,15 +151,8 @@ class SuccessfulExampleOutput(BaseModel, Generic[Output]):
     output: Output
 
 
-class FailedExampleEvaluation(BaseModel):
+class FailedExampleEvaluation(_Failure):
     """Takes the place of a result where the evaluation raised."""
-
-    error_message: str
-
-    @classmethod
-    def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> FailedExampleEvaluation:
-        """The failure for an exception; the stack trace only on request, since results are shared."""
-        return cls(error_message=format_exception(exception, stack_trace))
 
 
 class ExampleEvaluation(BaseModel, Generic[Evaluation]):
@@ -171,8 +181,6 @@ class RunOverview(_Head):
     metadata: SerializableDict = {}
     provenance: SerializableDict | None = Field(default=None, repr=False)
 
-    __hash__ = _Head.__hash__
-
     def __str__(self) -> str:
         counts = f"{self.successful_example_count} successful, {self.failed_example_count} failed"
         return f"run {self.id} of dataset {self.dataset_id}: {counts} ({self.description})"
@@ -192,8 +200,6 @@ class _Evaluated(_Head):
     run_failure_count: int | None = None
     incomplete_example_count: int | None = None
     provenance: SerializableDict | None = Field(default=None, repr=False)
-
-    __hash__ = _Head.__hash__
 
     @property
     def ordered_runs(self) -> list[RunOverview]:
@@ -222,8 +228,6 @@ class EvaluationOverview(_Evaluated):
     failed_evaluation_count: int
     unlabelled_example_count: int = 0
 
-    __hash__ = _Head.__hash__
-
     def __str__(self) -> str:
         counts = f"{self.successful_evaluation_count} successful, {self.failed_evaluation_count} failed"
         others = _describe_others([self])
@@ -239,8 +243,6 @@ class PartialEvaluationOverview(_Evaluated):
 
     submitted_evaluation_count: int
     submitted_example_ids: tuple[str, ...] | None = Field(default=None, repr=False)
-
-    __hash__ = _Head.__hash__
 
     def __str__(self) -> str:
         return f"evaluation {self.id}: {self.submitted_evaluation_count} wait for labels ({self.description})"
@@ -268,8 +270,6 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
     metadata: SerializableDict = {}
     failure_policy: str | None = None
     provenance: SerializableDict | None = Field(default=None, repr=False)
-
-    __hash__ = _Head.__hash__
 
     def __str__(self) -> str:
         counts = f"{self.successful_evaluation_count} evaluated, {self.failed_evaluation_count} failed"

@@ -21,6 +21,7 @@ from evaluand.interop.pharia.domain import (
     Refused,
     Unknown,
     new_id,
+    read_each,
 )
 from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.types import read_as, read_head
@@ -74,10 +75,7 @@ class EvaluationRepository(ABC):
 
     def evaluation_overviews(self) -> Iterable[EvaluationOverview]:
         """The heads of all evaluations, in the order of their ids."""
-        for id in self.evaluation_overview_ids():
-            found = self.evaluation_overview(id)
-            if found is not None:
-                yield found
+        return read_each(self.evaluation_overview, self.evaluation_overview_ids())
 
     def successful_example_evaluations(
         self, evaluation_id: str, evaluation_type: type[Evaluation]
@@ -115,10 +113,7 @@ class AsyncEvaluationRepository(EvaluationRepository):
 
     def partial_evaluation_overviews(self) -> Iterable[PartialEvaluationOverview]:
         """The heads of all evaluations that wait, or waited, for labels."""
-        for id in self.partial_evaluation_overview_ids():
-            found = self.partial_evaluation_overview(id)
-            if found is not None:
-                yield found
+        return read_each(self.partial_evaluation_overview, self.partial_evaluation_overview_ids())
 
 
 class _ShelfEvaluations(EvaluationRepository):
@@ -186,11 +181,7 @@ class InMemoryEvaluationRepository(_ShelfEvaluations):
 
 
 class FileEvaluationRepository(_ShelfEvaluations):
-    """Stores evaluations in a folder.
-
-    Args:
-        root_directory: the folder; created if it does not exist.
-    """
+    """Stores evaluations in a folder, which is created if it does not exist."""
 
     def __init__(self, root_directory: Path) -> None:
         self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _parse_row)

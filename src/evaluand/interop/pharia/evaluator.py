@@ -301,13 +301,10 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         abort_on_error: bool,
         *example_outputs: SuccessfulExampleOutput[Output],
     ) -> Evaluation | FailedExampleEvaluation:
-        """Evaluate one example and store the result under the evaluation's id.
+        """Evaluate one example by the outputs of the runs, and store the result under the evaluation's id.
 
         Args:
-            example: the example.
-            evaluation_id: the evaluation.
             abort_on_error: raise what the logic raises.
-            example_outputs: the outputs of the runs.
         """
         result: Any
         try:

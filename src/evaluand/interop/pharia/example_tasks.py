@@ -18,8 +18,7 @@ from evaluand.interop.pharia.tasks import Task
 from evaluand.run.tasks.chat import ChatModel
 from evaluand.run.tasks.chunk import Chunk as NativeChunk
 from evaluand.run.tasks.detect_language import DetectLanguage as NativeDetectLanguage
-from evaluand.run.tasks.instruct import Instruct as NativeInstruct
-from evaluand.run.tasks.instruct import Instruction
+from evaluand.run.tasks.instruct import Instruct as NativeInstruct, Instruction
 from evaluand.trace.spans import TaskSpan
 
 Config = TypeVar("Config")
@@ -184,9 +183,6 @@ class Instruct(Task[InstructInput, CompleteOutput]):
 
     A prefix of the reply is sent as the beginning of the model's message, which most servers continue; the output is
     the text after it.
-
-    Args:
-        model: the model.
     """
 
     def __init__(self, model: ChatModel) -> None:

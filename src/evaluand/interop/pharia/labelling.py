@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from evaluand.core.errors import DataError, EvaluandWarning
-from evaluand.core.files.atomic import replaced
+from evaluand.core.files.paths import replaced
 from evaluand.core.text.wording import plural
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.interop.pharia.datasets import DatasetRepository
@@ -54,12 +54,7 @@ class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluati
     def to_record(
         self, example: Example[Input, ExpectedOutput], *output: SuccessfulExampleOutput[Output]
     ) -> SerializableDict:
-        """What a person sees of an example.
-
-        Args:
-            example: the example.
-            output: the output of each run, in the order of the runs.
-        """
+        """What a person sees of an example and of the output of each run, in the order of the runs."""
 
     def from_label(self, label: Any, evaluation_type: type[Evaluation]) -> Evaluation:
         """The result for a label; by default the label is the result, as JSON.

@@ -28,7 +28,7 @@ from evaluand.interop.pharia.domain import (
     ExpectedOutput,
     Refused,
     RunOverview,
-    Unknown,
+    require_stored,
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.repository_files import exact_text
@@ -207,16 +207,11 @@ class RepositoryNavigator:
         return None if example is None else EvaluationLineage(example, outputs, result, self._runs)  # type: ignore[arg-type]
 
     def _run(self, run_id: str) -> RunOverview:
-        run = self._runs.run_overview(run_id)
-        if run is None:
-            raise Unknown(f"this repository has no run {run_id!r}")
-        return run
+        return require_stored(self._runs.run_overview(run_id), "run", run_id)
 
     def _runs_of(self, evaluation_id: str) -> list[RunOverview]:
         overview = self._require_evaluations().evaluation_overview(evaluation_id)
-        if overview is None:
-            raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
-        return overview.ordered_runs
+        return require_stored(overview, "evaluation", evaluation_id).ordered_runs
 
     def _require_evaluations(self) -> EvaluationRepository:
         if self._evaluations is None:

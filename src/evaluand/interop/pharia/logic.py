@@ -36,12 +36,7 @@ class EvaluationLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluat
     def do_evaluate(
         self, example: Example[Input, ExpectedOutput], *output: SuccessfulExampleOutput[Output]
     ) -> Evaluation:
-        """The result for one example.
-
-        Args:
-            example: the example.
-            output: the output of each run that did not fail on it, in the order of the runs.
-        """
+        """The result for one example, with the output of each run that did not fail on it, in the order of the runs."""
 
 
 class SingleOutputEvaluationLogic(EvaluationLogic[Input, Output, ExpectedOutput, Evaluation]):

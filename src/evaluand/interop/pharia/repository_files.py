@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-import orjson
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from evaluand.core.errors import EngineError
@@ -104,8 +103,7 @@ def heads(folder: Path, suffix: str) -> list[str]:
     if not folder.is_dir():
         return []
     names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(suffix) and entry.name[0] != "."]
-    found = (id_of(name.removesuffix(suffix)) or _id_inside(folder / name) for name in names)
-    return sorted(set(found))
+    return sorted({id_of(name.removesuffix(suffix)) or from_json((folder / name).read_bytes())["id"] for name in names})
 
 
 class AppendedRows:
@@ -119,13 +117,7 @@ class AppendedRows:
         self._descriptor: int | None = None
 
     def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
-        """Append a row.
-
-        Args:
-            example_id: the example.
-            value: JSON text.
-            failed: whether the value is a failure.
-        """
+        """Append a row; the value is JSON text."""
         head = to_json({"example_id": example_id, "failed": failed})[:-1]
         self._append(head + b',"value":' + value + b"}\n")
 
@@ -145,7 +137,6 @@ class AppendedRows:
             os.close(self._descriptor)
 
     def ids(self) -> list[str]:
-        """The ids of the examples that have a row, sorted."""
         with self._lock:
             self._catch_up()
             return sorted(self._places)
@@ -223,12 +214,7 @@ class AppendedRows:
 
 
 class SdkRows:
-    """The rows that the SDKs wrote, one file for each; read only.
-
-    Args:
-        folder: the folder of the files.
-        row: converts the content of a file to a row.
-    """
+    """The rows that the SDKs wrote, one file for each; `row` converts the content of a file. Read only."""
 
     def __init__(self, folder: Path, row: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         self._folder, self._parse = folder, row
@@ -236,12 +222,10 @@ class SdkRows:
         self._mtime_ns: int | None = None
 
     def ids(self) -> list[str]:
-        """The ids of the examples that have a row, sorted."""
         self._list()
         return sorted(self._names)
 
     def get(self, example_id: str) -> dict[str, Any] | None:
-        """An example's row, as from `AppendedRows`."""
         self._list()
         path = self._names.get(example_id)
         return None if path is None else self._parse(from_json(path.read_bytes()))
@@ -264,11 +248,9 @@ class JoinedRows:
         self._own, self._sdk_rows = own, sdk_rows
 
     def ids(self) -> list[str]:
-        """The ids of the examples that have a row, sorted."""
         return sorted({*self._own.ids(), *self._sdk_rows.ids()})
 
     def get(self, example_id: str) -> dict[str, Any] | None:
-        """An example's row."""
         return self._own.get(example_id) or self._sdk_rows.get(example_id)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -297,10 +279,6 @@ def _escape(character: str) -> str:
     if _PLAIN.fullmatch(character):
         return character
     return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
-
-
-def _id_inside(path: Path) -> str:
-    return str(orjson.loads(path.read_bytes())["id"])
 
 
 def _parse_line_id(line: bytes) -> tuple[str | None, bool]:

@@ -23,7 +23,7 @@ from evaluand.interop.pharia.domain import (
     FailedExampleRun,
     RunOverview,
     SerializableDict,
-    Unknown,
+    require_stored,
     utc_now,
 )
 from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
@@ -133,8 +133,7 @@ class Runner(Generic[Input, Output]):
         require_count("num_examples", num_examples)
         require_head_fields(description=description, labels=labels, metadata=metadata)
         require_head_fields(seed=seed, environment_version=environment_version)
-        if self._datasets.dataset(dataset_id) is None:
-            raise Unknown(f"this repository has no dataset {dataset_id!r}")
+        require_stored(self._datasets.dataset(dataset_id), "dataset", dataset_id)
         start = utc_now()
         examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
@@ -151,13 +150,8 @@ class Runner(Generic[Input, Output]):
 
         with self._runs.begun(note, resume_from_recovery_data) as begun:
             done = {each.id for each in examples}.intersection(begun.finished_examples)
-            if done and not self._identity.pinned:
-                reasons = "; ".join(self._identity.unpinned)
-                warnings.warn(
-                    f"run {begun.run_id} is resumed and may mix settings: {reasons}",
-                    EvaluandWarning,
-                    stacklevel=2,
-                )
+            if done:
+                self._warn_if_unpinned(begun.run_id)
             earlier_failures = self._runs.failed_example_outputs(begun.run_id, Any) if done else ()
             failed = sum(each.example_id in done for each in earlier_failures)
             missing = [each for each in examples if each.id not in done]
@@ -209,6 +203,11 @@ class Runner(Generic[Input, Output]):
             return Any  # a function may take anything
         placeholder: Any = (Input, Output)[place]  # type: ignore[misc]
         return require_type(declared or placeholder, self._original_task, what, "do_run")
+
+    def _warn_if_unpinned(self, run_id: str) -> None:
+        if not self._identity.pinned:
+            reasons = "; ".join(self._identity.unpinned)
+            warnings.warn(f"run {run_id} is resumed and may mix settings: {reasons}", EvaluandWarning, stacklevel=3)
 
     def _digest(self, dataset_id: str, num_examples: int | None) -> str:
         """A digest of the stored examples, the same in every process; of the stored form, since sets have no order."""

@@ -22,6 +22,7 @@ from evaluand.interop.pharia.domain import (
     RunOverview,
     as_failure,
     new_id,
+    read_each,
 )
 from evaluand.interop.pharia.repository_files import exact_text, place, sdk_place
 from evaluand.interop.pharia.trace_storage import ExampleTracer, restore_traces
@@ -113,19 +114,13 @@ class RunRepository(ABC):
 
     def run_overviews(self) -> Iterable[RunOverview]:
         """The heads of all runs, in the order of their ids."""
-        for id in self.run_overview_ids():
-            found = self.run_overview(id)
-            if found is not None:
-                yield found
+        return read_each(self.run_overview, self.run_overview_ids())
 
     def example_outputs(
         self, run_id: str, output_type: type[Output]
     ) -> Iterable[ExampleOutput[Output] | ExampleOutput[FailedExampleRun]]:
         """The output for each example, in the order of their ids."""
-        for id in self.example_output_ids(run_id):
-            found = self.example_output(run_id, id, output_type)
-            if found is not None:
-                yield found
+        return read_each(lambda id: self.example_output(run_id, id, output_type), self.example_output_ids(run_id))
 
     def successful_example_outputs(self, run_id: str, output_type: type[Output]) -> Iterable[ExampleOutput[Output]]:
         """The outputs of the examples that did not fail."""
@@ -245,11 +240,7 @@ class InMemoryRunRepository(_ShelfRuns):
 
 
 class FileRunRepository(_ShelfRuns):
-    """Stores runs in a folder.
-
-    Args:
-        root_directory: the folder; created if it does not exist.
-    """
+    """Stores runs in a folder, which is created if it does not exist."""
 
     def __init__(self, root_directory: Path) -> None:
         self._shelf: FileShelf = FileShelf(Path(root_directory) / "runs", lambda folder: folder / "output", _parse_row)

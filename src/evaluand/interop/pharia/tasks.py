@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from evaluand.run.task import Input, Output
-from evaluand.run.task import Task as NativeTask
+from evaluand.run.task import Input, Output, Task as NativeTask
 
 
 class Task(NativeTask[Input, Output]):

@@ -18,10 +18,8 @@ from pydantic_core import to_jsonable_python
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.data.dataset import Dataset as NativeDataset
-from evaluand.data.dataset import Example as NativeExample
-from evaluand.evaluation.evaluator import Evaluation as NativeEvaluation
-from evaluand.evaluation.evaluator import Evaluator as NativeEvaluator
+from evaluand.data.dataset import Dataset as NativeDataset, Example as NativeExample
+from evaluand.evaluation.evaluator import Evaluation as NativeEvaluation, Evaluator as NativeEvaluator
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
@@ -31,7 +29,7 @@ from evaluand.interop.pharia.domain import (
     FailedExampleRun,
     Refused,
     SuccessfulExampleOutput,
-    Unknown,
+    require_stored,
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.logic import EvaluationLogic, LogicTypes
@@ -49,9 +47,7 @@ def native_dataset(repository: DatasetRepository, dataset_id: str) -> NativeData
     Raises:
         Unknown: there is no such dataset.
     """
-    head = repository.dataset(dataset_id)
-    if head is None:
-        raise Unknown(f"this repository has no dataset {dataset_id!r}")
+    head = require_stored(repository.dataset(dataset_id), "dataset", dataset_id)
     records = [
         {
             "id": each.id,
@@ -135,9 +131,7 @@ def native_evaluation(
         Unknown: there is no such evaluation.
         Refused: it evaluates several runs together, so its results belong to no single run.
     """
-    head = evaluation_repository.evaluation_overview(evaluation_id)
-    if head is None:
-        raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
+    head = require_stored(evaluation_repository.evaluation_overview(evaluation_id), "evaluation", evaluation_id)
     if len(head.run_overviews) != 1:
         raise Refused(
             f"evaluation {evaluation_id} is of {len(head.run_overviews)} runs together, so its results belong to no"
@@ -147,7 +141,7 @@ def native_evaluation(
     results = {
         each.example_id: each.result
         if isinstance(each.result, FailedExampleEvaluation)
-        else _to_json_value(each.result)
+        else to_jsonable_python(each.result)
         for each in evaluation_repository.example_evaluations(evaluation_id, Any)
     }
     dataset = native_dataset(dataset_repository, run.dataset_id)
@@ -161,6 +155,7 @@ class _LogicScorer(Scorer):
     """A logic as a scorer."""
 
     kind = "pharia_logic"
+    arguments = ("output", "example")
 
     def __init__(
         self,
@@ -172,22 +167,14 @@ class _LogicScorer(Scorer):
         self._logic = logic
         self._input, self._output, self._expected = map(adapter_of, (input_type, output_type, expected_type))
 
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return ("output", "example")
-
     def score(self, output: Any, example: NativeExample) -> Score:
         untyped = _to_example(example)
-        typed: Example[Any, Any] = untyped.model_copy(
-            update={
-                "input": self._input.validate_python(untyped.input),
-                "expected_output": self._expected.validate_python(untyped.expected_output),
-            }
-        )
+        input, expected = self._input.validate_python(untyped.input), self._expected.validate_python(example.expected)
+        typed = untyped.model_copy(update={"input": input, "expected_output": expected})
         answer: SuccessfulExampleOutput[Any] = SuccessfulExampleOutput(
             run_id="", example_id=example.id, output=self._output.validate_python(output)
         )
-        return Score.of(_to_json_value(self._logic.do_evaluate(typed, answer)))
+        return Score.of(to_jsonable_python(self._logic.do_evaluate(typed, answer)))
 
     def identify(self) -> Identity:
         return code_identity("scorer", self._logic, type(self._logic).__qualname__)
@@ -196,6 +183,8 @@ class _LogicScorer(Scorer):
 class _StoredOutputs(Task[Any, Any]):
     """The outputs stored in a repository, as a task."""
 
+    reads = ("id",)
+
     def __init__(self, name: str, repository: RunRepository, run_id: str) -> None:
         self._name = name
         self._outputs = {each.example_id: each.output for each in repository.example_outputs(run_id, Any)}
@@ -203,10 +192,6 @@ class _StoredOutputs(Task[Any, Any]):
     @property
     def name(self) -> str:
         return self._name
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("id",)
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         raise SpecError("stored outputs belong to examples; run them over their dataset")
@@ -228,13 +213,10 @@ class _StoredResults(Scorer):
     """The results stored in a repository, as a scorer."""
 
     kind = "pharia_results"
+    arguments = ("output", "example")
 
     def __init__(self, results: Mapping[str, Any]) -> None:
         self._results = results
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        return ("output", "example")
 
     def score(self, output: Any, example: NativeExample) -> Score:
         if example.id not in self._results:
@@ -254,7 +236,3 @@ def _to_example(example: NativeExample) -> Example[Any, Any]:
     metadata = metadata["metadata"] or {} if metadata.keys() == {"metadata"} else metadata
     metadata |= {name: value for name in ("weight", "cluster") if (value := getattr(example, name)) is not None}
     return Example(input=example.input, expected_output=example.expected, id=example.id, metadata=metadata or None)
-
-
-def _to_json_value(result: Any) -> Any:
-    return to_jsonable_python(result)

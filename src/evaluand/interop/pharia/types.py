@@ -54,12 +54,7 @@ def declared_or_any(declared_type: Callable[[], Any]) -> Any:
 
 
 def read_as(type_: Any, value: Any, what: str) -> Any:
-    """Convert a stored value to a type.
-
-    Args:
-        type_: the type.
-        value: the value, as JSON.
-        what: what the value is, for the message.
+    """Convert a stored value, as JSON, to a type.
 
     Raises:
         Misfit: the value does not have the type.
@@ -72,11 +67,6 @@ def read_as(type_: Any, value: Any, what: str) -> Any:
 
 def read_head(model: type[Head], text: bytes, where: object) -> Head:
     """Parse a stored head.
-
-    Args:
-        model: its class.
-        text: its content.
-        where: its file or id, for the message.
 
     Raises:
         Misfit: the content is not such a head; names the file.

@@ -3,8 +3,6 @@
 Each name is loaded on first use.
 """
 
-# ruff: noqa: I001 - one import of each module, not one of each name
-
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -12,7 +10,19 @@ from typing import TYPE_CHECKING
 from evaluand.interop.names import interop_names
 from evaluand.interop.trulens.missing_names import REPLACEMENTS
 
-if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
+if TYPE_CHECKING:
+    from evaluand.interop.trulens.aggregator import GroundTruthAggregator as GroundTruthAggregator
+    from evaluand.interop.trulens.apps import (
+        App as App,
+        AppDefinition as AppDefinition,
+        TruApp as TruApp,
+        TruBasicApp as TruBasicApp,
+        TruCustomApp as TruCustomApp,
+        TruVirtual as TruVirtual,
+        VirtualApp as VirtualApp,
+        VirtualRecord as VirtualRecord,
+        instrument as instrument,
+    )
     from evaluand.interop.trulens.feedback import (
         Feedback as Feedback,
         FeedbackCall as FeedbackCall,
@@ -24,6 +34,7 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         InvalidSelector as InvalidSelector,
         SkipEval as SkipEval,
     )
+    from evaluand.interop.trulens.langchain import TruChain as TruChain
     from evaluand.interop.trulens.lens import (
         Collect as Collect,
         GetAttribute as GetAttribute,
@@ -39,22 +50,13 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         all_objects as all_objects,
         all_queries as all_queries,
     )
-    from evaluand.interop.trulens.apps import (
-        App as App,
-        AppDefinition as AppDefinition,
-        TruApp as TruApp,
-        TruBasicApp as TruBasicApp,
-        TruCustomApp as TruCustomApp,
-        TruVirtual as TruVirtual,
-        VirtualApp as VirtualApp,
-        VirtualRecord as VirtualRecord,
-        instrument as instrument,
-    )
-    from evaluand.interop.trulens.langchain import (
-        TruChain as TruChain,
-    )
-    from evaluand.interop.trulens.llama_index import (
-        TruLlama as TruLlama,
+    from evaluand.interop.trulens.llama_index import TruLlama as TruLlama
+    from evaluand.interop.trulens.providers import (
+        GroundTruthAgreement as GroundTruthAgreement,
+        HuggingFace as HuggingFace,
+        Huggingface as Huggingface,
+        HuggingfaceLocal as HuggingfaceLocal,
+        Provider as Provider,
     )
     from evaluand.interop.trulens.records import (
         Cost as Cost,
@@ -64,75 +66,5 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         RecordAppCall as RecordAppCall,
         RecordAppCallMethod as RecordAppCallMethod,
     )
-    from evaluand.interop.trulens.aggregator import (
-        GroundTruthAggregator as GroundTruthAggregator,
-    )
-    from evaluand.interop.trulens.providers import (
-        GroundTruthAgreement as GroundTruthAgreement,
-        HuggingFace as HuggingFace,
-        Huggingface as Huggingface,
-        HuggingfaceLocal as HuggingfaceLocal,
-        Provider as Provider,
-    )
 
-__getattr__, __dir__, __all__ = interop_names(
-    __name__,
-    {
-        "interop.trulens.apps": (
-            "App",
-            "AppDefinition",
-            "TruApp",
-            "TruBasicApp",
-            "TruCustomApp",
-            "TruVirtual",
-            "VirtualApp",
-            "VirtualRecord",
-            "instrument",
-        ),
-        "interop.trulens.aggregator": ("GroundTruthAggregator",),
-        "interop.trulens.langchain": ("TruChain",),
-        "interop.trulens.llama_index": ("TruLlama",),
-        "interop.trulens.records": (
-            "Cost",
-            "Method",
-            "Perf",
-            "Record",
-            "RecordAppCall",
-            "RecordAppCallMethod",
-        ),
-        "interop.trulens.feedback": (
-            "Feedback",
-            "FeedbackCall",
-            "FeedbackCombinations",
-            "FeedbackMode",
-            "FeedbackOnMissingParameters",
-            "FeedbackResult",
-            "FeedbackResultStatus",
-            "InvalidSelector",
-            "SkipEval",
-        ),
-        "interop.trulens.lens": (
-            "Collect",
-            "GetAttribute",
-            "GetIndex",
-            "GetIndices",
-            "GetItem",
-            "GetItemOrAttribute",
-            "GetItems",
-            "GetSlice",
-            "JSONPath",
-            "Lens",
-            "Select",
-            "all_objects",
-            "all_queries",
-        ),
-        "interop.trulens.providers": (
-            "GroundTruthAgreement",
-            "HuggingFace",
-            "Huggingface",
-            "HuggingfaceLocal",
-            "Provider",
-        ),
-    },
-    REPLACEMENTS,
-)
+__getattr__, __dir__ = interop_names(__name__, REPLACEMENTS)

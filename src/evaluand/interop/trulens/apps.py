@@ -21,9 +21,7 @@ from typing import Any, Final, TypeVar, overload
 
 import orjson
 
-from evaluand.apps import app as native
-from evaluand.apps import logs as native_logs
-from evaluand.apps import session as native_session
+from evaluand.apps import app as native, logs as native_logs, session as native_session
 from evaluand.apps.components import path_text
 from evaluand.apps.instrumentation.marking import make_instrumented
 from evaluand.apps.instrumentation.steps import CompletedCall
@@ -235,12 +233,10 @@ class App(native.App):
 
     @property
     def app_name(self) -> str:
-        """The app's name."""
         return self.name
 
     @property
     def app_version(self) -> str | None:
-        """The app's version."""
         return self.version
 
     @property
@@ -492,13 +488,11 @@ def _steps_below_app(lens: Lens) -> tuple[Any, ...]:
 
 
 def _native_calls(calls: Any) -> Any:
-    return [_native_call(call) for call in calls] if isinstance(calls, list | tuple) else _native_call(calls)
-
-
-def _native_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    """A call as native logs write it: arguments without names are numbered."""
-    native_call = {name: call[name] for name in ("rets", "error") if name in call}
-    args = call.get("args")
+    """One call or several, as native logs write them: arguments without names are numbered."""
+    if isinstance(calls, list | tuple):
+        return list(map(_native_calls, calls))
+    native_call = {name: calls[name] for name in ("rets", "error") if name in calls}
+    args = calls.get("args")
     if args is not None:
         by_name = args if isinstance(args, Mapping) else {str(index): value for index, value in enumerate(args)}
         native_call["args"] = by_name

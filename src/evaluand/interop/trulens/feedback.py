@@ -21,8 +21,7 @@ from evaluand.core import identity
 from evaluand.core.errors import Skipped, SpecError, warn
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.calls import to_number
-from evaluand.evaluation.feedback.feedback import Aggregator
-from evaluand.evaluation.feedback.feedback import Feedback as Native
+from evaluand.evaluation.feedback.feedback import Aggregator, Feedback as Native
 from evaluand.evaluation.feedback.results import Missing, Result, mean
 from evaluand.evaluation.feedback.selector_checks import APP, RECORD
 from evaluand.evaluation.provider import Spending, spending
@@ -134,7 +133,6 @@ class FeedbackResult:
 
     @property
     def feedback_definition_id(self) -> str:
-        """The id of the feedback."""
         return self._feedback.feedback_definition_id
 
     @property
@@ -231,7 +229,6 @@ class Feedback(Native):
             self._set(bound=self.on(**lenses).bound)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the implementation."""
         return self.implementation(*args, **kwargs)
 
     @property
@@ -307,12 +304,9 @@ class Feedback(Native):
     def check_selectors(
         self, app: Any = None, record: Any = None, source_data: Mapping[str, Any] | None = None, warning: bool = False
     ) -> bool:
-        """Whether every selector matches something.
+        """Whether every selector matches something; the other arguments are those of `run`.
 
         Args:
-            app: as for `run`.
-            record: as for `run`.
-            source_data: as for `run`.
             warning: warn instead of raising an error if one does not.
 
         Raises:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluand.core.errors import DataError, SpecError
-from evaluand.core.selector import Member, Selector
-from evaluand.core.selector import steps as native
+from evaluand.core.selector import Member, Selector, steps as native
 from evaluand.core.selector.parsing import parse_words
 
 ROOTS: Final = ("__record__", "__app__", "__example__")

@@ -30,14 +30,7 @@ class TruLlama(apps.App, LlamaIndexApp):
 
     @staticmethod
     def select_context(app: Any = None) -> Lens:  # type: ignore[override]
-        """The lens of the texts of the nodes that an answer is based on.
-
-        Args:
-            app: as for `select_source_nodes`.
-
-        Raises:
-            SpecError: the app has no engine and no retriever, or several.
-        """
+        """The lens of the texts of the nodes that an answer is based on; see `select_source_nodes`."""
         texts: Lens = TruLlama.select_source_nodes(app).node.text
         return texts
 

@@ -69,6 +69,8 @@ class OfBoxes(WeightedRowsMetric):
     range = (0.0, 1.0)
     row_range = (0.0, 1.0)
     row_columns: ClassVar[tuple[str, ...]] = _ROW
+    columns = ("truths", "detections")
+    fill_columns = ("truths",)
 
     iou: float | Sequence[float] | str = 0.5
     label: str | int | None = None
@@ -110,14 +112,6 @@ class OfBoxes(WeightedRowsMetric):
             weight: replicates × rows of all labels.
             slack: how much rounding may take from a share of the weight.
         """
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("truths", "detections")
-
-    @property
-    def fill_columns(self) -> tuple[str, ...]:
-        return ("truths",)
 
     @property
     def label_columns(self) -> tuple[str, ...]:

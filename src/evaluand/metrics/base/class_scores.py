@@ -6,7 +6,7 @@ score for each class, one confidence, or labels only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, Self, get_args
 
@@ -43,6 +43,8 @@ class OfScores(Metric):
     """
 
     of_one: ClassVar[tuple[ScoredBy, ...]] = ("positive", "predicted")
+    label_columns = (TRUTH, PREDICTION, CONFIDENCE_OF)
+    score_columns = (SCORES,)
 
     scored_by: ScoredBy = "classes"
     label: Label | None = None
@@ -66,10 +68,6 @@ class OfScores(Metric):
             "labels": (TRUTH, PREDICTION),
         }[self.scored_by]
 
-    @property
-    def label_columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION, CONFIDENCE_OF)
-
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         if SCORES in self.columns and SCORES not in available:
             raise SpecError(
@@ -78,10 +76,6 @@ class OfScores(Metric):
             )
         found = super().columns_for(available)
         return (*found, CONFIDENCE_OF) if CONFIDENCE in found and CONFIDENCE_OF in available else found
-
-    @property
-    def score_columns(self) -> tuple[str, ...]:
-        return (SCORES,)
 
     @property
     def otherwise(self) -> float:
@@ -190,11 +184,8 @@ def check_probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whol
         total = np.nansum(scores, axis=1)
         least = np.where(np.isnan(scores).all(axis=1) | (not whole), 0.0, 1 - _ROUNDED)
         wrong = np.asarray((total > 1 + _ROUNDED) | (total < least))
-        refuse(columns, wrong, _sum_message(total, kind))
-
-
-def _sum_message(total: np.ndarray, kind: str) -> Callable[[int], str]:
-    return lambda row: f"the scores add up to {total[row]:.6g}; {kind} needs probabilities, which add up to 1"
+        needed = f"{kind} needs probabilities, which add up to 1"
+        refuse(columns, wrong, lambda row: f"the scores add up to {total[row]:.6g}; {needed}")
 
 
 def _one_hot(code: np.ndarray, n: int) -> np.ndarray:

@@ -24,12 +24,7 @@ class Contingency(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Clustering(Confusion):
-    """A function of how two partitions of the rows overlap; the names of the clusters do not matter.
-
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for no interval.
-    """
+    """A function of how two partitions of the rows overlap; the names of the clusters do not matter."""
 
     direction = "higher"
     range = (0.0, 1.0)
@@ -61,10 +56,6 @@ class OfEntropies(Clustering):
 
     Source: A. Rosenberg & J. Hirschberg, "V-measure: A conditional entropy-based external cluster evaluation measure"
     (EMNLP 2007).
-
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for no interval.
     """
 
     @abstractmethod

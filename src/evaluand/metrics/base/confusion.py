@@ -60,14 +60,8 @@ class Confusion(WeightedRowsMetric):
     counted = True
     row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
     takes_sets: ClassVar[bool] = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION)
-
-    @property
-    def label_columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION)
+    columns = (TRUTH, PREDICTION)
+    label_columns = (TRUTH, PREDICTION)
 
     def prepare(self, columns: Columns) -> Columns:
         lacking = (columns[TRUTH] < 0) | (columns[PREDICTION] < 0)

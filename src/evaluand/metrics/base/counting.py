@@ -73,8 +73,7 @@ class Counting(ClassRatio):
             left out of the mean.
         labels: the classes to average over; by default those of truth and prediction.
         zero_division: the value of an undefined ratio of labels, 0 or 1; undefined by default.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for no interval.
+        weighted, confidence: see `WeightedRowsMetric`.
         bootstrap: for items: compute the interval from this many bootstrap replicates of whole examples or clusters.
 
     Attributes:

@@ -14,18 +14,10 @@ from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
 @dataclass(frozen=True, kw_only=True)
 class OfNumbers(WeightedRowsMetric):
-    """A function of numeric truths and predictions.
-
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for no interval.
-    """
+    """A function of numeric truths and predictions."""
 
     row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION)
+    columns = (TRUTH, PREDICTION)
 
     def prepare(self, columns: Columns) -> Columns:
         return paired_numbers(columns, self.kind)

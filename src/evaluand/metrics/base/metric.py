@@ -13,7 +13,7 @@ Rows pass through a metric like this:
 
     scored rows ── prepare ──▶ checked columns ── reduce ──▶ one row per example ── state, merge, compute ──▶ Values
 
-Kinds live in `evaluand.metrics`, one file each.
+Kinds live in `evaluand.metrics`, one file each, or one for several that differ by a formula.
 """
 
 from __future__ import annotations

@@ -48,23 +48,14 @@ class PartlyDefined(Student):
 
 @dataclass(frozen=True, kw_only=True)
 class MeanError(PartlyDefined):
-    """A mean of errors of 0 or more; lower is better.
-
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
-    """
+    """A mean of errors of 0 or more; lower is better."""
 
     direction = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
     row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     unfit: ClassVar[str] = "no such error"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION)
+    columns = (TRUTH, PREDICTION)
 
     @property
     def drawn_by(self) -> Metric | None:

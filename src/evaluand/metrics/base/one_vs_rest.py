@@ -51,8 +51,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         absent: the score of a class without one in a row; by default the value is undefined if one is missing.
         average: over classes: their mean (`macro`), their mean weighted by how often each is the truth (`weighted`), or
             one value of all pairs of a row and a class (`micro`). No effect with `label`.
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for no interval.
+        weighted, confidence: see `WeightedRowsMetric`.
 
     Attributes:
         drawn: the kind of curve of a class.

@@ -28,16 +28,10 @@ class Residuals(Metric):
     """
 
     kind = "residuals"
+    by_cluster = True
+    columns = (TRUTH, PREDICTION)
 
     weighted: bool = False
-
-    @property
-    def by_cluster(self) -> bool:
-        return True
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION)
 
     @property
     def drawn_by(self) -> Metric:

@@ -23,13 +23,7 @@ from evaluand.metrics.stats.intervals import (
 
 @dataclass(frozen=True, kw_only=True)
 class Student(Averaging):
-    """A mean with Student's t interval; if all values are equal, with the interval of a share of the range.
-
-    Args:
-        weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
-    """
+    """A mean with Student's t interval; if all values are equal, with the interval of a share of the range."""
 
     method = "student"
 

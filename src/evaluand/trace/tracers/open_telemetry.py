@@ -16,8 +16,7 @@ from evaluand.trace.watcher import Watcher
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
-    from opentelemetry.trace import Span as OtelSpan
-    from opentelemetry.trace import Tracer as OtelTracer
+    from opentelemetry.trace import Span as OtelSpan, Tracer as OtelTracer
 
 
 class OpenTelemetryTracer(WatchedTracer):

@@ -1,16 +1,68 @@
-"""The chance that one of k answers is right."""
+"""Metrics of all the answers to an example: one value from all its replications."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.averaging import OfColumn, zeros_and_ones
-from evaluand.metrics.base.metric import VALUE, Columns
-from evaluand.metrics.base.replications import OverReplications
+from evaluand.metrics.base.metric import VALUE, Columns, Metric, Missing, Reduce, check_whole_number
 from evaluand.metrics.base.student import Student
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverReplications(Metric):
+    """A metric whose rows are examples with all their replications.
+
+    Args:
+        k: how many answers matter.
+
+    Raises:
+        SpecError: k is below 1.
+    """
+
+    reductions: ClassVar[tuple[Reduce, ...]] = ("all",)
+    over_replications = True
+
+    k: int
+    reduce: Reduce = "all"
+    missing: Missing = "wrong"
+
+    def __post_init__(self) -> None:
+        check_whole_number(self.kind, "k", self.k, 1)
+        super().__post_init__()
+
+    @property
+    def fewest_answers(self) -> int:
+        return self.k
+
+
+@dataclass(frozen=True, kw_only=True)
+class KOfN(OverReplications, Accuracy):
+    """The share of examples with at least k right answers over all replications.
+
+    With k = 1 an example counts if one try succeeded, with k = the number of replications only if all did: the
+    difference shows how reliable a system is. A failed try counts as wrong by default (`missing`).
+
+    Args:
+        k: how many right answers an example needs.
+
+    Raises:
+        SpecError: k is below 1.
+
+    Example:
+        >>> KOfN(k=2).reduced(np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]), np.array([0, 3]))
+        array([1., 0.])
+    """
+
+    kind = "k_of_n"
+
+    def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        return np.asarray(np.add.reduceat(values, starts) >= self.k, np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,168 @@
+"""Shares of a class's rows: of what was expected, of what was predicted, or of the rest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.class_ratio import ClassRatio
+from evaluand.metrics.base.counting import Counting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision(Counting):
+    """The share of what was predicted that is right; undefined if nothing was predicted.
+
+    A system that predicts little is precise: look at the recall as well.
+
+    The parameters are those of `Counting`.
+
+    Example:
+        >>> Precision(label="PER").signature
+        'precision v2 missing=leave_out reduce=first label=PER interval=wilson 95%'
+    """
+
+    kind = "precision"
+    nothing = "nothing was predicted"
+    sides = 0.0, 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Counting):
+    """The share of what was expected that was found; undefined if nothing was expected.
+
+    A system that predicts everything finds everything: look at the precision as well.
+
+    The parameters are those of `Counting`.
+
+    Example:
+        >>> Recall(average="macro").signature
+        'recall v2 missing=leave_out reduce=first average=macro interval=jackknife 95%'
+    """
+
+    kind = "recall"
+    nothing = "nothing was expected"
+    sides = 1.0, 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FBeta(Counting):
+    """The harmonic mean of precision and recall, in which recall has β² times the weight.
+
+    With P predicted, E expected and c right (of spans, a partial match counts half): F = (1 + β²) c / (P + β² E). It is
+    undefined if nothing was expected or predicted, and 0 if only nothing was predicted. For one tag of spans, in the
+    modes in which a pair may have two tags, c differs for predicted and expected spans: (right + β² found) /
+    (P + β² E).
+    Source: C. J. van Rijsbergen, Information Retrieval (2nd ed., 1979), chapter 7.
+
+    The other parameters are those of `Counting`.
+
+    Args:
+        beta: how much more recall counts than precision, above 0; 1 weighs both alike.
+
+    Example:
+        >>> FBeta(beta=2).signature
+        'f_beta v2 missing=leave_out reduce=first beta=2.0 interval=jackknife 95%'
+    """
+
+    kind = "f_beta"
+    nothing = "nothing was expected or predicted"
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise SpecError(f"f_beta: beta={self.beta!r} must be a number above 0; 1 weighs precision and recall alike")
+        object.__setattr__(self, "beta", float(self.beta))
+        super().__post_init__()
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        return self.beta**2, 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Specificity(ClassRatio):
+    """The share of rows outside a class that were not predicted as it; undefined if there are none.
+
+    True negatives of all negatives. A system that never predicts the class has the specificity 1: look at the recall as
+    well.
+
+    The parameters are those of `ClassRatio`.
+
+    Example:
+        >>> Specificity(label="yes").signature
+        'specificity v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
+    """
+
+    kind = "specificity"
+    nothing = "nothing but this was expected"
+
+    def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
+        return total - expected - predicted + right, total - expected
+
+
+@dataclass(frozen=True, kw_only=True)
+class FalsePositiveRate(ClassRatio):
+    """The share of rows outside a class that were predicted as it; undefined if there are none.
+
+    False positives of all negatives: 1 − specificity.
+
+    The parameters are those of `ClassRatio`.
+
+    Example:
+        >>> FalsePositiveRate(label="yes").signature
+        'false_positive_rate v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
+    """
+
+    kind = "false_positive_rate"
+    direction = "lower"
+    nothing = "nothing but this was expected"
+
+    def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
+        return predicted - right, total - expected
+
+
+@dataclass(frozen=True, kw_only=True)
+class FalseNegativeRate(ClassRatio):
+    """The share of what was expected that was not found; undefined if nothing was expected.
+
+    False negatives of all positives: 1 − recall.
+
+    The parameters are those of `ClassRatio`.
+
+    Example:
+        >>> FalseNegativeRate(label="yes").signature
+        'false_negative_rate v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
+    """
+
+    kind = "false_negative_rate"
+    direction = "lower"
+    nothing = "nothing was expected"
+
+    def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
+        return expected - right, expected
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jaccard(ClassRatio):
+    """The share of all that was expected or predicted that is right; undefined if there is nothing.
+
+    c / (P + E − c), with P predicted, E expected and c right: intersection over union.
+    Source: P. Jaccard, "The distribution of the flora in the alpine zone" (New Phytologist 11, 1912).
+
+    The parameters are those of `ClassRatio`.
+
+    Example:
+        >>> Jaccard(label="yes").signature
+        'jaccard v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
+    """
+
+    kind = "jaccard"
+    nothing = "nothing was expected or predicted"
+    stray_weight = 1.0
+
+    def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
+        return right, expected + predicted - right

@@ -1,0 +1,190 @@
+"""Agreement of two partitions of the same rows, whatever their clusters are called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+import numpy as np
+
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.clustering import (
+    Clustering,
+    Contingency,
+    OfEntropies,
+    entropy,
+    mutual_information,
+    share_of,
+)
+from evaluand.metrics.base.metric import WEIGHT, Columns, State, weights_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdjustedRand(Clustering):
+    """The Rand index adjusted for chance: the share of pairs of rows that both partitions treat alike; 0 by chance.
+
+    1 if the partitions are the same, also if both are trivial. A pair of rows counts by the product of their
+    weights, so that only the ratios of weights matter; a row makes no pair with itself, whatever its weight.
+    Source: L. Hubert & P. Arabie, "Comparing partitions" (Journal of Classification 2, 1985).
+
+    The parameters are those of `WeightedRowsMetric`.
+
+    Example:
+        >>> AdjustedRand().signature
+        'adjusted_rand v2 missing=leave_out reduce=first interval=jackknife 95%'
+    """
+
+    kind = "adjusted_rand"
+    version = 2
+    range = (-1.0, 1.0)
+    adds: ClassVar[tuple[str, ...]] = ("_square_",)
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        weight = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
+        with np.errstate(over="ignore", under="ignore"):
+            square = np.square(weight)
+        usable = (square >= _LEAST) & (square < np.inf) | (weight == 0)
+        return super().state({**columns, _SQUARE: np.where(usable, square, np.nan)}, group, n_groups)
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        square = rows[_SQUARE] * np.square(weight / np.where(rows[WEIGHT] > 0, rows[WEIGHT], 1.0))
+        parts = zip(self.sums(rows, weight), self.sums(rows, square), strict=True)
+        of_truth, of_prediction, together = (_pairs(*each) for each in parts)
+        by_chance = of_truth * (of_prediction / _pairs(weight.sum(axis=1)[:, None], square.sum(axis=1)[:, None]))
+        most = (of_truth + of_prediction) / 2
+        same = (together == of_truth) & (together == of_prediction)
+        return np.where(same, 1.0, (together - by_chance) / np.where(same, 1.0, most - by_chance))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return "the weights are too large or too small for their squares; give them in another unit"
+
+
+def _pairs(weight: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """The pairs of two rows within parts, by the product of their weights: (Σ w)² − Σ w² is twice their sum."""
+    return np.asarray((np.square(weight) - square).clip(0).sum(axis=1) / 2)
+
+
+_SQUARE: Final = "_square_"
+"""The sum of squared weights of the rows that are merged into one."""
+_LEAST: Final = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Homogeneity(OfEntropies):
+    """The share of the classes' entropy that the clusters explain; 1 if each cluster has one class.
+
+    1 − H(truth | prediction) / H(truth), and 1 if all rows are of one class.
+    Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
+
+    The parameters are those of `WeightedRowsMetric`.
+
+    Example:
+        >>> Homogeneity().signature
+        'homogeneity v1 missing=leave_out reduce=first interval=jackknife 95%'
+    """
+
+    kind = "homogeneity"
+
+    def of_table(self, table: Contingency) -> np.ndarray:
+        return share_of(mutual_information(table), entropy(table.truth), otherwise=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completeness(OfEntropies):
+    """The share of the clusters' entropy that the classes explain; 1 if each class is in one cluster.
+
+    1 − H(prediction | truth) / H(prediction), and 1 if all rows are in one cluster.
+    Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
+
+    The parameters are those of `WeightedRowsMetric`.
+
+    Example:
+        >>> Completeness().signature
+        'completeness v1 missing=leave_out reduce=first interval=jackknife 95%'
+    """
+
+    kind = "completeness"
+
+    def of_table(self, table: Contingency) -> np.ndarray:
+        return share_of(mutual_information(table), entropy(table.prediction), otherwise=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VMeasure(OfEntropies):
+    """The harmonic mean of homogeneity and completeness, in which completeness has β times the weight.
+
+    (1 + β) h c / (β h + c), and 0 if both are 0. With β = 1 it equals `normalized_mutual_information`.
+    Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
+
+    The other parameters are those of `WeightedRowsMetric`.
+
+    Args:
+        beta: how much more completeness counts than homogeneity, above 0; 1 weighs both alike.
+
+    Example:
+        >>> VMeasure(beta=2).signature
+        'v_measure v1 missing=leave_out reduce=first beta=2.0 interval=jackknife 95%'
+    """
+
+    kind = "v_measure"
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise SpecError(f"v_measure: beta={self.beta!r} must be a number above 0; 1 weighs both alike")
+        object.__setattr__(self, "beta", float(self.beta))
+        super().__post_init__()
+
+    def of_table(self, table: Contingency) -> np.ndarray:
+        information = mutual_information(table)
+        homogeneity = share_of(information, entropy(table.truth), otherwise=1.0)
+        completeness = share_of(information, entropy(table.prediction), otherwise=1.0)
+        below = self.beta * homogeneity + completeness
+        return np.where(below > 0, (1 + self.beta) * homogeneity * completeness / np.where(below > 0, below, 1.0), 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalizedMutualInformation(OfEntropies):
+    """The mutual information of truth and prediction, divided by a mean of their entropies.
+
+    1 if the partitions are the same, even with a single cluster; 0 if they are independent. Many small clusters raise
+    it by chance; `adjusted_rand` does not have this bias.
+    Source: A. Strehl & J. Ghosh, "Cluster ensembles" (Journal of Machine Learning Research 3, 2002), with the geometric
+    mean; N. Vinh, J. Epps & J. Bailey, "Information theoretic measures for clusterings comparison" (JMLR 11, 2010).
+
+    Args:
+        mean: of the two entropies: `arithmetic`, `geometric`, `min` or `max`.
+        weighted, confidence: see `WeightedRowsMetric`.
+
+    Raises:
+        SpecError: there is no such mean.
+
+    Example:
+        >>> NormalizedMutualInformation(mean="geometric").signature
+        'normalized_mutual_information v1 missing=leave_out reduce=first mean=geometric interval=jackknife 95%'
+    """
+
+    kind = "normalized_mutual_information"
+
+    mean: Literal["arithmetic", "geometric", "min", "max"] = "arithmetic"
+
+    def __post_init__(self) -> None:
+        if self.mean not in _MEANS:
+            raise SpecError(f"{self.kind}: mean={self.mean!r} does not work here; choose one of {', '.join(_MEANS)}")
+        super().__post_init__()
+
+    def of_table(self, table: Contingency) -> np.ndarray:
+        one, other = entropy(table.truth), entropy(table.prediction)
+        trivial = (one == 0) & (other == 0)
+        return np.where(trivial, 1.0, share_of(mutual_information(table), _MEANS[self.mean](one, other), otherwise=0.0))
+
+
+_MEANS: Final[Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+    "arithmetic": lambda one, other: (one + other) / 2,
+    "geometric": lambda one, other: np.asarray(np.sqrt(one * other)),
+    "min": np.minimum,
+    "max": np.maximum,
+}
