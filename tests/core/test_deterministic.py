@@ -194,6 +194,21 @@ RANDOM = {
             return {'at': started}
         """,
     ),
+    "time in an attribute": (
+        DATE,
+        """
+        import time
+
+        class C:
+            def __call__(self, x):
+                self.now = time.time()
+                return self.text()
+            def text(self):
+                return f'{self.now}'
+
+        answer = C()
+        """,
+    ),
     "Timestamp of a constant": (
         DATE,
         """
@@ -899,6 +914,7 @@ DETERMINISTIC = {
         def answer(x):
             start = time.perf_counter()
             deadline = time.monotonic() + 5
+            deadline = deadline + 1
             while time.monotonic() < deadline and x:
                 pass
             return round(time.perf_counter() - start, 3)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evaluand.core.fingerprint.bytecode import Uses, nested
+from evaluand.core.fingerprint.clocks import measures
 from evaluand.core.fingerprint.flow import Flow, Scope
 from evaluand.core.fingerprint.homes import MISSING, Homes, imported
 from evaluand.core.fingerprint.memory import remembers
@@ -73,6 +74,8 @@ class Judge:
         seeds_estimators: whoever calls the code sets each `random_state` that is None.
 
     Attributes:
+        seeds: seeds that must not be None, with what they are for and why that counts.
+        clocks: calls of clocks, whose time must only be measured with.
         remembers: whether the code may keep something between calls.
         draws: the modules from whose shared generators the code of others that it uses may draw.
         ordered_by_hash: whether it depends on the order of a set, which is the same in each process now.
@@ -86,7 +89,8 @@ class Judge:
         self._lifted: dict[str, str] = {}
         self._declared: set[int] = set()  # functions whose own task declares its files
         self._seeded: set[int] = set()  # functions in partials that give them a seed
-        self._seeds_to_check: list[tuple[Scope, ast.expr, str, str]] = []
+        self.seeds: list[tuple[Scope, ast.expr, str, str]] = []
+        self.clocks: list[tuple[Scope, ast.Call]] = []
 
     # -- what the traversal meets
 
@@ -186,9 +190,12 @@ class Judge:
             declared: the user has said which files are read.
         """
         self.unpinned |= {} if declared else self._lifted
-        for scope, seed, what, why in self._seeds_to_check:
+        for scope, seed, what, why in self.seeds:
             if may_be_none(seed, scope, self.flow):
                 self.say(scope, f"{what}, whose {shown_node(seed)} may be None,", why, seed.lineno)
+        for scope, call in self.clocks:
+            if not measures(call, scope, self.flow):
+                self.say(scope, shown_node(call.func), DATE, call.lineno)
         self.remembers = self.remembers or any(remembers(scope, self.flow) for scope in self.flow.scopes.values())
         for scope, node in Sets(self.flow).unordered_uses():
             self.ordered_by_hash = True
@@ -208,10 +215,6 @@ class Judge:
         """Takes note of code of others, by its full name."""
         self.remembers |= is_caching(full)
         self.draws |= shared_generators_of(full)
-
-    def check_seed(self, scope: Scope, seed: ast.expr, what: str, why: str) -> None:
-        """Takes note of a seed, which must not be None."""
-        self._seeds_to_check.append((scope, seed, what, why))
 
     def is_ours(self, value: Any) -> bool:
         """Whether a class or function is first-party."""
@@ -312,8 +315,8 @@ class _Definition:
             why = why or ANYTHING
         if call is None and full in _IMPORTING:
             why = COMPUTED_MODULE
-        if why is None and full in CLOCKS and call is not None and not self._measures(call):
-            why = DATE
+        if full in CLOCKS and call is not None:
+            self.owner.clocks.append((self.scope, call))
         if not (why in SHOWN_IS_HARMLESS and is_shown(node, self.scope)):
             self._say(".".join(chain), why, node.lineno)
         if call is not None:
@@ -410,25 +413,12 @@ class _Definition:
 
     def _check_seed(self, seed: ast.expr | None, what: str, why: str) -> None:
         if seed is not None:
-            self.owner.check_seed(self.scope, seed, what, why)
+            self.owner.seeds.append((self.scope, seed, what, why))
 
     def _is_now(self, node: ast.expr) -> bool:
         chain = chain_of(node)
         text = self.names.resolve(chain)[0] if chain else _text(node)
         return type(text) is str and text.lower() in NOW
-
-    def _measures(self, node: ast.expr) -> bool:
-        """Whether the time that a clock gives is only used to measure: subtracted, compared or shown."""
-        parent = self.scope.parent(node)
-        if is_shown(node, self.scope) or isinstance(parent, ast.Compare | ast.Expr):
-            return True
-        if isinstance(parent, ast.BinOp):
-            return isinstance(parent.op, ast.Sub) or (isinstance(parent.op, ast.Add) and self._measures(parent))
-        targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
-        if not isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr) or len(targets) > 1:
-            return False
-        name = getattr(targets[0], "id", "")
-        return isinstance(targets[0], ast.Attribute) or all(map(self._measures, self.scope.loads(name)))
 
     # -- calls that hide names
 
