@@ -6,8 +6,6 @@ with all rows the interval is wider than necessary; where clusters extend across
 narrow where a cluster that is good in one group is bad in another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -6,8 +6,6 @@ differ (J. Kleinberg, S. Mullainathan & M. Raghavan, "Inherent trade-offs in the
 ITCS 2017): which one matters is a question about the decision, not about the data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, get_args

@@ -20,8 +20,6 @@ if every missing row had the worst or the best value of its range. They are comp
 one of three answers is missing, its example is scored, but its mean still has bounds.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`evaluand adapt`: tries a pipeline of adapters on the rows of a file."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """`evaluand compare`: compares runs on the same examples, and checks gates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args

@@ -1,7 +1,5 @@
 """`evaluand export`: writes the rows of an artifact as one flat table, for pandas and spreadsheets."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`evaluand gc`: removes files and artifacts that are no longer needed from a store."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`evaluand import`: imports a file of predictions made elsewhere as a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`evaluand problem`: what a problem document says, and whether its data fit it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`evaluand report`: writes one self-contained HTML file."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """`evaluand resume`: continues an interrupted run or evaluation with the experiment file that began it."""
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`evaluand run`: runs an experiment file from beginning to end."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

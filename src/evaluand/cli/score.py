@@ -1,7 +1,5 @@
 """`evaluand score`: prediction files scored by the metrics of their problem."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`evaluand show`: shows an artifact, what it was made from and what was made from it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import suppress

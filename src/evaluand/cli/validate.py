@@ -1,7 +1,5 @@
 """`evaluand validate`: finds all faults of an experiment and its data before anything is called."""
 
-from __future__ import annotations
-
 import asyncio
 import warnings
 from collections import Counter

@@ -6,8 +6,6 @@ Several runs and metrics form a family of tests, whose p values are adjusted (`s
 systems cannot be distinguished (`ranking`). `gates` checks rules such as `accuracy not worse than base by 0.02`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -1,7 +1,5 @@
 """`compare`: two or more evaluations, compared row by row and stored as a `Comparison`."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

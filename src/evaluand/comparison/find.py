@@ -1,7 +1,5 @@
 """The evaluations and measures that names and ids refer to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from shlex import quote

@@ -17,8 +17,6 @@ a score count as wrong: a system that crashes on a hard example is not as good a
 without a worst value fails where scores are missing. A gate on an undefined value fails.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

@@ -1,7 +1,5 @@
 """Which metrics evaluations are compared by: resolved once, before any row is read for pairing."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The tables of a comparison: `pairs`, `ranking` and `flips`."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools

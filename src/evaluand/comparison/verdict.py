@@ -3,8 +3,6 @@
 Reports need the words without the arithmetic, so this module imports neither NumPy nor Arrow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ use it. It sees what a task may know: `_index_` and the columns with the roles i
 the expected answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

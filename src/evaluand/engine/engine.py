@@ -4,8 +4,6 @@ An engine maps a call over units and passes each outcome to `done` as it comes. 
 `LocalEngine` runs coroutine functions in worker loops on one event loop, and plain functions in threads.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import math

@@ -23,8 +23,6 @@ Paths are relative to the file. Code is imported only from where the file says.
     given_rows  stores scored files
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -1,7 +1,5 @@
 """Builds the parts of an experiment from its spec: dataset, views, tasks, scorers and measures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ the split is a replication, in which rows that it does not test are skipped. Tru
 they were judged; these columns are what is stored, as outputs of the run and as scores of the evaluation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Parses an experiment file into its valid parts, so that all faults can be reported at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Finds parts of an experiment that do not fit together, before anything is called."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any

@@ -4,8 +4,6 @@ The problem's split says which rows are tested; the truth is in the problem's fo
 is scored before all files were checked.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import statistics

@@ -1,7 +1,5 @@
 """The fields of an experiment file, as models and as a JSON Schema."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Imports the user's functions, classes and errors by name, from files and modules."""
 
-from __future__ import annotations
-
 import builtins
 import hashlib
 import importlib

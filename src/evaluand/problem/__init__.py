@@ -18,8 +18,6 @@
 All faults are reported at once, and nothing with a fault is scored. The arithmetic is that of the kinds of metrics.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -1,7 +1,5 @@
 """How the labels of truth and predictions fit a criterion: the positive label, two classes, labels not in the truth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal
 

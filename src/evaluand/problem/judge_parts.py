@@ -1,7 +1,5 @@
 """Parts of a problem judged by its metrics; each fault points to the line of a file or into the problem's document."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace

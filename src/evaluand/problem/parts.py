@@ -1,7 +1,5 @@
 """Prediction files and the parts of a split that they are for: one part each, or all folds of a repeat."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

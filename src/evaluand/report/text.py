@@ -1,7 +1,5 @@
 """Numbers, times and foreign text, formatted for people."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ If every point lies between its two ends, the front lies between two other front
 all best ends. The area between them stays readable with any number of points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final

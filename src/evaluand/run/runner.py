@@ -5,8 +5,6 @@ runs with the same key (task, seed, example's input, replication) are reused, an
 A call that fails becomes a row and does not end the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace

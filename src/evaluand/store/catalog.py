@@ -4,8 +4,6 @@ The files are authoritative. The catalog is updated from them whenever the folde
 deleted at any time.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator

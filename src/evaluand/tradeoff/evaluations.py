@@ -5,8 +5,6 @@ intervals are those of an aggregation, and are computed from the stored scores. 
 points at every threshold instead: see `stored_confidences`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import warnings

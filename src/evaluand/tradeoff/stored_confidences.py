@@ -1,7 +1,5 @@
 """Confidences of models from stored evaluations, as the input of `solve`."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final

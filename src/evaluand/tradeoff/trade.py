@@ -1,7 +1,5 @@
 """`Trade`: a trade-off that an experiment asks for."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

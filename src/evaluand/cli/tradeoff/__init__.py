@@ -6,8 +6,6 @@ scores, each run is a point. The metrics decide: `acc` and `eod+race` apply to d
 to stored scores.
 """
 
-from __future__ import annotations
-
 import click
 
 from evaluand.cli.options import Group

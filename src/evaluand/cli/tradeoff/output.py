@@ -1,7 +1,5 @@
 """Printing tables of trade-offs, for people and in the formats of other tools."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

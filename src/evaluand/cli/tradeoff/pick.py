@@ -1,7 +1,5 @@
 """`evaluand tradeoff pick`: the point to use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

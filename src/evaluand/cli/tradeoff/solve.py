@@ -1,7 +1,5 @@
 """`evaluand tradeoff solve`: the operating points of systems."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

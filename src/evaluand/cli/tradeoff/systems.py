@@ -1,7 +1,5 @@
 """`evaluand tradeoff evaluate` and `plot`: indicators and figures of systems from files of solutions and the store."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

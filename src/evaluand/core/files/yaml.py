@@ -1,7 +1,5 @@
 """YAML files whose faults are reported by line, all at once and in plain sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -13,8 +13,6 @@ and blanks are allowed before a step. Without `$` a key is anything up to the ne
 beginning or after one dot.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The steps of a path: what each one selects from the values before it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

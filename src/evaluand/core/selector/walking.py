@@ -1,7 +1,5 @@
 """The walk that requires the full path, and changes of the values that a path selects."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Words for counts, the same in every message, table and page."""
 
-from __future__ import annotations
-
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:
     """A count with its noun, in the singular for exactly one.

@@ -5,8 +5,6 @@
 One module per kind; `base/` has the class `Adapter` and what the kinds share.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -1,7 +1,5 @@
 """Number fields in the elements of lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows as multipart uploads."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -1,7 +1,5 @@
 """Adapters applied to the elements of lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

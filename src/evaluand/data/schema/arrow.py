@@ -8,8 +8,6 @@ field nullable, and the keyword `null` holds the real nullability; in a Dyff sch
 without that keyword are not nullable.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections import Counter

@@ -3,8 +3,6 @@
 Every schema passes here once, whatever its form, so that other modules need not check again.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ Arrow does not validate: it stores a missing field as null, ignores an unknown o
 names and types are checked before the values become columns, all values of a field at once.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 import enum

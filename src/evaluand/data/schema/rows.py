@@ -1,7 +1,5 @@
 """Validate rows by columns: the table of valid rows, or the faults of each row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

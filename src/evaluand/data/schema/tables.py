@@ -1,7 +1,5 @@
 """Arrow tables as validated columns of a schema; their own types may differ, as long as the values are the same."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

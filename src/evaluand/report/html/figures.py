@@ -1,7 +1,5 @@
 """The sections of a report on confusion matrices, curves and disparities of groups."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ the dashes of their lines or the shape of their dots; colours come from the styl
 describes it in words, and a table next to it has its numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Each chart has a text alternative; its numbers are in the tables of the page.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Comparisons and gates for the terminal."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables for the terminal, made from facts alone, so that they always agree with `--json`."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ sent when it is full, or shortly after its first row. So a run needs at least as
 rows.
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Iterator, Sequence

@@ -7,8 +7,6 @@ is evaluated, so they are part of the identity; where and how the service is rea
 seen from here, so a service is pinned by nothing but the declared `model` and `version`.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re

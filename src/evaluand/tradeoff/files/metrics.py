@@ -1,7 +1,5 @@
 """The metrics of score and solution files, by their short names: `acc`, `eod+race`, `minmaxd+f1+race`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

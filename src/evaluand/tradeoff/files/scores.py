@@ -1,7 +1,5 @@
 """Score files: the confidences of a system's models for each sample, the truth and sensitive attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The lists of a row that belong together, and the numbers of their elements."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

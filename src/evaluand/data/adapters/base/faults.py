@@ -1,7 +1,5 @@
 """The errors that adapters raise. Each is also a built-in error, for code that catches those."""
 
-from __future__ import annotations
-
 from evaluand.core.errors import DataError, Fault, SpecError
 
 

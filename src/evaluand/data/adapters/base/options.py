@@ -1,7 +1,5 @@
 """Checks of a configuration: JSON data, known keys only, of the right types."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -13,8 +13,6 @@
 A template is compile_template once into functions of the row; no text of it is executed as code.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import operator
