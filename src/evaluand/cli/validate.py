@@ -13,9 +13,8 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
 from evaluand.core.identity import digest
-from evaluand.core.text.wording import plural
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.experiment import Experiment

@@ -12,8 +12,8 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
-    from evaluand.comparison.find import find_evaluations as find_evaluations, find_measures as find_measures
     from evaluand.comparison.gates import GateResult as GateResult, check_fit as check_fit, check_gates as check_gates
+    from evaluand.comparison.measures import find_evaluations as find_evaluations, find_measures as find_measures
     from evaluand.comparison.rule import Gate as Gate
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure, dataset_of
-from evaluand.comparison.find import declared_measures
-from evaluand.comparison.measures import resolve_measures
+from evaluand.comparison.measures import declared_measures, resolve_measures
 from evaluand.comparison.tables import TABLES, compute_tables, read_run, tables_digest
 from evaluand.comparison.verdict import printable, same_evaluation_verdict, verdict
 from evaluand.core import identity

@@ -38,15 +38,13 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
-from evaluand.comparison.find import declared_measures, find_evaluations
-from evaluand.comparison.measures import default_metric
+from evaluand.comparison.measures import declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, BETTER, LEVEL, NOT_WORSE, RELATIONS, Gate
-from evaluand.core.errors import DataError, NotFound, SpecError
+from evaluand.core.errors import DataError, NotFound, SpecError, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
-from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of

@@ -6,7 +6,7 @@ Reports need the words without the arithmetic, so this module imports neither Nu
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import plural
 
 
 def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, family: int) -> str:

@@ -13,7 +13,8 @@
 
 `EvaluandWarning` is for what is allowed but may not be what you meant.
 
-A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do.
+A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do; types and counts have the same
+words everywhere.
 """
 
 from __future__ import annotations
@@ -238,6 +239,33 @@ class NotFound(EngineError):
 
 
 # Tracebacks show the name under which users import an error.
+
+
+def plural(count: int, noun: str, nouns: str | None = None) -> str:
+    """A count with its noun, in the singular for exactly one.
+
+    Args:
+        count: how many.
+        noun: for one.
+        nouns: for any other number; `noun` with an s if None.
+
+    Example:
+        >>> plural(1, "row"), plural(1200, "row"), plural(0, "query", "queries")
+        ('1 row', '1,200 rows', '0 queries')
+    """
+    return f"{count:,} {pluralize(count, noun, nouns)}"
+
+
+def pluralize(count: int, noun: str, nouns: str | None = None) -> str:
+    """The noun alone, in the form that suits a count.
+
+    Example:
+        >>> pluralize(1, "value"), pluralize(3, "value")
+        ('value', 'values')
+    """
+    return noun if count == 1 else nouns or f"{noun}s"
+
+
 for _public in (
     EvaluandError,
     EvaluandWarning,

@@ -23,10 +23,9 @@ from evaluand.metrics.base.metric import Metric
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Reads
 from evaluand.problem.formats import OpenProblem, ProblemFormat, default_format, format_of
-from evaluand.problem.judge_parts import judge_part
 from evaluand.problem.judging import CriterionResult
 from evaluand.problem.layout import FileLayout
-from evaluand.problem.parts import Part, assign_files, find_files, read_parts
+from evaluand.problem.parts import Part, assign_files, find_files, judge_part, read_parts
 from evaluand.problem.problem import Problem
 from evaluand.store.store import Store
 

@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import DataError, Fault, plural
 from evaluand.evaluation.prediction_table import label_text
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Rule

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.core.text.wording import pluralize
+from evaluand.core.errors import pluralize
 from evaluand.metrics.base.signature import distinguishing_words
 
 SHORT_ID = 12

@@ -26,7 +26,7 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
 from evaluand.comparison.comparing import short_labels
-from evaluand.comparison.find import declared_measures, find_evaluations
+from evaluand.comparison.measures import declared_measures, find_evaluations
 from evaluand.core import registry
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.registry import nearest

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, attribute_columns, dataset_of, shards
-from evaluand.comparison.find import declared_measures
+from evaluand.comparison.measures import declared_measures
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.core.registry import nearest

@@ -9,10 +9,8 @@ to stored scores.
 import click
 
 from evaluand.cli.options import Group
+from evaluand.cli.tradeoff.commands import evaluate_command, pick_command, plot_command, solve_command
 from evaluand.cli.tradeoff.options import EXAMPLES
-from evaluand.cli.tradeoff.pick import pick_command
-from evaluand.cli.tradeoff.solve import solve_command
-from evaluand.cli.tradeoff.systems import evaluate_command, plot_command
 
 
 @click.group("tradeoff", cls=Group, epilog=EXAMPLES)

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any, Final
 
 from evaluand.aggregation.disparity import SMALL
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import plural
 from evaluand.metrics.base.curves import part_name
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts

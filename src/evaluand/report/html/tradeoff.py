@@ -16,8 +16,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import SpecError, plural
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis
 from evaluand.report.html.page import clean, name, page_end, page_foot, page_head, script_json, table, th
