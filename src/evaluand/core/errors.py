@@ -13,8 +13,8 @@
 
 `EvaluandWarning` is for what is allowed but may not be what you meant.
 
-A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do; types and counts have the same
-words everywhere.
+A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do; types and counts have the
+same words everywhere.
 """
 
 from __future__ import annotations
