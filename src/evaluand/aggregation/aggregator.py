@@ -90,11 +90,7 @@ class Measure:
 
 
 class Aggregation(Artifact):
-    """An aggregation in a store.
-
-    Attributes:
-        receipt: whether it was computed or reused.
-    """
+    """An aggregation in a store."""
 
     kind = "aggregations"
     _made_from: Sequence[Evaluation] | None = None
@@ -285,7 +281,8 @@ def _spec(
 def _own_tables(results: Sequence[Mapping[str, list[dict[str, Any]]]]) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities and curves; `metrics`, and those that have rows."""
     schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
-    tables = {name: _batch([row for each in results for row in each[name]], s) for name, s in schemas.items()}
+    records = {name: [row for each in results for row in each[name]] for name in schemas}
+    tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in schemas.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
 
@@ -654,7 +651,3 @@ def is_repeated(evaluation: Evaluation) -> bool:
     """Whether the run had several replications, whose rows are not independent."""
     run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
     return bool(run["spec"]["replications"] > 1)
-
-
-def _batch(records: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(records, schema)

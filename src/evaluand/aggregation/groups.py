@@ -25,7 +25,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -443,7 +443,10 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         DataError: two shards share an `_index_` or come in the wrong order.
     """
     first = summaries[0]
-    groups = {grouping: _union([summary.groups[grouping] for summary in summaries]) for grouping in first.groups}
+    groups = {
+        grouping: list(dict.fromkeys(chain.from_iterable(summary.groups[grouping] for summary in summaries)))
+        for grouping in first.groups
+    }
     places = {
         grouping: [_places_among(summary.groups[grouping], found) for summary in summaries]
         for grouping, found in groups.items()
@@ -606,10 +609,6 @@ def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
 def _first_missing(parts: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[int, tuple[int, ...]]:
     indices = dict.fromkeys(index for _, first in parts for index in first)
     return sum(count for count, _ in parts), tuple(indices)[: _SHOWN_MISSING + 1]
-
-
-def _union(groups: Sequence[Sequence[Key]]) -> list[Key]:
-    return list(dict.fromkeys(key for keys in groups for key in keys))
 
 
 def _places_among(keys: Sequence[Key], among: Sequence[Key]) -> np.ndarray:

@@ -14,7 +14,7 @@ from evaluand.comparison.verdict import printable, same_evaluation_verdict, verd
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.provenance import provenance
-from evaluand.engine.keyed_work import Receipt
+from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
 from evaluand.run.excerpts import excerpts
@@ -24,19 +24,19 @@ METHOD = 3
 """Raised whenever the same evaluations and parameters would give other numbers."""
 
 
-class Comparison:
+class Comparison(Artifact):
     """A comparison in a store.
 
     Attributes:
         labels: short names of the evaluations.
-        receipt: whether it was computed now or found in the store.
     """
+
+    kind = "comparisons"
 
     def __init__(
         self, store: Store, id: str, receipt: Receipt | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        self.store, self.id, self.receipt = store, id, receipt
-        self.manifest = store.manifest("comparisons", id)
+        super().__init__(store, id, receipt)
         self.labels: list[str] = list(labels or self.manifest["provenance"]["labels"])
 
     def __repr__(self) -> str:
@@ -55,11 +55,6 @@ class Comparison:
             yield f"{row_title(place)}: {labels[place['evaluation']]} {value} {place['letters']}"
         for one in self.left_out:
             yield f"{row_title(one | {'target': None})}: not compared, {one['reason']}"
-
-    @property
-    def digest(self) -> str:
-        """The digest of every number: 32 hexadecimal digits."""
-        return str(self.manifest["digest"])
 
     @property
     def confidence(self) -> float:

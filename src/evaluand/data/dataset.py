@@ -13,7 +13,7 @@ import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import orjson
@@ -348,7 +348,7 @@ class _Values:
         )
 
     def digests(self) -> list[bytes]:
-        encode = _encode_simple if self._is_simple() else ids.encode
+        encode = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS) if self._is_simple() else ids.encode
         rows_ = zip(*self.content, self.names, strict=True)
         return [hashlib.blake2b(encode(row), digest_size=ids.DIGEST_SIZE).digest() for row in rows_]
 
@@ -368,10 +368,6 @@ class _Values:
             and (pa.types.is_string(f.type) or pa.types.is_signed_integer(f.type) or pa.types.is_boolean(f.type))
             for f in fields
         ) and not (isinstance(self.roles.expected, Mapping) and any(t.startswith("$") for t in self.roles.expected))
-
-
-def _encode_simple(row: tuple[Any, ...]) -> bytes:
-    return orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
 
 
 def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Example]:

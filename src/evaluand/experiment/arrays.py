@@ -324,7 +324,7 @@ def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: b
     if kind == "number" and VALUE in metric.columns:
         raise SpecError(f"{metric.kind}: real numbers are hardly ever equal; {_NUMERIC_HINT}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))
-    return _weighted(metric) if weighted and can_weigh else metric
+    return replace(metric, weighted=True) if weighted and can_weigh else metric  # type: ignore[call-arg]
 
 
 _NUMERIC_HINT = """take a metric of errors, such as mean_absolute_error, root_mean_squared_error or r_squared:
@@ -345,10 +345,6 @@ def _find_metric(name: str, kind: str) -> Any:
 def _for_class(one_class: Mapping[str, Any], metric: Any) -> Any:
     known = {field.name for field in fields(metric)} if metric.label_columns else set()
     return replace(metric, **{name: value for name, value in one_class.items() if name in known and "label" in known})
-
-
-def _weighted(metric: Any) -> Any:
-    return replace(metric, weighted=True)
 
 
 def _groupings(by: Any) -> Iterator[tuple[str, Any]]:

@@ -124,15 +124,11 @@ def describe_ends(systems: Mapping[str, Tradeoff], marks: str = "Bars") -> str:
         "ends.",
     }.get(objectives, f"{marks}: between the ends of points of the front.")
     bands = {points.band for points in shown.values()}
-    levels = [
-        ("" if len(bands) == 1 else f"{', '.join(_systems_with(shown, band))}: ") + _describe_level(band)
-        for band in sorted(bands, key=lambda band: band or 0.0, reverse=True)
-    ]
+    levels = []
+    for band in sorted(bands, key=lambda band: band or 0.0, reverse=True):
+        names = ", ".join(safe(name, LABEL) for name, points in shown.items() if points.band == band)
+        levels.append(("" if len(bands) == 1 else f"{names}: ") + _describe_level(band))
     return f"{meaning} {' '.join(levels)}"
-
-
-def _systems_with(systems: Mapping[str, Tradeoff], band: float | None) -> list[str]:
-    return [safe(name, LABEL) for name, points in systems.items() if points.band == band]
 
 
 def _describe_level(band: float | None) -> str:

@@ -44,11 +44,7 @@ from evaluand.trace.values import text_of
 
 
 class Run(Artifact):
-    """A run in a store.
-
-    Attributes:
-        receipt: the work that the run took; None if it was opened from a store.
-    """
+    """A run in a store."""
 
     kind = "runs"
 

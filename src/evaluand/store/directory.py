@@ -116,7 +116,8 @@ class DirectoryStore:
     def refer(self, name: str, kind: str, id: str) -> None:
         folder = self.root / "refs"
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / f"{ids.digest([kind, check_name(name)]).hex()}.json", {"name": name, "kind": kind, "id": id})
+        path = folder / f"{ids.digest([kind, check_name(name)]).hex()}.json"
+        os.replace(_write(path, {"name": name, "kind": kind, "id": id}), path)
 
     def refs(self) -> list[Ref]:
         return sorted(ref for ref, _ in self.ref_files())
@@ -235,10 +236,6 @@ def _put_if_absent(path: Path, value: Manifest) -> Manifest:
         temporary.unlink()
     _sync_folder(path.parent)
     return value
-
-
-def _replace(path: Path, value: Manifest) -> None:
-    os.replace(_write(path, value), path)
 
 
 def _write(path: Path, value: Manifest) -> Path:

@@ -192,16 +192,14 @@ def evaluate_command(
     indicators = compare_systems(read_systems(files, stored, names, deduplicate))
     if as_json:
         return print_json({"indicators": without_infinities(indicators)})
-    rows = [(name, *(_cell(key, one[key]) for key in _INDICATORS)) for name, one in indicators.items()]
+    rows = [
+        (name, *(int(one[key]) if key == "onvg" else one[key] for key in _INDICATORS))
+        for name, one in indicators.items()
+    ]
     print_table(("system", *_INDICATORS), rows, form)
 
 
-def _cell(indicator: str, value: float) -> float:
-    return int(value) if indicator in _COUNTS else value
-
-
 _INDICATORS: Final = ("hv", "ud", "as", "os", "onvg", "onvgr", "relative_onvg", "area", "igd_plus", "epsilon")
-_COUNTS: Final = ("onvg",)
 
 
 @click.command("plot", epilog=EXAMPLES)

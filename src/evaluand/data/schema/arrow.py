@@ -132,7 +132,8 @@ def _inner_names(kind: pa.DataType, path: str) -> Iterator[tuple[str, str]]:
 
 def write_arrow(struct: StructType, *, dyff: bool = False) -> pa.Schema:
     """The Arrow schema of a row type, in the native form or in Dyff's."""
-    writer = _Writer(dyff, implied=dyff and _has_documented_index(struct))
+    documented = (keys.INDEX, keys.INDEX_FIELD.doc) in ((each.name, each.doc) for each in struct.fields)
+    writer = _Writer(dyff, implied=dyff and documented)
     words = {} if writer.implied else _title_words(struct)
     return pa.schema([writer.field(each) for each in struct.fields], {KEYWORDS: orjson.dumps(words)} if words else None)
 
@@ -140,10 +141,6 @@ def write_arrow(struct: StructType, *, dyff: bool = False) -> pa.Schema:
 def arrow_type(type_: Type, *, dyff: bool = False) -> pa.DataType:
     """The Arrow type of a type, in the native form or in Dyff's."""
     return _Writer(dyff, implied=dyff).type(type_)
-
-
-def _has_documented_index(struct: StructType) -> bool:
-    return any(each.name == keys.INDEX and each.doc == keys.INDEX_FIELD.doc for each in struct.fields)
 
 
 def _title_words(type_: Type) -> dict[str, Any]:
