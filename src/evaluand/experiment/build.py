@@ -20,7 +20,6 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
-from evaluand.experiment.parse import ValidParts
 from evaluand.experiment.spec import (
     CodeSpec,
     DatasetSpec,
@@ -30,6 +29,7 @@ from evaluand.experiment.spec import (
     ScorerEntry,
     TaskEntry,
     TradeoffSpec,
+    ValidParts,
 )
 from evaluand.experiment.user_code import import_reference, load
 from evaluand.run.task import FunctionTask, Task, as_task

@@ -22,8 +22,8 @@ from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
-from evaluand.experiment.parse import parse_file
 from evaluand.experiment.preflight import check_answers, check_fit, check_trade
+from evaluand.experiment.spec import parse_file
 from evaluand.experiment.user_code import transient_errors
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task, as_task

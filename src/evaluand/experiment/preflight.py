@@ -16,8 +16,7 @@ from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.experiment.parse import ValidParts
-from evaluand.experiment.spec import KindSpec
+from evaluand.experiment.spec import KindSpec, ValidParts
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare

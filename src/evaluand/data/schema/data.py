@@ -21,12 +21,11 @@ from evaluand.data.schema.arrow import (
     repeated_names,
     write_arrow,
 )
-from evaluand.data.schema.declared import TOO_DEEP, check_declared
+from evaluand.data.schema.declared import TOO_DEEP, check_declared, check_rows
 from evaluand.data.schema.faults import Faults, SchemaError
 from evaluand.data.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.data.schema.kinds import StructType
 from evaluand.data.schema.models import Model, read_annotation, read_model, write_model
-from evaluand.data.schema.rows import check_rows
 
 GROUP = "schemas"
 
