@@ -1,6 +1,7 @@
 """Checks of rows by columns, and of a schema itself.
 
-A schema is checked for its choices, bounds and defaults against its own types, and for its depth and size. Every schema passes here once, whatever its form, so that other modules need not check again.
+A schema is checked for its choices, bounds and defaults against its own types, and for its depth and size. Every schema
+passes here once, whatever its form, so that other modules need not check again.
 """
 
 import operator
