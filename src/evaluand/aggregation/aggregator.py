@@ -24,10 +24,9 @@ import pyarrow.compute as pc
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disparities
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, Fault, NotFound, SpecError
+from evaluand.core.errors import DataError, Fault, NotFound, SpecError, nearest
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
-from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.engine.keyed_work import Artifact, Receipt

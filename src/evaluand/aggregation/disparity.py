@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple, get_args
 import numpy as np
 
 from evaluand.aggregation.groups import By, MetricRow, Summary, group_text
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.disparity import Disparity, IntervalEnds, Kind as Kind, disparity
 

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind
 from evaluand.core import registry
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.base.labels import contents
 

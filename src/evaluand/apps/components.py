@@ -24,10 +24,9 @@ from weakref import WeakValueDictionary
 
 from evaluand.apps.instrumentation.marking import find_instrumented, is_instrumented, make_instrumented
 from evaluand.apps.instrumentation.steps import class_key
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.json_like import attributes_of
-from evaluand.core.registry import nearest
 from evaluand.core.selector.steps import printed
 
 MOST_MEMBERS: Final = 100

@@ -31,8 +31,7 @@ from evaluand.cli.options import json_option, store_option, suggest_command
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, plural
-from evaluand.core.registry import nearest
+from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, nearest, plural
 from evaluand.engine.engine import Aborted
 from evaluand.engine.keyed_work import Tally
 from evaluand.evaluation.evaluator import ScorerFailed

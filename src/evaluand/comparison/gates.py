@@ -41,10 +41,9 @@ from evaluand.comparison.difference import Sample
 from evaluand.comparison.measures import declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, BETTER, LEVEL, NOT_WORSE, RELATIONS, Gate
-from evaluand.core.errors import DataError, NotFound, SpecError, plural
+from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
-from evaluand.core.registry import nearest
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of

@@ -21,8 +21,7 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.comparison.pairing import why_unpairable
 from evaluand.core import registry
-from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, nearest
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.store.store import Store, resolve

@@ -18,9 +18,8 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import attribute_columns, dataset_of, shards
 from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Fault, SpecError, plural
+from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.core.registry import nearest
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, stored_as
 from evaluand.store.tables import SCORE_STATUSES, SKIPPED

@@ -22,9 +22,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import FrameType
 from typing import Any, Final
 
@@ -239,6 +240,46 @@ class NotFound(EngineError):
 
 
 # Tracebacks show the name under which users import an error.
+
+
+def alternatives(name: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the nearest name, and all known names if they are few.
+
+    Example:
+        >>> alternatives("acuracy", ["accuracy", "mean"])
+        " (did you mean 'accuracy'?); known: accuracy, mean"
+    """
+    import difflib  # only for a wrong name: it takes a while to import
+
+    near = nearest(name, known)
+    if len(known) <= _FEW:
+        return f"{near}; known: {', '.join(known)}"
+    similar = difflib.get_close_matches(name, known, n=_SIMILAR, cutoff=0.0)
+    return near or f"; of {len(known)} names the most similar are {', '.join(similar)}"
+
+
+_FEW = 15
+_SIMILAR = 5
+
+
+def nearest(name: str, known: Any) -> str:
+    """` (did you mean 'x'?)` for the most similar known name, else the shortest with that prefix, else nothing.
+
+    Example:
+        >>> nearest("acuracy", ["accuracy", "mean"]), nearest("bas", ["baseline"]), nearest("f1", ["mean"])
+        (" (did you mean 'accuracy'?)", " (did you mean 'baseline'?)", '')
+    """
+    return _nearest(name, tuple(known))
+
+
+@lru_cache(maxsize=256)
+def _nearest(name: str, known: tuple[Any, ...]) -> str:
+    """Cached, because the same name may be asked for in every row."""
+    import difflib
+
+    begun = sorted((other for other in known if name and other.startswith(name)), key=len)
+    close = difflib.get_close_matches(name, known, n=1) or begun
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:

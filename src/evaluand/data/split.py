@@ -21,8 +21,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core import identity, registry
-from evaluand.core.errors import SpecError
+from evaluand.core import identity
+from evaluand.core.errors import SpecError, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.store import tables as rows
 
@@ -423,7 +423,7 @@ def _check_column(parameter: str, column: str, dataset: Dataset) -> None:
     known = dataset.roles.columns
     if column not in known:
         raise SpecError(
-            f"{parameter}: no column with a role is called {column!r}{registry.nearest(column, known)}; there are"
+            f"{parameter}: no column with a role is called {column!r}{nearest(column, known)}; there are"
             f" {', '.join(known)} (the role metadata does not change what the task sees)"
         )
 

@@ -20,7 +20,7 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
@@ -338,7 +338,7 @@ def _find_metric(name: str, kind: str) -> Any:
     try:
         return registry.make_default("metrics", name)
     except SpecError as error:
-        numeric = kind in ("integer", "number") and name not in known and not registry.nearest(name, known)
+        numeric = kind in ("integer", "number") and name not in known and not nearest(name, known)
         raise SpecError(f"{error}; for errors of numbers, {_NUMERIC_HINT}" if numeric else str(error)) from None
 
 

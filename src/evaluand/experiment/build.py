@@ -12,7 +12,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.core import registry
-from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.errors import DataError, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
 from evaluand.data.adapters.base.pipeline import Pipeline
@@ -65,7 +65,7 @@ def view(entry: Any, of: DatasetSpec | None) -> Pipeline:
     known = of.views if of else {}
     if entry not in known:
         names = f"there are {', '.join(known)}" if known else "the dataset has no views"
-        raise SpecError(f"no view is called {entry!r}{registry.nearest(entry, known)}; {names}")
+        raise SpecError(f"no view is called {entry!r}{nearest(entry, known)}; {names}")
     return Pipeline.of(known[entry])
 
 
@@ -182,7 +182,7 @@ def _choose_scorer(name: str | None, scorers: Sequence[str]) -> str:
     if name is None:
         raise SpecError(f"name the scorer it reads: scorer: {' | '.join(scorers)}")
     if name not in scorers:
-        hint = registry.nearest(name, scorers)
+        hint = nearest(name, scorers)
         raise SpecError(f"no scorer is called {name!r}{hint}; there are {', '.join(scorers)}")
     return name
 
@@ -220,6 +220,6 @@ def _lax_flags(made: Any, parameters: Mapping[str, Any], place: tuple[str, ...] 
 
 
 def _unknown_parameter(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
-    message = f"{kind} has no such parameter{registry.nearest(name, known)}; it has {', '.join(known) or 'none'}"
+    message = f"{kind} has no such parameter{nearest(name, known)}; it has {', '.join(known) or 'none'}"
     error = PydanticCustomError("unknown", "{message}", {"message": message})
     return InitErrorDetails(type=error, loc=(name,), input=None)

@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, check_measures
 from evaluand.aggregation.fairness import check_decided
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
-from evaluand.core.registry import nearest
 from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.preflight import check_gradable

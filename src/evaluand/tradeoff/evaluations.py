@@ -28,8 +28,7 @@ from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
 from evaluand.comparison.comparing import short_labels
 from evaluand.comparison.measures import declared_measures, find_evaluations
 from evaluand.core import registry
-from evaluand.core.errors import EvaluandWarning, SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import EvaluandWarning, SpecError, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric

@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, attribute_columns, dataset_of, shards
 from evaluand.comparison.measures import declared_measures
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, nearest
 from evaluand.core.key_columns import INDEX
-from evaluand.core.registry import nearest
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.prediction_table import class_score, label_text, scored_classes
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT

@@ -8,8 +8,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from evaluand.core.errors import DataError, Fault, ParameterError, SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, Fault, ParameterError, SpecError, nearest
 
 Place = tuple[Any, ...]
 _DEEPEST = 50

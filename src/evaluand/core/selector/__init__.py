@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from evaluand.core.errors import DataError, SpecError, kind_of
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, SpecError, kind_of, nearest
 from evaluand.core.selector.parsing import is_jsonpath, parse
 from evaluand.core.selector.steps import (
     Collect,

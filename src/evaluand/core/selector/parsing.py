@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.selector.steps import (
     NAME,
     WORD,

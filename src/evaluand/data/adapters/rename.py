@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from evaluand.core.registry import nearest
+from evaluand.core.errors import nearest
 from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evaluand.core.registry import nearest
+from evaluand.core.errors import nearest
 from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.faults import AbsentField
 from evaluand.data.adapters.base.options import read_field_names, read_options

@@ -17,8 +17,7 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.data.schema import keys
 from evaluand.data.schema.kinds import (
     KINDS,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, with_article
+from evaluand.core.errors import SpecError, nearest, with_article
 from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.data.schema import keys, kinds
 from evaluand.data.schema.arrow import (
@@ -203,7 +203,7 @@ def find(name: str) -> Schema:
         return _registered[name]
     known = names()
     if name not in known:
-        raise SpecError(f"no schema is called {name!r}{registry.nearest(name, known)}; known: {', '.join(known)}")
+        raise SpecError(f"no schema is called {name!r}{nearest(name, known)}; known: {', '.join(known)}")
     return Schema.of(registry.find(GROUP, name))
 
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from evaluand.core.errors import with_article
-from evaluand.core.registry import nearest
+from evaluand.core.errors import nearest, with_article
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import write_arrow
 from evaluand.data.schema.faults import FaultCollector, Place

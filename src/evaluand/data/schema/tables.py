@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import arrow_type, is_list_type, scalar_kind, write_arrow
 from evaluand.data.schema.faults import FaultCollector, Place, RowFault

@@ -10,8 +10,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from evaluand.core.errors import DataError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, nearest
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import Every, Filter, Slice, Step, Union, printed
 from evaluand.trace.record import CALL_KEYS, COST_KEYS, ITSELF, PERF_KEYS, RECORD_KEYS, place_of

@@ -21,7 +21,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from evaluand.core import registry
-from evaluand.core.errors import kind_of
+from evaluand.core.errors import kind_of, nearest
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError, WrongType
 from evaluand.data.adapters.base.options import check_json, read_options
 
@@ -100,9 +100,7 @@ def create_adapter(spec: Any) -> Adapter:
     options = read_options("an adapter", spec, required=("kind",), optional=("configuration",), what="its spec")
     kind, known = options["kind"], registry.names("adapters")
     if kind not in known:
-        raise AdapterSpecError(
-            f"no adapter is called {kind!r}{registry.nearest(str(kind), known)}; known: {', '.join(known)}"
-        )
+        raise AdapterSpecError(f"no adapter is called {kind!r}{nearest(str(kind), known)}; known: {', '.join(known)}")
     adapter: Adapter = registry.find("adapters", kind)(options.get("configuration"))
     return adapter
 

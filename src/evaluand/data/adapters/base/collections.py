@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluand.core.errors import kind_of
-from evaluand.core.registry import nearest
+from evaluand.core.errors import kind_of, nearest
 from evaluand.core.selector import Selector
 from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongType
 from evaluand.data.adapters.base.template import read_path

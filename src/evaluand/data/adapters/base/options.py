@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.core.errors import kind_of
-from evaluand.core.registry import nearest
+from evaluand.core.errors import kind_of, nearest
 from evaluand.data.adapters.base.faults import AdapterSpecError, WrongArguments
 
 MAX_DEPTH: Final = 100

@@ -22,8 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.selector import Selector, is_jsonpath
 from evaluand.data.adapters.base.faults import (
     AdapterError,
