@@ -24,8 +24,7 @@ import pyarrow as pa
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.data.adapters.base.adapter import Counts
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, read_column
 from evaluand.data.view import View

@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
-from evaluand.data.adapters.base.adapter import Counts
+from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.adapters.base.columns import read_rows
-from evaluand.data.adapters.base.faults import AdapterError
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.options import AdapterError
 from evaluand.data.roles import Roles
 from evaluand.data.sources import DataSource
 

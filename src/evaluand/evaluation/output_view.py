@@ -12,8 +12,8 @@ from typing import Any
 
 from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.fingerprint import Identity
-from evaluand.data.adapters.base.faults import AdapterError, WrongType
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
+from evaluand.data.adapters.base.options import AdapterError, WrongType
 from evaluand.evaluation.scorer import Scorer
 
 

@@ -15,7 +15,7 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError
 from evaluand.evaluation.output_view import OutputView

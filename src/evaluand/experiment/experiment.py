@@ -14,7 +14,7 @@ from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, ch
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress

@@ -11,7 +11,7 @@ from evaluand.aggregation.aggregator import Measure, check_measures
 from evaluand.aggregation.fairness import check_decided
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
@@ -20,7 +20,7 @@ from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
 from evaluand.tradeoff.confidences import positive_label
-from evaluand.tradeoff.stored_confidences import missing_confidences
+from evaluand.tradeoff.evaluations import missing_confidences
 from evaluand.tradeoff.trade import Trade
 
 

@@ -29,11 +29,10 @@ from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.constraints import Limit
-from evaluand.tradeoff.evaluations import find_variants, of_evaluations
+from evaluand.tradeoff.evaluations import CONFIDENT, confidences_of, find_variants, of_evaluations
 from evaluand.tradeoff.files.metrics import parse_metrics
 from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
-from evaluand.tradeoff.stored_confidences import CONFIDENT, confidences_of
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from evaluand.core.errors import kind_of, nearest
 from evaluand.core.selector import Selector
-from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongType
+from evaluand.data.adapters.base.options import AbsentField, AdapterError, AdapterSpecError, WrongType
 from evaluand.data.adapters.base.template import read_path
 
 

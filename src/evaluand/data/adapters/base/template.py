@@ -24,7 +24,7 @@ from typing import Any
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.selector import Selector, is_jsonpath
-from evaluand.data.adapters.base.faults import (
+from evaluand.data.adapters.base.options import (
     AdapterError,
     AdapterSpecError,
     UnknownFunction,
