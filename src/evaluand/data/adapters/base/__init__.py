@@ -6,5 +6,4 @@ template.py      values and paths of a new structure, as in `TransformJSON`
 options.py       checks of a configuration, and the errors that adapters raise
 collections.py   lists of a row that belong together
 columns.py       whole Arrow batches
-faults.py        the errors that adapters raise
 """
