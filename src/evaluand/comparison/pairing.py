@@ -65,20 +65,9 @@ class PairedRows:
 
     def take(self, chosen: np.ndarray) -> PairedRows:
         """The chosen rows, by mask or position."""
-        return PairedRows(
-            metric=self.metric,
-            keys=self.keys,
-            group=self.group[chosen],
-            example=self.example[chosen],
-            cluster=None if self.cluster is None else self.cluster[chosen],
-            weight=None if self.weight is None else self.weight[chosen],
-            status=self.status[:, chosen],
-            index=self.index[:, chosen],
-            replication=self.replication[chosen],
-            value=self.value[:, chosen],
-            worst=self.worst[:, chosen],
-            best=self.best[:, chosen],
-        )
+        names = [each.name for each in fields(self) if each.name not in ("metric", "keys")]
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return replace(self, **{name: array[..., chosen] for name, array in arrays.items()})
 
     @property
     def asked(self) -> np.ndarray:
