@@ -9,8 +9,6 @@ methods of first-party classes. Methods that are not marked are traced on the ap
 gets a class derived from its own, which looks the same except to `type(x)`.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections import deque

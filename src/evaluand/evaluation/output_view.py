@@ -4,8 +4,6 @@ What a task gave stays as it is stored; each scorer may see it in its own shape.
 graded, and is part of the identity of the grades.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

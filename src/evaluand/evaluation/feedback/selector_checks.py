@@ -4,8 +4,6 @@ The keys of a record, a call and an example are the same in all apps, so a selec
 anything. The calls that the app instruments are known; others may be traced by hand.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple

@@ -1,7 +1,5 @@
 """The words of D3M's documents, and what evaluand calls the same."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -4,8 +4,6 @@ Versions 3.x name one task type and at most one sub-type; versions 4.x a list of
 types. Writing a problem warns of what the version cannot express, or refuses to write it.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ be labelled in any order and by any tool. Results can be retrieved any number of
 a label count.
 """
 
-from __future__ import annotations
-
 import reprlib
 import warnings
 from abc import abstractmethod

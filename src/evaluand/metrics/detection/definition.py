@@ -1,7 +1,5 @@
 """Public definitions of average precision in object detection, and how they differ."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
