@@ -12,9 +12,8 @@ from evaluand.metrics.base.curves import part_name
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
-from evaluand.report.html.charts import Axis, Dot
+from evaluand.report.html.charts import Axis, Dot, Plot, Series
 from evaluand.report.html.page import clean, figure, name, table, th
-from evaluand.report.html.plots import Plot, Series
 from evaluand.report.text import LABEL, group_name, join_names, number_format, numbers, safe
 
 Labels = Mapping[tuple[str, str], str]

@@ -21,9 +21,8 @@ import numpy as np
 
 from evaluand.core.errors import SpecError, plural
 from evaluand.report.html import charts
-from evaluand.report.html.charts import SERIES, Axis, mark
+from evaluand.report.html.charts import SERIES, Axis, Plot, Series, mark
 from evaluand.report.html.page import clean, name, page_end, page_foot, page_head, script_json, table, th
-from evaluand.report.html.plots import Plot, Series
 from evaluand.report.text import LABEL, numbers, safe
 from evaluand.report.tradeoff_facts import (
     area_of_front,
