@@ -1,8 +1,8 @@
 """Charts as SVG: dots with their intervals on a common axis, histograms, and plots of one quantity against another.
 
 A small chart is a set of strips, one per line of a table, with positions in percent of the strip's width: lines and
-letters keep their size however narrow the page is, and the labels are text of the table. Colours come from the style sheet,
-by class. Each strip has a description in words.
+letters keep their size however narrow the page is, and the labels are text of the table. Colours come from the style
+sheet, by class. Each strip has a description in words.
 
 A plot (lines, steps, dots with intervals, and bars, on two axes) has its own coordinate system and grows with its
 container up to its natural size. Series differ in colour and in the dashes of their lines or the shape of their dots.
