@@ -1,4 +1,4 @@
-"""Facts about the results of an experiment: receipts, comparisons, trade-offs, and what an HTML report shows of them."""
+"""Facts about the results of an experiment: receipts, comparisons, trade-offs, and all of an HTML report but examples."""
 
 from __future__ import annotations
 
