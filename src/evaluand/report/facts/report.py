@@ -1,4 +1,4 @@
-"""Facts about the results of an experiment: receipts, comparisons, trade-offs, and all of an HTML report but examples."""
+"""Facts about the results of an experiment: receipts, comparisons, trade-offs, and all of a page but examples."""
 
 from __future__ import annotations
 
