@@ -1,7 +1,5 @@
 """Metrics of the first k answers of a ranking: means of one number per ranking."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """The distance between confidences and how often they are right."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 

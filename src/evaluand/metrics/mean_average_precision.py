@@ -1,7 +1,5 @@
 """The average precision of object detection for each class, and its mean."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Means of squared errors, and the root of one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final

@@ -1,7 +1,5 @@
 """The value below which a share of the rows lies."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

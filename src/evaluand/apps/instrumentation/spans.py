@@ -1,7 +1,5 @@
 """The spans of calls, and how their values are stored."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Mapping

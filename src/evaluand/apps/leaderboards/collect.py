@@ -10,7 +10,7 @@ from typing import Any
 from evaluand.apps.leaderboards.records import RecordColumns, find_recording, read_journal, read_run
 from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.apps.session import RecordingSession
-from evaluand.comparison.find import find_evaluations
+from evaluand.comparison.measures import find_evaluations
 from evaluand.core.errors import NotFound, SpecError, with_article
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.run.runner import Run

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evaluand.core import registry
-from evaluand.data.adapters.base.adapter import Adapter, create_adapter
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Adapter, Pipeline, create_adapter
 from evaluand.data.adapters.drop import Drop
 from evaluand.data.adapters.embed_index import EmbedIndex
 from evaluand.data.adapters.explode_collections import ExplodeCollections

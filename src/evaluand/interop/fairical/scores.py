@@ -1,7 +1,5 @@
 """`Scores`: a score file under fairical's names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final

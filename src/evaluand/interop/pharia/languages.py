@@ -1,7 +1,5 @@
 """The languages that ISO 639-1 has codes for, by what they are called in English."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _EUROPE: Final = """

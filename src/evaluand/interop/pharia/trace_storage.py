@@ -4,8 +4,6 @@ So a span costs microseconds. Traces of calls in flight are lost when a process 
 are run again. To see such traces as well, pass a `FileTracer` to the runner.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
