@@ -23,8 +23,7 @@ from evaluand.metrics.quantile import Quantile
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Names
 from evaluand.report.facts.evaluation import evaluation_facts
-from evaluand.report.facts.report import report_facts
-from evaluand.report.facts.results import results_facts
+from evaluand.report.facts.report import report_facts, results_facts
 from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.terminal.cells import name_values
 from evaluand.report.terminal.report import (

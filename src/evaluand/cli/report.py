@@ -24,8 +24,7 @@ from evaluand.core.files.paths import replaced
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.report import Part, report_facts
-from evaluand.report.facts.results import comparison_facts
+from evaluand.report.facts.report import Part, comparison_facts, report_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report
