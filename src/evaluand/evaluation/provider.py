@@ -36,7 +36,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.redaction import HIDDEN
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
-from evaluand.engine.rate_limit import RateLimit, sent
+from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.evaluation.provider_secrets import (
     class_place,
     drop_secrets,
@@ -46,22 +46,6 @@ from evaluand.evaluation.provider_secrets import (
     secret_texts,
 )
 from evaluand.evaluation.reply_cache import Replies
-
-__all__ = [
-    "CACHE",
-    "Judgement",
-    "Provider",
-    "RemoteProvider",
-    "Reply",
-    "Spending",
-    "asks",
-    "from_0_to_1",
-    "lower_is_better",
-    "quoted",
-    "sent",
-    "spending",
-    "text_of",
-]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

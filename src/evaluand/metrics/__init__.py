@@ -1,8 +1,9 @@
 """Metrics: each summarises the rows of a scorer's table into one value per group.
 
 One module for each kind, or for several kinds that differ by a formula; `base` holds what they share, `stats` the
-intervals and disparities, `detection` the matching of boxes. A metric of your own derives from `Metric`. The names are
-loaded on first use.
+intervals and disparities, `detection` the matching of boxes. Parameters that a class does not describe are those of its
+base class, such as `weighted` and `confidence`. A metric of your own derives from `Metric`. The names are loaded on
+first use.
 """
 
 from __future__ import annotations

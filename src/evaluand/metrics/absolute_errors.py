@@ -25,8 +25,6 @@ from evaluand.metrics.stats.intervals import count_rows
 class MeanAbsoluteError(MeanError):
     """The mean of |prediction − truth|, in units of the truth.
 
-    The parameters are those of `Averaging`.
-
     Example:
         >>> MeanAbsoluteError().error(np.array([1.0, 2.0]), np.array([1.5, 0.0]))
         array([0.5, 2. ])
@@ -44,8 +42,6 @@ class MeanAbsolutePercentageError(MeanError):
 
     Undefined if a truth is 0 (other tools divide by a tiny number then, and return a huge value). Use it if all truths
     are well above 0; it favours predictions that are too low.
-
-    The parameters are those of `Averaging`.
 
     Example:
         >>> MeanAbsolutePercentageError().error(np.array([2.0, 0.0]), np.array([1.0, 1.0]))

@@ -54,8 +54,6 @@ class Accuracy(Share, OfColumn):
     the classes by group as well. If examples are replicated, share a declared cluster or have weights, the interval is
     the one for clusters.
 
-    The parameters are those of `Averaging` and `column`.
-
     Args:
         column: the column of zeros and ones.
 

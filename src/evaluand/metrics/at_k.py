@@ -23,7 +23,6 @@ class AtK(Averaging):
 
     Args:
         k: how many answers count.
-        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: k is below 1.
@@ -63,8 +62,6 @@ class AtK(Averaging):
 class HitsAtK(AtK, Share):
     """The share of rankings with a relevant answer among the first k.
 
-    The parameters are those of `AtK`.
-
     Example:
         >>> HitsAtK(k=3).signature
         'hits_at_k v1 missing=leave_out reduce=first k=3 interval=wilson 95%'
@@ -80,8 +77,6 @@ class HitsAtK(AtK, Share):
 @dataclass(frozen=True, kw_only=True)
 class RecallAtK(AtK, Student):
     """The share of the relevant answers that is among the first k; the mean over rankings.
-
-    The parameters are those of `AtK`.
 
     Example:
         >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1, 1]]}
@@ -101,8 +96,6 @@ class PrecisionAtK(AtK, Student):
 
     A ranking shorter than k is divided by k too.
 
-    The parameters are those of `AtK`.
-
     Example:
         >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1, 1]]}
         >>> PrecisionAtK(k=4).prepare({name: np.array(cells, float) for name, cells in lists.items()})["value"]
@@ -120,8 +113,6 @@ class MapAtK(AtK, Student):
     """Mean average precision of rankings: the mean of (Σ precision at each relevant answer / min(k, relevant)).
 
     Source: C. Manning, P. Raghavan & H. Schütze, Introduction to Information Retrieval (2008), section 8.4, cut at k.
-
-    The parameters are those of `AtK`.
 
     Example:
         >>> lists = {"ranks": [[1, 2, 3]], "grades": [[1, 0, 1]], "relevant": [[1, 1]]}

@@ -20,8 +20,6 @@ class AverageRecall(OfBoxes):
     Source: J. Hosang et al., "What makes for effective detection proposals?" (IEEE PAMI 38, 2016); T.-Y. Lin et al.,
     "Microsoft COCO: Common Objects in Context" (ECCV 2014).
 
-    The parameters are those of `OfBoxes`.
-
     Example:
         >>> AverageRecall(max_detections=10, confidence=None).signature
         'average_recall v1 missing=leave_out reduce=first iou="0.50:0.95" definition=standard max_detections=10'

@@ -21,7 +21,6 @@ class BalancedAccuracy(ByClass):
 
     Args:
         adjusted: rescale so that guessing, 1 / k, becomes 0: (a − 1 / k) / (1 − 1 / k); undefined for one class.
-        weighted, confidence: see `WeightedRowsMetric`.
 
     Example:
         >>> BalancedAccuracy(adjusted=True).signature

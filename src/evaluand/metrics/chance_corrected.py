@@ -30,8 +30,6 @@ class CohenKappa(_ChanceCorrected):
     Source: J. Cohen, "A coefficient of agreement for nominal scales" (Educational and Psychological Measurement 20,
     1960).
 
-    The parameters are those of `WeightedRowsMetric`.
-
     Example:
         >>> CohenKappa().signature
         'cohen_kappa v1 missing=leave_out reduce=first interval=jackknife 95%'
@@ -58,8 +56,6 @@ class MatthewsCorrelation(_ChanceCorrected):
     Undefined if all truths or all predictions are equal.
     Source: J. Gorodkin, "Comparing two K-category assignments by a K-category correlation coefficient" (Computational
     Biology and Chemistry 28, 2004).
-
-    The parameters are those of `WeightedRowsMetric`.
 
     Example:
         >>> MatthewsCorrelation().signature

@@ -17,8 +17,6 @@ class Precision(Counting):
 
     A system that predicts little is precise: look at the recall as well.
 
-    The parameters are those of `Counting`.
-
     Example:
         >>> Precision(label="PER").signature
         'precision v2 missing=leave_out reduce=first label=PER interval=wilson 95%'
@@ -34,8 +32,6 @@ class Recall(Counting):
     """The share of what was expected that was found; undefined if nothing was expected.
 
     A system that predicts everything finds everything: look at the precision as well.
-
-    The parameters are those of `Counting`.
 
     Example:
         >>> Recall(average="macro").signature
@@ -56,8 +52,6 @@ class FBeta(Counting):
     modes in which a pair may have two tags, c differs for predicted and expected spans: (right + β² found) /
     (P + β² E).
     Source: C. J. van Rijsbergen, Information Retrieval (2nd ed., 1979), chapter 7.
-
-    The other parameters are those of `Counting`.
 
     Args:
         beta: how much more recall counts than precision, above 0; 1 weighs both alike.
@@ -90,8 +84,6 @@ class Specificity(ClassRatio):
     True negatives of all negatives. A system that never predicts the class has the specificity 1: look at the recall as
     well.
 
-    The parameters are those of `ClassRatio`.
-
     Example:
         >>> Specificity(label="yes").signature
         'specificity v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
@@ -109,8 +101,6 @@ class FalsePositiveRate(ClassRatio):
     """The share of rows outside a class that were predicted as it; undefined if there are none.
 
     False positives of all negatives: 1 − specificity.
-
-    The parameters are those of `ClassRatio`.
 
     Example:
         >>> FalsePositiveRate(label="yes").signature
@@ -131,8 +121,6 @@ class FalseNegativeRate(ClassRatio):
 
     False negatives of all positives: 1 − recall.
 
-    The parameters are those of `ClassRatio`.
-
     Example:
         >>> FalseNegativeRate(label="yes").signature
         'false_negative_rate v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
@@ -152,8 +140,6 @@ class Jaccard(ClassRatio):
 
     c / (P + E − c), with P predicted, E expected and c right: intersection over union.
     Source: P. Jaccard, "The distribution of the flora in the alpine zone" (New Phytologist 11, 1912).
-
-    The parameters are those of `ClassRatio`.
 
     Example:
         >>> Jaccard(label="yes").signature

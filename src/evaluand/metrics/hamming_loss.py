@@ -31,7 +31,6 @@ class HammingLoss(ByClass):
     Args:
         one_hot: a row with one label counts as the set of that label: 2 · errors / (rows × labels).
         labels: all possible labels; by default those of truth and prediction.
-        weighted, confidence: see `WeightedRowsMetric`.
 
     Raises:
         SpecError: `labels` is not a list of labels.

@@ -21,8 +21,6 @@ class Kendall(OfNumbers):
     if all truths or all predictions are equal. A row of weight w counts as w equal rows.
     Source: M. Kendall, "The treatment of ties in ranking problems" (Biometrika 33, 1945).
 
-    The parameters are those of `WeightedRowsMetric`.
-
     Example:
         >>> metric = Kendall(confidence=None)
         >>> columns = {"truth": np.array([1.0, 2.0, 3.0]), "prediction": np.array([1.0, 3.0, 2.0])}

@@ -26,8 +26,6 @@ class MeanAveragePrecision(OfBoxes):
     With `missing="wrong"`, an image that failed has no detections. It could have found all its boxes (`best`), or any
     number of wrong ones, so `worst` is 0.
 
-    The other parameters are those of `OfBoxes`.
-
     Args:
         points: what precision is averaged over: the `area` under its envelope, or 11 or 101 recalls; by default as the
             definition says.

@@ -20,7 +20,6 @@ class MeanReciprocalRank(Student):
 
     Args:
         absent_rank: the rank of a relevant answer that is not in the ranking; by default such a row counts 0.
-        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: `absent_rank` is below 1.

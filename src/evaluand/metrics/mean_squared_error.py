@@ -17,8 +17,6 @@ from evaluand.metrics.base.student import TOO_FAR
 class MeanSquaredError(MeanError):
     """The mean of (prediction − truth)², in squared units of the truth; one large error outweighs many small ones.
 
-    The parameters are those of `Averaging`.
-
     Example:
         >>> metric = MeanSquaredError()
         >>> columns = {"truth": np.array([1.0, 2.0]), "prediction": np.array([1.0, 5.0]), "_index_": np.arange(2)}
@@ -38,8 +36,6 @@ class RootMeanSquaredError(MeanSquaredError):
 
     Value and interval are the roots of those of `mean_squared_error`. It is not a mean of one number per row: to
     compare runs use `mean_squared_error`, which orders them equally.
-
-    The parameters are those of `Averaging`.
 
     Example:
         >>> RootMeanSquaredError().signature
@@ -93,8 +89,6 @@ class MeanSquaredLogError(MeanError):
     """The mean of (log(1 + prediction) − log(1 + truth))²: for counts that grow by factors.
 
     Undefined if a truth or a prediction is below 0.
-
-    The parameters are those of `Averaging`.
 
     Example:
         >>> MeanSquaredLogError().error(np.array([0.0, -2.0]), np.array([np.e - 1, 1.0]))

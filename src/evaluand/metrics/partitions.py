@@ -29,8 +29,6 @@ class AdjustedRand(Clustering):
     weights, so that only the ratios of weights matter; a row makes no pair with itself, whatever its weight.
     Source: L. Hubert & P. Arabie, "Comparing partitions" (Journal of Classification 2, 1985).
 
-    The parameters are those of `WeightedRowsMetric`.
-
     Example:
         >>> AdjustedRand().signature
         'adjusted_rand v2 missing=leave_out reduce=first interval=jackknife 95%'
@@ -78,8 +76,6 @@ class Homogeneity(OfEntropies):
     1 − H(truth | prediction) / H(truth), and 1 if all rows are of one class.
     Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
 
-    The parameters are those of `WeightedRowsMetric`.
-
     Example:
         >>> Homogeneity().signature
         'homogeneity v1 missing=leave_out reduce=first interval=jackknife 95%'
@@ -98,8 +94,6 @@ class Completeness(OfEntropies):
     1 − H(prediction | truth) / H(prediction), and 1 if all rows are in one cluster.
     Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
 
-    The parameters are those of `WeightedRowsMetric`.
-
     Example:
         >>> Completeness().signature
         'completeness v1 missing=leave_out reduce=first interval=jackknife 95%'
@@ -117,8 +111,6 @@ class VMeasure(OfEntropies):
 
     (1 + β) h c / (β h + c), and 0 if both are 0. With β = 1 it equals `normalized_mutual_information`.
     Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
-
-    The other parameters are those of `WeightedRowsMetric`.
 
     Args:
         beta: how much more completeness counts than homogeneity, above 0; 1 weighs both alike.
@@ -157,7 +149,6 @@ class NormalizedMutualInformation(OfEntropies):
 
     Args:
         mean: of the two entropies: `arithmetic`, `geometric`, `min` or `max`.
-        weighted, confidence: see `WeightedRowsMetric`.
 
     Raises:
         SpecError: there is no such mean.

@@ -11,6 +11,7 @@ from evaluand.metrics.base.linear import OfNumbers, centred, scaled, sums
 from evaluand.metrics.base.metric import Columns
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH
 from evaluand.metrics.base.weighted_rows import reordered
+from evaluand.metrics.stats.intervals import runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,8 +19,6 @@ class Pearson(OfNumbers):
     """Pearson's correlation of predictions and truths: how close they are to any straight line.
 
     Undefined if all truths or all predictions are equal.
-
-    The parameters are those of `WeightedRowsMetric`.
 
     Example:
         >>> Pearson().signature
@@ -51,8 +50,6 @@ class Spearman(Pearson):
 
     A row of weight w counts as w equal rows.
 
-    The parameters are those of `WeightedRowsMetric`.
-
     Example:
         >>> metric = Spearman(confidence=None)
         >>> columns = {"truth": np.array([1.0, 2.0, 3.0]), "prediction": np.array([1.0, 20.0, 300.0])}
@@ -67,7 +64,7 @@ class Spearman(Pearson):
         order = np.argsort(rows[TRUTH], kind="stable")
         found = reordered(rows, order)
         by_prediction = np.argsort(found[PREDICTION], kind="stable")
-        starts = [_starts(found[TRUTH]), _starts(found[PREDICTION][by_prediction])]
+        starts = [runs(found[TRUTH]), runs(found[PREDICTION][by_prediction])]
         return {**found, _ORDER: by_prediction, **dict(zip((_TRUTH, _PREDICTION), starts, strict=True))}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
@@ -113,11 +110,6 @@ class Spearman(Pearson):
         pairs = (truth, prediction), (truth, truth), (prediction, prediction)
         total = weight.sum(axis=1)
         return np.stack([np.einsum("rn,rn,rn->r", weight, one, other) / total**3 for one, other in pairs])
-
-
-def _starts(ordered: np.ndarray) -> np.ndarray:
-    """Where a new value begins."""
-    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
 
 def _ranks(weight: np.ndarray, starts: np.ndarray) -> np.ndarray:

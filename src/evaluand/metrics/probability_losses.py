@@ -25,7 +25,6 @@ class LogLoss(OfScores, PartlyDefined):
         label: with two classes, the one whose probability the table has.
         absent: the probability of a class without one in a row; None if unknown.
         clip: the lowest probability used for any truth; scikit-learn uses 2.220446049250313e-16.
-        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: `clip` does not lie between 0 and a half.
@@ -79,7 +78,6 @@ class Brier(OfScores, PartlyDefined):
         label: with two classes, the one whose probability is scored.
         absent: the probability of a class without one in a row: 0, or None if unknown.
         halved: take half of the sum over classes; no effect with `label`.
-        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: `absent` is not 0.

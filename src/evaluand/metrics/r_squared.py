@@ -23,7 +23,6 @@ class RSquared(OfNumbers):
     correlation. Undefined if all truths are equal.
 
     Args:
-        weighted, confidence: see `WeightedRowsMetric`.
         constant: the value if all truths are equal: `undefined`, or, as in scikit-learn and D3M, 1 if all predictions
             are right and else 0 (`zero_or_one`).
 
@@ -76,7 +75,6 @@ class ExplainedVariance(RSquared):
     """1 − variance of (truth − prediction) / variance of the truth: R² that ignores an error common to all rows.
 
     Args:
-        weighted, confidence: see `WeightedRowsMetric`.
         constant: the value if all truths are equal: `undefined`, or, as in scikit-learn, 1 if all errors are equal and
             else 0 (`zero_or_one`).
 

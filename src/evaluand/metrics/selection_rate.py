@@ -23,7 +23,6 @@ class SelectionRate(Accuracy):
     Args:
         label: the class; by default `true` for bools, and 1 for integers that are all 0 or 1.
         column: the column of labels, or of sets of labels.
-        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: the parameters contradict each other.

@@ -201,7 +201,7 @@ class RecordingWriter(Recording):
             "attempts": attempts,
             "opened": secrets.token_hex(16),
         }
-        name = name or _default_name(app)
+        name = name or (f"{app_name(app)}/{app['version']}" if app.get("version") else app_name(app))
         id = ids.artifact_id(KIND, spec)
         head = {"format": FORMAT, "kind": KIND, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
         pinned = all(identity.pinned for identity in identities.values())
@@ -577,10 +577,6 @@ def name_feedbacks(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) 
             distinct = f"{name} {n}"
         by_name[distinct] = scorer
     return by_name
-
-
-def _default_name(app: Mapping[str, Any]) -> str:
-    return f"{app_name(app)}/{app['version']}" if app.get("version") else app_name(app)
 
 
 def check_metadata(metadata: Mapping[Any, Any]) -> None:

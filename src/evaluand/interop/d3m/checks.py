@@ -20,6 +20,7 @@ from evaluand.interop.d3m.dataset import (
     DatasetDocument,
     Resource,
     gathered_positions,
+    one_chunk,
     read_table,
 )
 from evaluand.interop.d3m.paths import DATASET
@@ -208,7 +209,6 @@ def _check_division(folds: Folds, problem: Problem, place: str, findings: Findin
 def row_keys(resource: Resource, table: pa.Table) -> RowKeys:
     """The index of a learning table, and which example each row belongs to."""
     gathers = resource.gathers
-    columns = {c.name: table.column(c.name).combine_chunks() for c in resource.index}
-    columns = {n: v.chunk(0) if isinstance(v, pa.ChunkedArray) else v for n, v in columns.items()}
+    columns = {column.name: one_chunk(table.column(column.name)) for column in resource.index}
     by = gathered_positions(table.column(gathers.name)).to_numpy() if gathers else np.arange(len(table))
     return RowKeys(columns, by, repeated="multiIndex" in resource.index[0].roles)

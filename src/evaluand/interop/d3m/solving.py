@@ -119,9 +119,7 @@ def _table(folder: ProblemFolder, layout: FileLayout, tested: Sequence[int], ans
     index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
     if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
         return _by_class(index, targets[0], layout, [answer[targets[0]] for answer in by_target])
-    predicted = {
-        name: _array([_prediction(answer[name]) for answer in by_target], layout.targets[name]) for name in targets
-    }
+    predicted = {name: _predictions([answer[name] for answer in by_target], layout.targets[name]) for name in targets}
     return pa.table({**index, **predicted})
 
 
@@ -146,9 +144,6 @@ def _refuse(row: int, message: str) -> None:
     raise SpecError(f"the estimator's class {message}")
 
 
-def _prediction(answer: Any) -> Any:
-    return answer["prediction"] if isinstance(answer, Mapping) else answer
-
-
-def _array(values: list[Any], kind: str) -> pa.Array:
+def _predictions(answers: list[Any], kind: str) -> pa.Array:
+    values = [answer["prediction"] if isinstance(answer, Mapping) else answer for answer in answers]
     return pa.array([str(value) for value in values] if kind == "text" else values)

@@ -131,7 +131,10 @@ def _learning_table(
     """The examples as cells of text, what describes them, and the example of each row."""
     names = [name for name in dataset.schema.names if name not in (INDEX, "d3mIndex")]
     source = pa.Table.from_batches(dataset.columns([INDEX, *names]))
-    lists = [name for name in targets if name in names and _is_several(source.schema.field(name).type)]
+    kinds = dict(described(source.schema))
+    lists = [  # of labels or boxes, not vectors
+        name for name in targets if kinds.get(name) == "string" and pa.types.is_list(source.schema.field(name).type)
+    ]
     positions = np.arange(len(source))
     if lists:
         source, positions = _by_item(source, lists)
@@ -149,11 +152,6 @@ def _learning_table(
         table[name] = values
         columns.append(Column(index=i, name=name, type=kinds[name], roles=("attribute",)))
     return pa.table(table), columns, positions
-
-
-def _is_several(kind: pa.DataType) -> bool:
-    """Whether a value is several labels or boxes, not one vector."""
-    return pa.types.is_list(kind) and not pa.types.is_primitive(kind.value_type)
 
 
 def _by_item(table: pa.Table, lists: list[str]) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int64]]]:

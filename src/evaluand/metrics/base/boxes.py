@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError
-from evaluand.metrics.base.labels import in_order, one_vocabulary
+from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, State, refuse, refuse_empty
 from evaluand.metrics.base.weighted_rows import BLOCK, WeightedRowsMetric
 from evaluand.metrics.detection import Area, Boxes, Definition, check_iou, definition_of, match, steps, steps_up
@@ -174,8 +174,8 @@ class OfBoxes(WeightedRowsMetric):
         corners = rows["corners"].T[::-1] if self.rules.ties == "box" else ()
         order = np.lexsort((*corners, descending, rows["sort"], label))
         found = {name: rows[name][order] for name in (*_ROW, WEIGHT, BLOCK)} | {"label": label[order]}
-        labels = list(self._labels(found, rows[LABELS][in_order(rows[LABELS])]))
-        return {**found, LABELS: rows[LABELS], DETECTED: _objects(labels)}
+        labels = self._labels(found, rows[LABELS][in_order(rows[LABELS])])
+        return {**found, LABELS: rows[LABELS], DETECTED: object_array(labels)}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         each = [values for _, values in self._by_label(rows, weight)]
@@ -213,7 +213,7 @@ class OfBoxes(WeightedRowsMetric):
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The number of boxes, and the value of each label if there are labels."""
         labels = {
-            str(label.name): {"value": _or_none(values[0])}
+            str(label.name): {"value": float(values[0]) if math.isfinite(values[0]) else None}
             | _counts(label.truths.stop - label.truths.start, len(label.confidence))
             for label, values in self._by_label(rows, weight[None])
             if label.name is not None
@@ -377,19 +377,8 @@ def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, fl
     return weight / least, 0.0 if (in_units == np.rint(in_units)).all() else _ROUNDING
 
 
-def _objects(labels: list[Detected]) -> np.ndarray:
-    found = np.empty(len(labels), np.object_)
-    for place, label in enumerate(labels):
-        found[place] = label
-    return found
-
-
 def _counts(expected: int, predicted: int) -> dict[str, int]:
     return {"expected": expected, "predicted": predicted}
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 DETECTED: Final = "_detected_"

@@ -47,7 +47,6 @@ class ClassRatio(ByClass):
             and rows whose ratio is undefined are left out of the mean; `data` lists the classes.
         labels: the classes to average over; by default those of truth and prediction.
         zero_division: the value of an undefined ratio, 0 or 1; undefined by default.
-        weighted, confidence: see `WeightedRowsMetric`.
 
     Attributes:
         nothing: why the ratio is undefined, such as "nothing was predicted".

@@ -535,21 +535,17 @@ class GroupResult(NamedTuple):
     bounds: Callable[[float], tuple[float, float]] | None = None
 
 
-def blocks_by_kind(state: State, columns: Sequence[str], most: int = BLOCKS) -> tuple[State, np.ndarray]:
-    """Independent counted rows, with each kind of equal rows as one block.
+def blocks_by_kind(state: State, columns: Sequence[str]) -> tuple[State, np.ndarray]:
+    """Independent counted rows, with each kind of equal rows as one block; these columns make a row.
 
-    Groups with too many kinds of rows keep their blocks.
-
-    Args:
-        columns: the columns that make a row.
-        most: the largest number of kinds of rows in a group.
+    Groups with more than `BLOCKS` kinds of rows keep their blocks.
 
     Returns:
         The state, and which groups have such blocks.
     """
     table, n_groups = _row_table(state), len(state["n"])
     kinds = _count_equal_rows({**table, BLOCK: np.zeros_like(table[BLOCK])}, columns, len(state[LABELS]), ())
-    few = count_rows(kinds[_GROUP], n_groups) <= most
+    few = count_rows(kinds[_GROUP], n_groups) <= BLOCKS
     kinds[BLOCK] = np.arange(len(kinds[_GROUP]))
     by_kind, by_block = few[kinds[_GROUP]], ~few[table[_GROUP]]
     parts = {name: np.concatenate([kinds[name][by_kind], table[name][by_block]]) for name in table}

@@ -15,11 +15,12 @@ from rich.panel import Panel
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.trace.export import Context, ErrorValue, ExportedSpan, LogEntry, at, event_parts, one_line, panel
+from evaluand.trace.export import Context, ErrorValue, ExportedSpan, LogEntry, at, event_parts, panel
 from evaluand.trace.spans import Event, Span
 from evaluand.trace.tracers.recording import RecordedSpan, RecordedTaskSpan, WatchedTracer
 from evaluand.trace.traces import Trace
 from evaluand.trace.tree import label
+from evaluand.trace.values import one_line
 from evaluand.trace.watcher import Watcher
 
 HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
