@@ -14,7 +14,7 @@ from evaluand import Accuracy, Aggregator, Candidates, Dataset, Evaluator, Measu
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.top_k import TopK
-from evaluand.metrics.top_k import TopK as TopKMetric
+from evaluand.metrics.accuracy import TopK as TopKMetric
 
 LABELS = ("ant", "bee", "cow", "dog")
 

@@ -19,10 +19,9 @@ from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.absolute_errors import MeanAbsoluteError, MeanAbsolutePercentageError
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.kendall import Kendall
+from evaluand.metrics.correlations import Kendall, Pearson, Spearman
 from evaluand.metrics.mean import Mean
 from evaluand.metrics.mean_squared_error import MeanSquaredError, MeanSquaredLogError, RootMeanSquaredError
-from evaluand.metrics.pearson import Pearson, Spearman
 from evaluand.metrics.quantile import Quantile
 from evaluand.metrics.r_squared import ExplainedVariance, RSquared
 

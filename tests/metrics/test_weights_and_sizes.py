@@ -18,10 +18,10 @@ from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.ranking import Ranking
 from evaluand.metrics.absolute_errors import MeanAbsolutePercentageError, MedianAbsoluteError
 from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.correlations import Pearson
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.mean_squared_error import RootMeanSquaredError
 from evaluand.metrics.partitions import AdjustedRand
-from evaluand.metrics.pearson import Pearson
 from evaluand.metrics.r_squared import RSquared
 
 pytestmark = pytest.mark.filterwarnings("error")

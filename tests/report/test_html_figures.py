@@ -22,9 +22,9 @@ from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.areas import AveragePrecision, RocAuc
+from evaluand.metrics.box_averages import MeanAveragePrecision
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.mean_average_precision import MeanAveragePrecision
 from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
 from evaluand.report.facts import Part, confusion_matrix, curves_facts, missing_facts, report_facts, summary_facts
 from evaluand.report.html.boxes import Images, frames

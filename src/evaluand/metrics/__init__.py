@@ -19,18 +19,14 @@ if TYPE_CHECKING:
         MeanAbsolutePercentageError as MeanAbsolutePercentageError,
         MedianAbsoluteError as MedianAbsoluteError,
     )
-    from evaluand.metrics.accuracy import Accuracy as Accuracy
+    from evaluand.metrics.accuracy import Accuracy as Accuracy, TopK as TopK
     from evaluand.metrics.areas import AveragePrecision as AveragePrecision, RocAuc as RocAuc
-    from evaluand.metrics.at_k import (
-        HitsAtK as HitsAtK,
-        MapAtK as MapAtK,
-        Ndcg as Ndcg,
-        PrecisionAtK as PrecisionAtK,
-        RecallAtK as RecallAtK,
-    )
-    from evaluand.metrics.average_recall import AverageRecall as AverageRecall
     from evaluand.metrics.balanced_accuracy import BalancedAccuracy as BalancedAccuracy
     from evaluand.metrics.base.metric import Metric as Metric, Values as Values
+    from evaluand.metrics.box_averages import (
+        AverageRecall as AverageRecall,
+        MeanAveragePrecision as MeanAveragePrecision,
+    )
     from evaluand.metrics.chance_corrected import CohenKappa as CohenKappa, MatthewsCorrelation as MatthewsCorrelation
     from evaluand.metrics.class_rates import (
         FalseNegativeRate as FalseNegativeRate,
@@ -42,13 +38,11 @@ if TYPE_CHECKING:
         Specificity as Specificity,
     )
     from evaluand.metrics.confusion_matrix import ConfusionMatrix as ConfusionMatrix
+    from evaluand.metrics.correlations import Kendall as Kendall, Pearson as Pearson, Spearman as Spearman
     from evaluand.metrics.count import Count as Count
     from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError as ExpectedCalibrationError
     from evaluand.metrics.hamming_loss import HammingLoss as HammingLoss
-    from evaluand.metrics.kendall import Kendall as Kendall
     from evaluand.metrics.mean import Mean as Mean
-    from evaluand.metrics.mean_average_precision import MeanAveragePrecision as MeanAveragePrecision
-    from evaluand.metrics.mean_reciprocal_rank import MeanReciprocalRank as MeanReciprocalRank
     from evaluand.metrics.mean_squared_error import (
         MeanSquaredError as MeanSquaredError,
         MeanSquaredLogError as MeanSquaredLogError,
@@ -61,13 +55,19 @@ if TYPE_CHECKING:
         NormalizedMutualInformation as NormalizedMutualInformation,
         VMeasure as VMeasure,
     )
-    from evaluand.metrics.pearson import Pearson as Pearson, Spearman as Spearman
     from evaluand.metrics.precision_at_top_k import PrecisionAtTopK as PrecisionAtTopK
     from evaluand.metrics.probability_losses import Brier as Brier, LogLoss as LogLoss
     from evaluand.metrics.quantile import Quantile as Quantile
     from evaluand.metrics.r_squared import ExplainedVariance as ExplainedVariance, RSquared as RSquared
+    from evaluand.metrics.rankings import (
+        HitsAtK as HitsAtK,
+        MapAtK as MapAtK,
+        MeanReciprocalRank as MeanReciprocalRank,
+        Ndcg as Ndcg,
+        PrecisionAtK as PrecisionAtK,
+        RecallAtK as RecallAtK,
+    )
     from evaluand.metrics.replications import KOfN as KOfN, PassAtK as PassAtK
     from evaluand.metrics.selection_rate import SelectionRate as SelectionRate
-    from evaluand.metrics.top_k import TopK as TopK
 
 __getattr__, __dir__ = lazy_names(__name__)
