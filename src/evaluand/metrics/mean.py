@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.averaging import OfColumn
+from evaluand.metrics.base.averaging import OfColumn, Student
 from evaluand.metrics.base.metric import VALUE, Columns, Direction, numbers, refuse
-from evaluand.metrics.base.student import Student
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from evaluand.metrics.base.averaging import TOO_FAR
 from evaluand.metrics.base.metric import VALUE, Columns, State, Values
 from evaluand.metrics.base.numeric_pairs import MeanError, absolute_errors
-from evaluand.metrics.base.student import TOO_FAR
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,8 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Share
-from evaluand.metrics.base.averaging import Averaging
+from evaluand.metrics.base.averaging import Averaging, Student
 from evaluand.metrics.base.metric import VALUE, Columns, Direction, Reduce, check_whole_number, refuse
-from evaluand.metrics.base.student import Student
 
 Gains = Literal["linear", "exponential"]
 

@@ -1,4 +1,4 @@
-"""Checks that a problem fits its data: columns, index, media files and split."""
+"""Checks that a problem fits its data (columns, index, media files and split), and the layout of its files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from evaluand.interop.d3m.dataset import (
     one_chunk,
     read_table,
 )
+from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.paths import DATASET
 from evaluand.interop.d3m.problem import SPLITS_FILE
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.problem.files import MOST_SHOWN
+from evaluand.problem.layout import FileLayout, layout_of, reads_of
 from evaluand.problem.problem import Problem, TargetDataset
 from evaluand.problem.truth import RowKeys
 
@@ -212,3 +214,16 @@ def row_keys(resource: Resource, table: pa.Table) -> RowKeys:
     columns = {column.name: one_chunk(table.column(column.name)) for column in resource.index}
     by = gathered_positions(table.column(gathers.name)).to_numpy() if gathers else np.arange(len(table))
     return RowKeys(columns, by, repeated="multiIndex" in resource.index[0].roles)
+
+
+def declared_layout(problem: Problem, resource: Resource) -> FileLayout:
+    """The layout of prediction and truth files, by the columns of the learning table.
+
+    Raises:
+        SpecError: no dataset has targets, or several have.
+    """
+    types = {column.name: COLUMN_TYPES[column.type] for column in resource.columns}
+    index = tuple(column.name for column in resource.index)
+    gathers = "boxes" in reads_of(problem) and resource.gathers is not None
+    key = resource.gathers.name if gathers and resource.gathers else index[0]
+    return layout_of(problem, index, key, types, several_rows="multiIndex" in resource.index[0].roles)

@@ -16,7 +16,7 @@ from evaluand.core.files.paths import require_within
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
 from evaluand.experiment.scoring import Scores, score
-from evaluand.interop.d3m.columns import declared_layout
+from evaluand.interop.d3m.checks import declared_layout
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.format import D3MFormat
 from evaluand.problem.files import CONFIDENCE

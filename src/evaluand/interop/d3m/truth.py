@@ -7,8 +7,7 @@ from pathlib import Path
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import Findings, no_file
 from evaluand.core.files.paths import relative_name, require_within
-from evaluand.interop.d3m.checks import learning_resource
-from evaluand.interop.d3m.columns import declared_layout
+from evaluand.interop.d3m.checks import declared_layout, learning_resource
 from evaluand.interop.d3m.dataset import Resource, examine_dataset, gathered_positions
 from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, take_findings
 from evaluand.interop.d3m.names import translate

@@ -24,7 +24,7 @@ from evaluand.interop.pharia.domain import (
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.logic import AggregationLogic, aggregation_types
-from evaluand.interop.pharia.provenance import origin
+from evaluand.interop.pharia.steps import origin
 from evaluand.interop.pharia.types import read_as, require_head_fields
 
 LEFT_OUT: Final = "left out"

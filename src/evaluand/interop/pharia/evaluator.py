@@ -34,9 +34,8 @@ from evaluand.interop.pharia.logic import (
     LogicTypes,
     SingleOutputEvaluationLogic,
 )
-from evaluand.interop.pharia.parallel import each_in_threads
-from evaluand.interop.pharia.provenance import origin
 from evaluand.interop.pharia.runs import RunRepository
+from evaluand.interop.pharia.steps import each_in_threads, origin
 from evaluand.interop.pharia.types import declared_or_any, require_count, require_head_fields, to_storable
 from evaluand.run.task import Input, Output
 
