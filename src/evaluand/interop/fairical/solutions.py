@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from evaluand.tradeoff.files.solutions import NAMES, OF_MODELS, THRESHOLDS, Solu
 
 
 @dataclass(frozen=True)
-class Solutions(SolutionFile):
+class Solutions(SolutionFile, Mapping[str, list[float]]):
     """Points of a system by several metrics; a mapping from metric to values, and an array of points × metrics.
 
     Fields and errors as of `SolutionFile`. An undefined value is 0, and the metadata list which values are undefined.
@@ -80,18 +80,6 @@ class Solutions(SolutionFile):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.points)
-
-    def keys(self) -> KeysView[str]:
-        """The metrics."""
-        return self.points.keys()
-
-    def values(self) -> ValuesView[list[float]]:
-        """The values of each metric."""
-        return self.points.values()
-
-    def items(self) -> ItemsView[str, list[float]]:
-        """Each metric with its values."""
-        return self.points.items()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Points × metrics."""

@@ -47,11 +47,8 @@ class _ShelfAggregations(AggregationRepository):
     def aggregation_overview(
         self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
     ) -> AggregationOverview[AggregatedEvaluation] | None:
-        text = self._shelf.get(aggregation_id)
-        if text is None:
-            return None
         model = AggregationOverview[aggregation_type]  # type: ignore[valid-type]
-        return read_head(model, text, self._shelf.where(aggregation_id))
+        return read_head(model, self._shelf.get(aggregation_id), self._shelf.where(aggregation_id))
 
     def aggregation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids()

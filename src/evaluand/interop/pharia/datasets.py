@@ -206,8 +206,8 @@ class FileDatasetRepository(_StoredDatasets):
             shutil.rmtree(folder)
 
     def dataset(self, dataset_id: str) -> Dataset | None:
-        text = read_text(path := self._path(dataset_id, ".json"))
-        return None if text is None else read_head(Dataset, text, path)
+        path = self._path(dataset_id, ".json")
+        return read_head(Dataset, read_text(path), path)
 
     def dataset_ids(self) -> Iterable[str]:
         return sorted(id for folder in self._folder.iterdir() if folder.is_dir() for id in heads(folder, ".json"))

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Readable, Shelf
+from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
 from evaluand.interop.pharia.domain import (
     Evaluation,
     EvaluationOverview,
@@ -23,11 +23,12 @@ from evaluand.interop.pharia.domain import (
     new_id,
     read_each,
 )
-from evaluand.interop.pharia.repository_files import exact_text
+from evaluand.interop.pharia.repository_files import Rows, exact_text
 from evaluand.interop.pharia.types import read_as, read_head
 
 ROWS: Final = "results"
 PARTIAL: Final = ".partial_json"
+Result = ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]
 
 
 class EvaluationRepository(ABC):
@@ -56,7 +57,7 @@ class EvaluationRepository(ABC):
     @abstractmethod
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
-    ) -> ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation] | None:
+    ) -> Result[Evaluation] | None:
         """The result of an example, or None.
 
         Raises:
@@ -66,7 +67,7 @@ class EvaluationRepository(ABC):
     @abstractmethod
     def example_evaluations(
         self, evaluation_id: str, evaluation_type: type[Evaluation]
-    ) -> Sequence[ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]]:
+    ) -> Sequence[Result[Evaluation]]:
         """The results, in the order of the examples' ids.
 
         Raises:
@@ -126,8 +127,7 @@ class _ShelfEvaluations(EvaluationRepository):
         self._shelf.rows(overview.id, ROWS).close()
 
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
-        text = self._shelf.get(evaluation_id)
-        return None if text is None else read_head(EvaluationOverview, text, self._shelf.where(evaluation_id))
+        return read_head(EvaluationOverview, self._shelf.get(evaluation_id), self._shelf.where(evaluation_id))
 
     def evaluation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids()
@@ -138,17 +138,17 @@ class _ShelfEvaluations(EvaluationRepository):
 
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
-    ) -> ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation] | None:
+    ) -> Result[Evaluation] | None:
         rows = self._results(evaluation_id)
         row = rows.get(example_id) if rows else None
         return None if row is None else _result(evaluation_id, row, evaluation_type)
 
     def example_evaluations(
         self, evaluation_id: str, evaluation_type: type[Evaluation]
-    ) -> Sequence[ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]]:
+    ) -> Sequence[Result[Evaluation]]:
         return [_result(evaluation_id, row, evaluation_type) for row in self._results(evaluation_id) or ()]
 
-    def _results(self, evaluation_id: str) -> Readable | None:
+    def _results(self, evaluation_id: str) -> Rows | None:
         rows = self._shelf.all_rows(evaluation_id, ROWS)
         if rows is None and self._shelf.get(evaluation_id) is None:
             raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
@@ -162,9 +162,8 @@ class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
         self._shelf.put(overview.id, exact_text(overview, indent=2), PARTIAL)
 
     def partial_evaluation_overview(self, evaluation_id: str) -> PartialEvaluationOverview | None:
-        text = self._shelf.get(evaluation_id, PARTIAL)
         where = self._shelf.where(evaluation_id, PARTIAL)
-        return None if text is None else read_head(PartialEvaluationOverview, text, where)
+        return read_head(PartialEvaluationOverview, self._shelf.get(evaluation_id, PARTIAL), where)
 
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids(PARTIAL)

@@ -33,6 +33,7 @@ from evaluand.trace.tracers.file import FileTracer
 from evaluand.trace.tracers.in_memory import InMemoryTracer
 
 NOTE: Final = ".tmp"
+Result = ExampleOutput[Output] | ExampleOutput[FailedExampleRun]
 
 
 class RunRepository(ABC):
@@ -55,9 +56,7 @@ class RunRepository(ABC):
         """Store the output for an example."""
 
     @abstractmethod
-    def example_output(
-        self, run_id: str, example_id: str, output_type: type[Output]
-    ) -> ExampleOutput[Output] | ExampleOutput[FailedExampleRun] | None:
+    def example_output(self, run_id: str, example_id: str, output_type: type[Output]) -> Result[Output] | None:
         """The output for an example, or None."""
 
     @abstractmethod
@@ -116,9 +115,7 @@ class RunRepository(ABC):
         """The heads of all runs, in the order of their ids."""
         return read_each(self.run_overview, self.run_overview_ids())
 
-    def example_outputs(
-        self, run_id: str, output_type: type[Output]
-    ) -> Iterable[ExampleOutput[Output] | ExampleOutput[FailedExampleRun]]:
+    def example_outputs(self, run_id: str, output_type: type[Output]) -> Iterable[Result[Output]]:
         """The output for each example, in the order of their ids."""
         return read_each(lambda id: self.example_output(run_id, id, output_type), self.example_output_ids(run_id))
 
@@ -148,8 +145,7 @@ class _ShelfRuns(RunRepository):
             self._shelf.rows(overview.id, name).close()
 
     def run_overview(self, run_id: str) -> RunOverview | None:
-        text = self._shelf.get(run_id)
-        return None if text is None else read_head(RunOverview, text, self._shelf.where(run_id))
+        return read_head(RunOverview, self._shelf.get(run_id), self._shelf.where(run_id))
 
     def run_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids()
@@ -158,16 +154,12 @@ class _ShelfRuns(RunRepository):
         output, rows = example_output.output, self._shelf.rows(example_output.run_id, "outputs")
         rows.append(example_output.example_id, exact_text(output), failed=isinstance(output, FailedExampleRun))
 
-    def example_output(
-        self, run_id: str, example_id: str, output_type: type[Output]
-    ) -> ExampleOutput[Output] | ExampleOutput[FailedExampleRun] | None:
+    def example_output(self, run_id: str, example_id: str, output_type: type[Output]) -> Result[Output] | None:
         rows = self._shelf.all_rows(run_id, "outputs")
         row = rows.get(example_id) if rows else None
         return None if row is None else _output(run_id, row, output_type)
 
-    def example_outputs(
-        self, run_id: str, output_type: type[Output]
-    ) -> Iterator[ExampleOutput[Output] | ExampleOutput[FailedExampleRun]]:
+    def example_outputs(self, run_id: str, output_type: type[Output]) -> Iterator[Result[Output]]:
         for row in self._shelf.all_rows(run_id, "outputs") or ():
             yield _output(run_id, row, output_type)
 

@@ -65,14 +65,14 @@ def read_as(type_: Any, value: Any, what: str) -> Any:
         raise Misfit(_misfit_message(error, what, type_)) from None
 
 
-def read_head(model: type[Head], text: bytes, where: object) -> Head:
-    """Parse a stored head.
+def read_head(model: type[Head], text: bytes | None, where: object) -> Head | None:
+    """Parse a stored head; None without text.
 
     Raises:
         Misfit: the content is not such a head; names the file.
     """
     try:
-        return model.model_validate_json(text)
+        return None if text is None else model.model_validate_json(text)
     except ValidationError as error:
         raise Misfit(_misfit_message(error, str(where), model)) from None
 
