@@ -37,7 +37,7 @@ from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.evaluation.feedback import Feedback
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.verification import verify
 from evaluand.store.store import Store

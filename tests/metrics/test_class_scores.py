@@ -23,8 +23,7 @@ from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.curves import precision_recall_curve, roc_curve
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.probability_losses import Brier, LogLoss
+from evaluand.metrics.probabilities import Brier, ExpectedCalibrationError, LogLoss
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 

@@ -22,8 +22,8 @@ from evaluand.metrics.base.curves import PARTS, POINTS, residual_curve
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.numeric_pairs import ROWS, Residuals
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
-from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
+from evaluand.metrics.errors import MeanSquaredError, RootMeanSquaredError
+from evaluand.metrics.probabilities import ExpectedCalibrationError
 from evaluand.report.export import flat
 from evaluand.report.facts import curves_facts
 from evaluand.report.verification import verify

@@ -23,7 +23,7 @@ from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.metrics.accuracy import Accuracy, TopK
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.report.facts import Facts, Part, evaluation_facts, metrics_facts, report_facts, scores_facts
 from evaluand.report.html.charts import Axis, Dot, histogram, strip
 from evaluand.report.html.examples import OUTCOMES, Examples, cell

@@ -16,7 +16,7 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.scorers.spans import Spans
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.report.facts import Part, metrics_facts, report_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report

@@ -24,8 +24,8 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.box_averages import MeanAveragePrecision
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
-from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
+from evaluand.metrics.errors import MeanSquaredError, RootMeanSquaredError
+from evaluand.metrics.probabilities import ExpectedCalibrationError
 from evaluand.report.facts import Part, confusion_matrix, curves_facts, missing_facts, report_facts, summary_facts
 from evaluand.report.html.boxes import Images, frames
 from evaluand.report.html.examples import Examples

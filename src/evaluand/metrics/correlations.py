@@ -1,17 +1,101 @@
-"""Correlations of predictions with the truth: of the numbers, of their ranks and of their order."""
+"""Correlations of predictions with the truth (of numbers, ranks or order), and the variance that they explain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from evaluand.metrics.base.linear import OfNumbers, centred, scaled, sums
+from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import WEIGHT, Columns
-from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH
-from evaluand.metrics.base.weighted_rows import reordered
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, reordered
 from evaluand.metrics.stats.intervals import runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfNumbers(WeightedRowsMetric):
+    """A function of numeric truths and predictions."""
+
+    row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
+    columns = (TRUTH, PREDICTION)
+
+    def prepare(self, columns: Columns) -> Columns:
+        return paired_numbers(columns, self.kind)
+
+
+class Sums(NamedTuple):
+    """Sums over weighted rows, one entry per replicate; deviations are from the means of the replicate.
+
+    Squares that differ from 0 only by rounding are 0, so that a constant has no variance.
+    """
+
+    truth: np.ndarray  # squared deviations of the truth
+    prediction: np.ndarray
+    product: np.ndarray  # of both deviations
+    residual: np.ndarray  # squared deviations of truth − prediction
+    error: np.ndarray  # squares of truth − prediction
+
+
+def scaled(rows: Columns, name: str, by: str) -> dict[str, np.ndarray]:
+    """The rows with a column divided by a power of two, which is exact, so that squares do not overflow.
+
+    Args:
+        by: the column whose largest number becomes nearly 1.
+    """
+    exponent = int(np.frexp(np.abs(rows[by][rows[WEIGHT] > 0]).max(initial=0.0))[1])
+    with np.errstate(over="ignore"):
+        return {**rows, name: np.ldexp(rows[name], -exponent)}
+
+
+def centred(rows: Columns) -> dict[str, np.ndarray]:
+    """The rows with their products, centred on the means of all rows, so that sums stay precise."""
+    weight = rows[WEIGHT] if rows[WEIGHT].sum() > 0 else None
+    truth, prediction = (rows[name] - np.average(rows[name], weights=weight) for name in (TRUTH, PREDICTION))
+    residual = rows[TRUTH] - rows[PREDICTION]
+    rest = residual - np.average(residual, weights=weight)
+    rows = {**rows, RESIDUAL: residual}
+    table = [np.ones(len(truth)), truth, prediction, rest, truth**2, prediction**2, truth * prediction, rest**2]
+    rounding = {
+        _ROUNDING + name: _NEAR * np.dot(rows[WEIGHT], deviation**2) + _EPSILON * np.dot(rows[WEIGHT], rows[name] ** 2)
+        for name, deviation in ((TRUTH, truth), (PREDICTION, prediction), (RESIDUAL, rest))
+    }
+    return {**rows, **rounding, _TABLE: np.stack([*table, residual**2], axis=1)}
+
+
+def sums(rows: Columns, weight: np.ndarray) -> Sums:
+    """The sums of `centred` rows.
+
+    Args:
+        weight: replicates × rows.
+    """
+    total, truth, prediction, rest, truth2, prediction2, product, rest2, error = (weight @ rows[_TABLE]).T
+    return Sums(
+        _squared_deviations(rows, weight, TRUTH, truth2, truth, total),
+        _squared_deviations(rows, weight, PREDICTION, prediction2, prediction, total),
+        product - truth * prediction / total,
+        _squared_deviations(rows, weight, RESIDUAL, rest2, rest, total),
+        error,
+    )
+
+
+def _squared_deviations(
+    rows: Columns, weight: np.ndarray, name: str, squares: np.ndarray, linear: np.ndarray, total: np.ndarray
+) -> np.ndarray:
+    found = squares - linear**2 / total
+    for place in np.flatnonzero(~(found > rows[_ROUNDING + name])):  # only rounding, or nearly all weight on one value
+        values = rows[name][weight[place] > 0]
+        if not len(values) or (values == values[0]).all():
+            found[place] = 0.0
+    return np.asarray(found)
+
+
+RESIDUAL: Final = "_residual_"
+_TABLE: Final = "_table_"
+_ROUNDING: Final = "_rounding_"
+_NEAR: Final = 1e-10
+_EPSILON: Final = 1e-28
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,3 +332,80 @@ def _weight_below(code: np.ndarray, weight: np.ndarray, before: np.ndarray) -> n
 
 _CODES: Final = {TRUTH: "_truth_", PREDICTION: "_prediction_"}
 _PAIRS: Final = "_pairs_"
+
+
+Constant = Literal["undefined", "zero_or_one"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RSquared(OfNumbers):
+    """R², the coefficient of determination: 1 − Σ(truth − prediction)² / Σ(truth − mean of the truth)².
+
+    1 if all predictions are right, 0 for always predicting the mean, below 0 for worse predictions; not the square of a
+    correlation. Undefined if all truths are equal.
+
+    Args:
+        constant: the value if all truths are equal: `undefined`, or, as in scikit-learn and D3M, 1 if all predictions
+            are right and else 0 (`zero_or_one`).
+
+    Raises:
+        SpecError: there is no such `constant`.
+
+    Example:
+        >>> metric = RSquared(confidence=None)
+        >>> columns = {"truth": np.array([1.0, 2.0, 3.0]), "prediction": np.array([1.0, 2.0, 2.0])}
+        >>> metric.compute(metric.state(columns, np.zeros(3, int), n_groups=1)).value
+        array([0.5])
+    """
+
+    kind = "r_squared"
+    direction = "higher"
+    range = (-np.inf, 1.0)
+
+    constant: Constant = "undefined"
+
+    def __post_init__(self) -> None:
+        if self.constant not in ("undefined", "zero_or_one"):
+            raise SpecError(f"{self.kind}: constant={self.constant!r} must be undefined or zero_or_one")
+        super().__post_init__()
+
+    def arranged(self, rows: Columns) -> Columns:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return centred(scaled(scaled(rows, PREDICTION, by=TRUTH), TRUTH, by=TRUTH))
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        found = sums(rows, weight)
+        rest = self.unexplained(found)
+        of_constant = np.full(rest.shape, np.nan)
+        if self.constant == "zero_or_one":
+            of_constant = np.where((weight > 0).sum(axis=1) > 1, np.where(rest == 0, 1.0, 0.0), np.nan)
+        return np.where(found.truth > 0, 1 - rest / found.truth, of_constant)
+
+    def unexplained(self, found: Sums) -> np.ndarray:
+        """The sum of squares that the predictions leave unexplained."""
+        return found.error
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        truth = rows[TRUTH][weight > 0]
+        if (truth == truth[0]).all():
+            return "all truths are one value, which has no variance to be explained"
+        return "beside the spread of the truths, errors are too large for a number"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedVariance(RSquared):
+    """1 − variance of (truth − prediction) / variance of the truth: R² that ignores an error common to all rows.
+
+    Args:
+        constant: the value if all truths are equal: `undefined`, or, as in scikit-learn, 1 if all errors are equal and
+            else 0 (`zero_or_one`).
+
+    Example:
+        >>> ExplainedVariance().signature
+        'explained_variance v1 missing=leave_out reduce=first constant=undefined interval=jackknife 95%'
+    """
+
+    kind = "explained_variance"
+
+    def unexplained(self, found: Sums) -> np.ndarray:
+        return found.residual

@@ -10,11 +10,9 @@ if TYPE_CHECKING:
     from evaluand.apps.leaderboards.board import (
         LEADERBOARD as LEADERBOARD,
         Leaderboard as Leaderboard,
-        leaderboard as leaderboard,
-    )
-    from evaluand.apps.leaderboards.collect import (
         add_evaluations as add_evaluations,
         collect_sources as collect_sources,
+        leaderboard as leaderboard,
     )
     from evaluand.apps.leaderboards.versions import version_label as version_label
 

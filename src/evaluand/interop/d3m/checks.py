@@ -23,8 +23,8 @@ from evaluand.interop.d3m.dataset import (
     one_chunk,
     read_table,
 )
+from evaluand.interop.d3m.folder import DATASET
 from evaluand.interop.d3m.names import COLUMN_TYPES
-from evaluand.interop.d3m.paths import DATASET
 from evaluand.interop.d3m.problem import SPLITS_FILE
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.problem.files import MOST_SHOWN

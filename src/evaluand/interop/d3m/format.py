@@ -11,9 +11,8 @@ import pyarrow as pa
 
 from evaluand.core.errors import SpecError
 from evaluand.core.files.json import Findings
-from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
+from evaluand.interop.d3m.folder import PROBLEM, ProblemFolder, below, examine_folder
 from evaluand.interop.d3m.names import METRICS, UPPER, WORDS, name_of, translate
-from evaluand.interop.d3m.paths import PROBLEM, below
 from evaluand.interop.d3m.truth import read_problem_truth
 from evaluand.problem.definitions import DEFINITIONS, STANDARD
 from evaluand.problem.formats import OpenProblem, ProblemFormat

@@ -27,8 +27,7 @@ from evaluand.interop.d3m.dataset import (
     described,
     write_dataset,
 )
-from evaluand.interop.d3m.folder import ProblemFolder, open_folder
-from evaluand.interop.d3m.paths import DATASET, PROBLEM
+from evaluand.interop.d3m.folder import DATASET, PROBLEM, ProblemFolder, open_folder
 from evaluand.interop.d3m.problem import SPLITS_FILE, write_problem
 from evaluand.interop.d3m.splits import write_splits
 from evaluand.problem.problem import Problem

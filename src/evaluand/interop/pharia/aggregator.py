@@ -9,7 +9,6 @@ from pydantic_core import to_json
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.core.fingerprint import code_identity
-from evaluand.interop.pharia.aggregations import AggregationRepository
 from evaluand.interop.pharia.domain import (
     AggregatedEvaluation,
     AggregationOverview,
@@ -22,7 +21,7 @@ from evaluand.interop.pharia.domain import (
     new_id,
     utc_now,
 )
-from evaluand.interop.pharia.evaluations import EvaluationRepository
+from evaluand.interop.pharia.evaluations import AggregationRepository, EvaluationRepository
 from evaluand.interop.pharia.logic import AggregationLogic, aggregation_types
 from evaluand.interop.pharia.steps import origin
 from evaluand.interop.pharia.types import read_as, require_head_fields

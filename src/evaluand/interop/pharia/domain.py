@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from evaluand.core.errors import NotFound, SpecError
-from evaluand.run.task import Input, Output
+from evaluand.run.task import Input, Output, Task as NativeTask
 from evaluand.trace.export import utc_now as utc_now
 
 T = TypeVar("T")
@@ -65,6 +65,19 @@ def require_stored(found: T | None, what: str, id: str) -> T:
 def read_each(read: Callable[[str], T | None], ids: Iterable[str]) -> Iterator[T]:
     """What a repository has stored under some ids; ids without anything are left out."""
     return (found for id in ids if (found := read(id)) is not None)
+
+
+class Task(NativeTask[Input, Output]):
+    """A task: the native one, whose subclasses may have an attribute `name`; see `evaluand.run.task.Task`."""
+
+    @property
+    def name(self) -> str:
+        """The name in traces; by default that of its class."""
+        return self.__dict__.get("name") or type(self).__name__
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.__dict__["name"] = name
 
 
 class Example(BaseModel, Generic[Input, ExpectedOutput]):

@@ -1,5 +1,8 @@
-"""Repositories of evaluations: in memory, or in a folder as `evaluations/<id>.json` and, for all examples together,
-`evaluations/<id>/results.jsonl`. The files of the SDKs, one for each example, are read as well.
+"""Repositories of evaluations and of aggregations: in memory, or in a folder.
+
+An evaluation is a file `evaluations/<id>.json` and, for all examples together, `evaluations/<id>/results.jsonl`. The
+files of the SDKs, one for each example, are read as well. An aggregation is a file `aggregations/<id>.json`, as the
+SDKs write it.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from pydantic_core import from_json
 
 from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
 from evaluand.interop.pharia.domain import (
+    AggregatedEvaluation,
+    AggregationOverview,
     Evaluation,
     EvaluationOverview,
     ExampleEvaluation,
@@ -207,3 +212,59 @@ def _result(evaluation_id: str, row: dict[str, Any], evaluation_type: Any) -> Ex
     type_ = FailedExampleEvaluation if row["failed"] else evaluation_type
     result = read_as(type_, row["value"], f"the result of evaluation {evaluation_id} for example {row['example_id']}")
     return ExampleEvaluation(evaluation_id=evaluation_id, example_id=row["example_id"], result=result)
+
+
+class AggregationRepository(ABC):
+    """Stores aggregations, each as one overview."""
+
+    @abstractmethod
+    def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
+        """Store an aggregation."""
+
+    @abstractmethod
+    def aggregation_overview(
+        self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
+    ) -> AggregationOverview[AggregatedEvaluation] | None:
+        """The aggregation with this id and this type of statistics, or None."""
+
+    @abstractmethod
+    def aggregation_overview_ids(self) -> Sequence[str]:
+        """The ids of all aggregations, sorted."""
+
+    def aggregation_overviews(
+        self, aggregation_type: type[AggregatedEvaluation]
+    ) -> Iterable[AggregationOverview[AggregatedEvaluation]]:
+        """All aggregations, in the order of their ids."""
+        return read_each(lambda id: self.aggregation_overview(id, aggregation_type), self.aggregation_overview_ids())
+
+
+class _ShelfAggregations(AggregationRepository):
+    """Stores aggregations on a shelf."""
+
+    _shelf: Shelf
+
+    def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
+        self._shelf.put(aggregation_overview.id, exact_text(aggregation_overview, indent=2))
+
+    def aggregation_overview(
+        self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
+    ) -> AggregationOverview[AggregatedEvaluation] | None:
+        model = AggregationOverview[aggregation_type]  # type: ignore[valid-type]
+        return read_head(model, self._shelf.get(aggregation_id), self._shelf.where(aggregation_id))
+
+    def aggregation_overview_ids(self) -> Sequence[str]:
+        return self._shelf.ids()
+
+
+class InMemoryAggregationRepository(_ShelfAggregations):
+    """Stores aggregations in memory."""
+
+    def __init__(self) -> None:
+        self._shelf = MemoryShelf()
+
+
+class FileAggregationRepository(_ShelfAggregations):
+    """Stores aggregations in a folder, which is created if it does not exist, in the file format of the SDKs."""
+
+    def __init__(self, root_directory: Path) -> None:
+        self._shelf = FileShelf(Path(root_directory) / "aggregations")

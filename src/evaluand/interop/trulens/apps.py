@@ -29,8 +29,7 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError
 from evaluand.core.selector.steps import Member
 from evaluand.engine.engine import Policy
-from evaluand.evaluation.feedback.call_storage import read_calls
-from evaluand.evaluation.feedback.calls import Result
+from evaluand.evaluation.feedback.calls import Result, read_calls
 from evaluand.evaluation.provider import Spending
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
