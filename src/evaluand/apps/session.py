@@ -186,11 +186,7 @@ class Records(Sequence[R]):
 
 
 def _to_annotations(record_id: str | None = None, tags: str | None = None, meta: Any = None) -> Annotations:
-    """The annotations of records, as they are stored.
-
-    Raises:
-        SpecError: a key of the metadata is not allowed.
-    """
+    """The annotations of records, as they are stored; a SpecError if a key of the metadata is not allowed."""
     if meta is None:
         return Annotations(record_id, tags or None)
     metadata = meta if isinstance(meta, Mapping) else {"meta": meta}

@@ -174,11 +174,7 @@ def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) 
 
 
 def n_filled_in(file: Path) -> int:
-    """How many rows of a file somebody has filled in, even if only with an explanation.
-
-    Raises:
-        DataError: it is not a file of labels.
-    """
+    """How many rows of a file of labels somebody has filled in, even if only with an explanation."""
     return sum(any(_key(row) and row.get(name) is not None for name in _WORK) for _, row in _rows(file))
 
 
@@ -305,11 +301,7 @@ class _Allowed(NamedTuple):
 
 
 def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a file, each with its place; a broken row holds only the reason, under `_BROKEN`.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """The rows of a file, each with its place; a broken row holds only the reason, under `_BROKEN`."""
     if file.suffix.lower() == ".csv":
         yield from _csv_rows(file)
         return

@@ -311,11 +311,7 @@ def to_column(name: str, values: Any) -> pa.Array:
 
 
 def common_type(truth: pa.Array, predictions: pa.Array) -> str:
-    """The type of the scorer `prediction` that both columns fit.
-
-    Raises:
-        SpecError: their values are never equal.
-    """
+    """The type of the scorer `prediction` that both columns fit; a SpecError if their values are never equal."""
     kinds = {_type_of(column) for column in (truth, predictions)} - {""}
     if kinds <= {"integer", "number"}:
         whole = all(_are_integers(column) for column in (truth, predictions))
@@ -346,11 +342,7 @@ def convert(column: pa.Array, kind: str) -> pa.Array:
 
 
 def to_numbers(name: str, column: pa.Array) -> pa.Array:
-    """A column of numbers as doubles.
-
-    Raises:
-        SpecError: it holds something else.
-    """
+    """A column of numbers as doubles; a SpecError if it holds something else."""
     if _type_of(column) not in ("integer", "number", ""):
         raise SpecError(f"{name} holds {_PLURAL.get(_type_of(column), 'objects')}; give numbers")
     return column.cast(pa.float64())
@@ -420,11 +412,7 @@ def _sort_lists(column: pa.Array) -> pa.Array:
 
 
 def _class_label(label: Any, kind: str) -> str:
-    """The text of a class's label.
-
-    Raises:
-        SpecError: no prediction could have this label.
-    """
+    """The text of a class's label; a SpecError if no prediction could have it."""
     value = label.item() if isinstance(label, np.generic) else label
     types: dict[str, Any] = {"text": str, "integer": int, "boolean": bool}
     if kind not in types:

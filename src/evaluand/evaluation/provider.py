@@ -351,11 +351,7 @@ class RemoteProvider(Provider):
             return replies
 
     def _redact_error(self, error: Exception) -> None:
-        """Removes secrets from the message of an error.
-
-        Raises:
-            TaskError: in place of an error whose message still contains a secret.
-        """
+        """Removes secrets from the message of an error; a TaskError takes its place if one cannot be removed."""
         error.args = tuple(self._redact_text(part) if isinstance(part, str) else part for part in error.args)
         message = storable_message(error)
         if self._redact_text(message) != message:
@@ -422,11 +418,7 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def text_of(name: str, value: Any) -> str:
-    """Returns the argument if it is valid text.
-
-    Raises:
-        DataError: it is not text; says what it is.
-    """
+    """Return the argument if it is valid text; else the DataError says what it is."""
     if not isinstance(value, str):
         raise DataError(f"{name} is {kind_of(value)}, not a text")
     try:
@@ -580,11 +572,7 @@ class _Request:
 
 
 def _read_usage(usage: Any) -> dict[str, Any]:
-    """The entries of a usage that are summed.
-
-    Raises:
-        DataError: an entry is invalid; names it.
-    """
+    """The entries of a usage that are summed; a DataError names an invalid one."""
     if not isinstance(usage, Mapping):
         raise DataError(f"it is {kind_of(usage)}, not an object")
     reported = [(name, kind, read) for name, kind, read in _USAGE if usage.get(name) is not None]

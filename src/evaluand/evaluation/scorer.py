@@ -382,22 +382,14 @@ def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]
 
 
 def require_flags(scorer: Scorer, *names: str) -> None:
-    """Refuses parameters that are neither true nor false.
-
-    Raises:
-        SpecError: such as for the text "no", which Python would take for true.
-    """
+    """Refuse parameters that are neither true nor false, such as the text "no", which Python would take for true."""
     for name in names:
         if not isinstance(getattr(scorer, name), bool):
             raise wrong_parameter(scorer, name, "give true or false")
 
 
 def require_choice(scorer: Scorer, name: str, choices: Sequence[str]) -> None:
-    """Refuses a parameter that is none of the choices.
-
-    Raises:
-        SpecError: names the choices and the nearest one.
-    """
+    """Refuse a parameter that is none of the choices; the SpecError names them and the nearest one."""
     value = getattr(scorer, name)
     if not isinstance(value, str) or value not in choices:
         hint = nearest(value, choices) if isinstance(value, str) else ""
@@ -424,22 +416,14 @@ def require_choices(scorer: Scorer, name: str, choices: Sequence[str]) -> None:
 
 
 def require_text(scorer: Scorer, name: str, *, optional: bool = False) -> None:
-    """Refuses a parameter that is not text, or is empty.
-
-    Raises:
-        SpecError: names the parameter.
-    """
+    """Refuse a parameter that is not text, or is empty."""
     value = getattr(scorer, name)
     if not (value is None and optional) and not (isinstance(value, str) and value):
         raise wrong_parameter(scorer, name, "give some text" + (", or leave it out" if optional else ""))
 
 
 def require_tolerances(scorer: Scorer, *names: str) -> None:
-    """Refuses parameters that are not finite numbers of at least 0.
-
-    Raises:
-        SpecError: names the parameter.
-    """
+    """Refuse parameters that are not finite numbers of at least 0."""
     for name in names:
         value = getattr(scorer, name)
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -448,11 +432,7 @@ def require_tolerances(scorer: Scorer, *names: str) -> None:
 
 
 def require_extra(scorer: Scorer, module: str, extra: str, package: str | None = None) -> None:
-    """Refuses a scorer whose library is not installed, before anything is graded.
-
-    Raises:
-        SpecError: with the line that installs it.
-    """
+    """Refuses a scorer whose library is not installed; the SpecError has the line that installs it."""
     if find_spec(module) is None:
         raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install evaluand[{extra}]")
 

@@ -39,11 +39,7 @@ class Sums(NamedTuple):
 
 
 def scaled(rows: Columns, name: str, by: str) -> dict[str, np.ndarray]:
-    """The rows with a column divided by a power of two, which is exact, so that squares do not overflow.
-
-    Args:
-        by: the column whose largest number becomes nearly 1.
-    """
+    """The rows with a column divided by a power of two, by which the largest number of `by` becomes nearly 1."""
     exponent = int(np.frexp(np.abs(rows[by][rows[WEIGHT] > 0]).max(initial=0.0))[1])
     with np.errstate(over="ignore"):
         return {**rows, name: np.ldexp(rows[name], -exponent)}
@@ -65,11 +61,7 @@ def centred(rows: Columns) -> dict[str, np.ndarray]:
 
 
 def sums(rows: Columns, weight: np.ndarray) -> Sums:
-    """The sums of `centred` rows.
-
-    Args:
-        weight: replicates × rows.
-    """
+    """The sums of `centred` rows, with weights of replicates × rows."""
     total, truth, prediction, rest, truth2, prediction2, product, rest2, error = (weight @ rows[_TABLE]).T
     return Sums(
         _squared_deviations(rows, weight, TRUTH, truth2, truth, total),

@@ -212,11 +212,7 @@ class Ndcg(AtK, Student):
 
 
 def refuse_ranks(columns: Columns, name: str) -> None:
-    """Raise an error if a rank is not a whole number of at least 1; NaN means no rank.
-
-    Raises:
-        DataError: lists the rows.
-    """
+    """Raise a DataError that lists the rows whose rank is not a whole number of at least 1; NaN means no rank."""
     ranks = columns[name].astype(np.float64)
     ranks = ranks[:, None] if ranks.ndim == 1 else ranks
     odd = np.asarray((ranks < 1) | (np.floor(ranks) < ranks) | np.isinf(ranks))

@@ -33,11 +33,7 @@ def rows_of(trace: Trace) -> list[list[Any]]:
 
 
 def restore(trace: Trace, rows: Iterable[Sequence[Any]]) -> None:
-    """Add the spans of rows to a trace that has only its root.
-
-    Raises:
-        DataError: a row is not a valid span; names the row.
-    """
+    """Add the spans of rows to a trace that has only its root; a DataError names a row that is not a valid span."""
     numbers: dict[int, Span] = {0: trace.root}
     for place, row in enumerate(rows):
         try:

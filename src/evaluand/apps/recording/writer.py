@@ -544,21 +544,13 @@ def resolve_feedbacks(
 
 
 def check_policy(policy: Any) -> None:
-    """Refuses values that are not a policy.
-
-    Raises:
-        SpecError: shows a policy.
-    """
+    """Refuses values that are not a policy; the SpecError shows one."""
     if policy is not None and not isinstance(policy, Policy):
         raise SpecError(f"policy is {described(policy)}; give a Policy(timeout=…, retries=…), or none")
 
 
 def name_feedbacks(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) -> dict[str, Scorer]:
-    """Feedbacks by name; of several with the same name, the second is named `name 2`.
-
-    Raises:
-        SpecError: a value is not a feedback.
-    """
+    """Feedbacks by name, the second of the same name as `name 2`; a SpecError for what is not a feedback."""
     several: Any = [feedbacks] if isinstance(feedbacks, Scorer) else feedbacks
     if isinstance(several, str) or not isinstance(several, Iterable):
         raise SpecError(f"feedbacks is {described(several)}; give Feedback(function).on(…), or a list of such")
@@ -580,11 +572,7 @@ def name_feedbacks(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) 
 
 
 def check_metadata(metadata: Mapping[Any, Any]) -> None:
-    """Refuses metadata that cannot become attributes of examples.
-
-    Raises:
-        SpecError: names the key.
-    """
+    """Refuses metadata that cannot become attributes of examples, and names the key."""
     for key in metadata:
         if not isinstance(key, str) or not key or key in OWN_COLUMNS or (key.startswith("_") and key.endswith("_")):
             own = ", ".join(OWN_COLUMNS)

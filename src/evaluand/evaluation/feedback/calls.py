@@ -51,11 +51,7 @@ class Calls:
         self.undefined: list[str] = []
 
     def add(self, args: dict[str, Any], returned: Any) -> None:
-        """Records a call that returned.
-
-        Raises:
-            DataError: it returned something that is not a value, with or without metadata.
-        """
+        """Records a call that returned; a DataError if that is not a value, with or without metadata."""
         meta: dict[str, Any] = {}
         if isinstance(returned, tuple):
             returned, meta = self._split(returned)
@@ -219,11 +215,7 @@ def pack_calls(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def call_reader(spec: Mapping[str, Any]) -> CallReader | None:
-    """What reads the stored calls of a feedback; None for an identity that is not one of a feedback.
-
-    Args:
-        spec: the identity of a scorer.
-    """
+    """What reads the stored calls of a feedback; None for the identity of any other scorer."""
     return partial(read_calls, spec) if isinstance(spec.get("selectors"), Mapping) else None
 
 

@@ -109,11 +109,7 @@ _NOTHING_ACCEPTABLE: Final = Score.abstained("the list of acceptable answers is 
 
 
 def _wrong(output: Any, acceptable: Sequence[Any]) -> Score:
-    """Wrong.
-
-    Raises:
-        DataError: but only because of its type.
-    """
+    """Wrong; a DataError if it is so only because of its type."""
     for answer in acceptable:
         if _differ_in_type_only(output, answer):
             raise _never_equal(output, answer)

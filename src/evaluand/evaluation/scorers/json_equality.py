@@ -71,11 +71,7 @@ class JsonEquality(Scorer):
         _ = self._ignored_paths
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Compares one answer.
-
-        Raises:
-            DataError: the expected text is not JSON, or either side is nested too deeply.
-        """
+        """Compares one answer; a DataError if the expected text is not JSON, or either side is nested too deeply."""
         if expected is None:
             return NOTHING_EXPECTED
         truth = self._truth(expected)

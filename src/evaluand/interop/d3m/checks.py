@@ -15,6 +15,7 @@ from evaluand.core.files.paths import relative_name, require_within
 from evaluand.core.registry import nearest
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
+    DATASET,
     LEARNING,
     Column,
     DatasetDocument,
@@ -23,7 +24,6 @@ from evaluand.interop.d3m.dataset import (
     one_chunk,
     read_table,
 )
-from evaluand.interop.d3m.folder import DATASET
 from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.problem import SPLITS_FILE
 from evaluand.interop.d3m.splits import examine_splits
@@ -217,11 +217,7 @@ def row_keys(resource: Resource, table: pa.Table) -> RowKeys:
 
 
 def declared_layout(problem: Problem, resource: Resource) -> FileLayout:
-    """The layout of prediction and truth files, by the columns of the learning table.
-
-    Raises:
-        SpecError: no dataset has targets, or several have.
-    """
+    """The layout of prediction and truth files, by the learning table; a SpecError unless one dataset has targets."""
     types = {column.name: COLUMN_TYPES[column.type] for column in resource.columns}
     index = tuple(column.name for column in resource.index)
     gathers = "boxes" in reads_of(problem) and resource.gathers is not None

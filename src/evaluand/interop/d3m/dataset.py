@@ -27,6 +27,7 @@ from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
 from evaluand.problem.files import MOST_SHOWN
 from evaluand.problem.problem import TargetDataset
 
+DATASET: Final = "datasetDoc.json"
 LEARNING: Final = "learningData"
 
 _RESOURCE_TYPES: Final = (
@@ -197,11 +198,7 @@ def read_dataset(document: str | os.PathLike[str]) -> DatasetDocument:
 
 
 def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, Findings]:
-    """A dataset document as far as it can be read, with its faults and notes.
-
-    Raises:
-        DataError: the file is missing or not JSON.
-    """
+    """A dataset document as far as it can be read, with faults and notes; a DataError if it is no JSON file."""
     findings = Findings()
     path = Path(document)
     root = Node.root(read_json(path), findings, str(path))

@@ -27,7 +27,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.checks import check_splits, check_table, learning_resource, row_keys
-from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples, read_table
+from evaluand.interop.d3m.dataset import DATASET, DatasetDocument, Resource, examine_dataset, examples, read_table
 from evaluand.interop.d3m.problem import examine_problem
 from evaluand.problem.problem import Problem, TargetDataset
 from evaluand.problem.truth import RowKeys
@@ -285,7 +285,6 @@ def _valid_name(id: str) -> str | None:
 
 
 PROBLEM: Final = "problemDoc.json"
-DATASET: Final = "datasetDoc.json"
 TRUTH: Final = "targets.csv"
 PARTS: Final = ("_TRAIN", "_TEST", "_SCORE")
 _DEEPEST: Final = 4
@@ -356,11 +355,7 @@ def _below(folder: Path, name: str) -> Iterator[Path]:
 
 
 def find_file(document: Path, root: Path, name: str) -> Path | None:
-    """A file of the problem: next to its document, or in a folder above it up to the root.
-
-    Raises:
-        DataError: a link leads out of the root.
-    """
+    """A file next to the problem's document or in a folder above; a DataError if a link leads out of the root."""
     for place in (document.parent, *document.parent.parents):
         if (place / name).is_file():
             return require_within(place / name, root)

@@ -8,8 +8,8 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import Findings, no_file
 from evaluand.core.files.paths import relative_name, require_within
 from evaluand.interop.d3m.checks import declared_layout, learning_resource
-from evaluand.interop.d3m.dataset import Resource, examine_dataset, gathered_positions
-from evaluand.interop.d3m.folder import DATASET, ProblemFolder, below, examine_folder, take_findings
+from evaluand.interop.d3m.dataset import DATASET, Resource, examine_dataset, gathered_positions
+from evaluand.interop.d3m.folder import ProblemFolder, below, examine_folder, take_findings
 from evaluand.interop.d3m.names import translate
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.splits import examine_splits

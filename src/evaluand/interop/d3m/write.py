@@ -20,6 +20,7 @@ from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
+    DATASET,
     LEARNING,
     Column,
     DatasetDocument,
@@ -27,7 +28,7 @@ from evaluand.interop.d3m.dataset import (
     described,
     write_dataset,
 )
-from evaluand.interop.d3m.folder import DATASET, PROBLEM, ProblemFolder, open_folder
+from evaluand.interop.d3m.folder import PROBLEM, ProblemFolder, open_folder
 from evaluand.interop.d3m.problem import SPLITS_FILE, write_problem
 from evaluand.interop.d3m.splits import write_splits
 from evaluand.problem.problem import Problem

@@ -52,11 +52,7 @@ def new_id() -> str:
 
 
 def require_stored(found: T | None, what: str, id: str) -> T:
-    """Return what a repository has stored under an id.
-
-    Raises:
-        Unknown: it has nothing under the id.
-    """
+    """Return what a repository has stored under an id; raises Unknown if it has nothing."""
     if found is None:
         raise Unknown(f"this repository has no {what} {id!r}")
     return found

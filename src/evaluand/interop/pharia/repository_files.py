@@ -76,11 +76,7 @@ def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
 
 
 def exact_text(value: Any, indent: int | None = None) -> bytes:
-    """A value as JSON that preserves undefined numbers: `NaN`, not `null`.
-
-    Raises:
-        Refused: the value cannot be written as JSON.
-    """
+    """A value as JSON that preserves undefined numbers (`NaN`, not `null`); Refused if it cannot be written."""
     try:
         text = to_json(plain := to_jsonable_python(value), indent=indent)
         if b"null" in text:  # models write undefined numbers as null, too

@@ -234,11 +234,7 @@ class OfBoxes(WeightedRowsMetric):
         return np.where(weight[:, label.truths].sum(axis=1) > 0, np.mean(each, axis=0), np.nan)
 
     def _labels(self, rows: Columns, vocabulary: np.ndarray) -> Iterator[Detected]:
-        """The labels of sorted rows.
-
-        Args:
-            vocabulary: in sorted order.
-        """
+        """The labels of sorted rows, from a sorted vocabulary."""
         borders = np.flatnonzero(np.diff(rows["label"], prepend=-2, append=len(vocabulary)))
         for start, stop in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
             if rows["label"][start] < 0:

@@ -230,11 +230,7 @@ _MAX_LABELS: Final = 4
 
 
 def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.ndarray | None = None) -> None:
-    """Check labels that are parameters.
-
-    Raises:
-        SpecError: one is not a label, or not of the type of the labels in the data.
-    """
+    """Check labels that are parameters; a SpecError unless each is a label of the type of the labels in the data."""
     among = () if vocabulary is None else vocabulary.tolist()
     found = next((label for one in among for label in (one if isinstance(one, tuple) else (one,))), None)
     for label in labels:
@@ -248,11 +244,7 @@ def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.nda
 
 
 def distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
-    """Check the parameter `labels` and sort it.
-
-    Raises:
-        SpecError: it is not a list of distinct labels of one type.
-    """
+    """Sort the parameter `labels`; a SpecError if it is not a list of distinct labels of one type."""
     if not isinstance(labels, list | tuple) or not labels:
         raise SpecError(f"{kind}: labels={labels!r} must be a list of labels")
     check_labels(kind, "labels", labels)

@@ -153,11 +153,7 @@ class OfScores(Metric):
 
 
 def refuse_unknown_truth(columns: Columns) -> None:
-    """Raise an error if a scored row has no truth.
-
-    Raises:
-        DataError: lists the rows.
-    """
+    """Raise a DataError that lists the scored rows without a truth, if there are any."""
     refuse(columns, columns[TRUTH] < 0, lambda row: "is scored but has no truth; such rows must abstain")
 
 
