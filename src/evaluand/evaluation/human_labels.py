@@ -152,14 +152,9 @@ def read_labels(
 
 
 def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) -> list[Line]:
-    """Parses the rows of files that people or their tools have filled in, and reports all faults at once.
+    """Parses the rows of filled-in files: JSON lines, or CSV with a column `key`.
 
-    Args:
-        files: JSON lines, or CSV with a column `key`.
-        read: parses a row; raises a DataError if it is invalid.
-
-    Raises:
-        DataError: a file cannot be read, or rows are invalid; with file and line of each.
+    A DataError reports all files that cannot be read and all rows for which `read` raises one, with file and line.
     """
     lines: list[Line] = []
     faults: list[Fault] = []
@@ -246,11 +241,7 @@ class Labelled(NamedTuple):
 
 
 def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
-    """The progress of labelling in an evaluation, also while people are still at work.
-
-    Raises:
-        SpecError: the scorer holds no labels by people.
-    """
+    """The progress of labelling in an evaluation, also while people still work; a SpecError for other scorers."""
     if scorer not in human_scorers(evaluation):
         raise SpecError(f"{scorer!r} holds no labels by people; import them with evaluand label import")
     answers = done = disputed = 0

@@ -364,11 +364,7 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
 
 
 def find_call_reader(spec: Mapping[str, Any]) -> CallReader | None:
-    """`Scorer.call_reader` of a stored scorer, found by its kind; None for scorers that store no calls.
-
-    Args:
-        spec: the identity of a scorer, as an evaluation's manifest has it.
-    """
+    """`Scorer.call_reader` of a scorer by its identity in a manifest, found by its kind; None if it stores no calls."""
     kind = spec.get("kind")
     if not isinstance(kind, str) or kind not in names("scorers"):
         return None

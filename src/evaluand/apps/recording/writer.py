@@ -527,11 +527,7 @@ def _sync_lanes(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> 
 def resolve_feedbacks(
     feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer, mode: str
 ) -> tuple[str, dict[str, Scorer]]:
-    """The mode, and the feedbacks by name, from what the user gave; see `RecordingWriter.begin`.
-
-    Raises:
-        SpecError: the mode is unknown, or a feedback cannot judge in it.
-    """
+    """The mode, and the feedbacks by name, from what the user gave; a SpecError if one cannot judge in that mode."""
     mode = str(getattr(mode, "value", mode))  # of an enum of such words
     if mode not in MODES:
         raise SpecError(f"mode is {described(mode)}; give one of {', '.join(MODES)}")

@@ -88,12 +88,7 @@ class Arguments:
             raise SpecError(f"{self.function} needs {missing[0]}, which is not bound; bind it with on({missing[0]}=…)")
 
     def caller(self, function: Callable[..., Any], *, copied: bool) -> Callable[[dict[str, Any]], Any]:
-        """A callable that calls the function with arguments by name.
-
-        Args:
-            function: the function whose arguments these are.
-            copied: whether to pass copies, so that the function cannot change the values.
-        """
+        """A callable that calls the function with arguments by name; `copied`, so that it cannot change the values."""
         if not self.positional:
             return (lambda args: function(**_copy_values(args))) if copied else (lambda args: function(**args))
 

@@ -82,11 +82,7 @@ class NumericAnswer(Scorer):
         require_flags(self, "fractions")
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Grades one number.
-
-        Raises:
-            DataError: the expected value holds no number, or several where `take` is `only`.
-        """
+        """Grades one number; a DataError if none is expected, or several are and `take` is `only`."""
         if expected is None:
             return NOTHING_EXPECTED
         truth = self._truth(expected)

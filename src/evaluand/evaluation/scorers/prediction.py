@@ -93,11 +93,7 @@ class Prediction(Scorer):
         return tuple(self.columns) if self.type == "number" else super().readable
 
     def score(self, output: Any, expected: Any, weight: float | None = None) -> Score:
-        """The truth and the prediction of one row, with their agreement.
-
-        Raises:
-            DataError: the output has no key for a prediction, or a value is not of its type; names the value.
-        """
+        """The truth and the prediction of one row, with their agreement; a DataError names a missing or invalid one."""
         if expected is None:
             return NOTHING_EXPECTED
         predicted, fields = self._split(output)

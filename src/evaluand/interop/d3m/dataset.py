@@ -351,11 +351,7 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource]) -> N
 def read_table(
     folder: Path, resource: Resource, findings: Findings, place: str = ""
 ) -> tuple[pa.Table, Callable[[int], str]] | None:
-    """A table of a dataset with its declared types, and where each row is; None where it cannot be read.
-
-    Args:
-        place: the JSON path of the resource, for faults of the document.
-    """
+    """A table with its declared types, and where each row is; None, with faults at `place`, where it cannot be read."""
     path = _real(folder / resource.path)
     if not path.is_relative_to(_real(folder)):
         findings.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
@@ -375,11 +371,7 @@ def read_table(
 
 
 def open_csv(path: Path, findings: Findings, place: str = "") -> DataSource | None:
-    """A CSV file with a header; None, with a fault, if it cannot be read.
-
-    Args:
-        place: where faults of the whole file are reported, if not at the file.
-    """
+    """A CSV file with a header; None if it cannot be read, with a fault at `place` or at the file."""
     try:
         source = open_texts(path)
     except DataError as error:

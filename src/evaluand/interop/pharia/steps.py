@@ -20,14 +20,7 @@ def origin(
     seed: int | None = None,
     environment_version: str | None = None,
 ) -> SerializableDict:
-    """Commit, versions, seed, configuration, declared version of the environment, identity of the code.
-
-    Args:
-        identity: the identity of the task or logic.
-        configuration: the arguments of the step.
-        seed: the declared seed.
-        environment_version: the declared version of the environment.
-    """
+    """Commit, versions, seed, arguments of the step, declared environment version, identity of the task or logic."""
     facts = {name: value for name, value in provenance().items() if name != "origin"}
     code = {"identity": digest(identity.spec).hex(), "pinned": identity.pinned, "unpinned": list(identity.unpinned)}
     declared = {"seed": seed, "environment_version": environment_version}

@@ -177,12 +177,7 @@ def no_interval_reason(n: int) -> str:
 
 
 def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> np.ndarray:
-    """Check a column of numbers that must all be 0 or 1.
-
-    Raises:
-        SpecError: the column does not hold numbers.
-        DataError: a scored row has another number; the message ends with `remedy`.
-    """
+    """Refuse a column that does not hold numbers, or one that is neither 0 nor 1, with the advice `remedy`."""
     values = numbers(columns, name, kind)
     other = (values != 0) & (values != 1)
     refuse(columns, other, lambda row: f"{name} {values[row]} is neither 0 nor 1{remedy}")

@@ -108,9 +108,7 @@ class OfBoxes(WeightedRowsMetric):
     def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
         """The value of one label at one threshold by replicate; arbitrary where there are no true boxes.
 
-        Args:
-            weight: replicates × rows of all labels.
-            slack: how much rounding may take from a share of the weight.
+        `weight` is replicates × rows of all labels; `slack` is how much rounding may take from a share of it.
         """
 
     @property
@@ -360,13 +358,10 @@ def _crowd(image: Any) -> np.ndarray:
 
 
 def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights in a unit in which they are whole numbers, if there is one, and the rounding error of their shares.
+    """Weights in a unit in which they are whole numbers, if `own` has one, and the rounding error of their shares.
 
     The recalls at which precision is read are small fractions, and shares of boxes often equal one of them: whether one
     is reached must not depend on the unit of the weights.
-
-    Args:
-        own: the original weights; `weight` may hold replicates.
     """
     least = own[own > 0].min(initial=np.inf)
     in_units = own / least

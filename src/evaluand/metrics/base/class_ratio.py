@@ -204,15 +204,7 @@ class ClassRatio(ByClass):
 
 
 def choose_positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Label:
-    """The positive class that follows from the labels.
-
-    Args:
-        labels: all labels, at least one.
-        remedy: an alternative to choosing one, for the message.
-
-    Raises:
-        SpecError: no positive class follows from the labels; lists them.
-    """
+    """The positive class that follows from at least one label; else a SpecError lists them, with a `remedy`."""
     if all(isinstance(label, bool) for label in labels):
         return True
     if all(label in (0, 1) for label in labels):

@@ -165,12 +165,7 @@ def _above(
 
 
 def thin_curve(curve: Curve, along: np.ndarray, points: int) -> Curve:
-    """A curve with fewer, evenly spaced points, including both ends.
-
-    Args:
-        along: the position of each point along the curve, never decreasing.
-        points: the largest number of points, at least two.
-    """
+    """A curve with at most so many points, at least two, evenly spaced `along` the curve, including both ends."""
     places = _places_along(along, points)
     return Curve(*(part[places] for part in curve))
 

@@ -80,15 +80,7 @@ def contents(kind: pa.DataType) -> str:
 
 
 def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
-    """All labels of a column of scores by label, converted to the type of the other labels.
-
-    Args:
-        scores: lists of label (text) and score.
-        kind: the type of other labels.
-
-    Raises:
-        DataError: a label cannot be converted.
-    """
+    """All labels of lists of label and score, in the type of the others; a DataError if one has no such form."""
     texts = pc.struct_field(pc.list_flatten(scores), "label")
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -104,12 +96,7 @@ def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarray:
-    """Scores by label as a matrix of rows × labels; NaN where a row has no score for a label.
-
-    Args:
-        scores: lists of label and score.
-        code: the codes of all their labels, concatenated.
-    """
+    """Lists of label and score as a matrix of rows × labels, NaN for no score; `code` has all their labels."""
     each = len(code) // max(len(scores), 1)
     if each and scores.null_count == 0 and (pc.list_value_length(scores).to_numpy() == each).all():
         order = code.reshape(-1, each)

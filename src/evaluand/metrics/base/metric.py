@@ -409,12 +409,7 @@ def refuse(columns: Columns, bad: np.ndarray, message: Callable[[int], str]) -> 
 
 
 def refuse_empty(columns: Columns, name: str) -> None:
-    """Raise an error if scored rows have null or NaN in a column.
-
-    Raises:
-        DataError: some rows do; what cannot be graded should abstain.
-        SpecError: all rows do.
-    """
+    """Raise a DataError if scored rows have null or NaN, since they should abstain; a SpecError if all have."""
     empty = _empty_cells(columns[name])
     if len(empty) > 1 and empty.all():
         raise SpecError(

@@ -98,12 +98,7 @@ def absolute_errors(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
 
 
 def paired_numbers(columns: Columns, kind: str) -> dict[str, np.ndarray]:
-    """Truth and prediction as finite numbers.
-
-    Raises:
-        SpecError: they are not numbers.
-        DataError: a scored row lacks one.
-    """
+    """Truth and prediction as numbers; a SpecError if they are none, a DataError if a scored row lacks one."""
     return {name: numbers(columns, name, kind) for name in (TRUTH, PREDICTION)}
 
 

@@ -141,11 +141,7 @@ class WeightedRowsMetric(Metric):
         return None
 
     def least_variance(self, rows: Columns, value: float) -> float:
-        """A lower bound of the value's variance, unless that is 0: few blocks may be equal by chance.
-
-        Args:
-            rows: what `arranged` returned.
-        """
+        """A lower bound of the value's variance, unless that is 0: few blocks may be equal by chance."""
         return 0.0
 
     def expected_basis(self, rows: Columns, weight: np.ndarray) -> float:
@@ -627,12 +623,7 @@ def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
 def _count_equal_rows(
     table: Columns, names: Sequence[str], n_labels: int, adds: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Merge equal rows and add up their weights.
-
-    Args:
-        names: columns of codes from -2 to `n_labels` - 1.
-        adds: further columns to add up.
-    """
+    """Merge rows with equal codes in the columns `names`, and add up their weights and the columns `adds`."""
     keys = {_GROUP: table[_GROUP], BLOCK: table[BLOCK], **{name: table[name] + 2 for name in names}}
     sizes = {name: int(key.max(initial=-1)) + 1 for name, key in keys.items()}
     if math.prod(sizes.values()) < 2**62:
