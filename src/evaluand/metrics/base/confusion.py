@@ -151,7 +151,7 @@ class OfCounts(Confusion):
     def _of_part(
         self, rows: Columns, group: np.ndarray, block: np.ndarray, single: np.ndarray
     ) -> Iterator[tuple[int, GroupResult]]:
-        """The results of groups of rows sorted by group and block; in a `single` group blocks are kinds of equal rows."""
+        """The results of groups of rows by group and block; in a `single` group blocks are kinds of equal rows."""
         starts, first = runs(group, block), runs(group)
         arranged = self.arranged(rows)
         leaves, seen = _counts_of(arranged, starts, first)
