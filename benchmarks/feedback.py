@@ -361,7 +361,7 @@ def leaderboard(who: str) -> Iterator[Work]:
     if who != OURS:
         return
     from evaluand import DirectoryStore
-    from evaluand.apps.leaderboards import leaderboard
+    from evaluand.apps.leaderboards.board import leaderboard
 
     with tempfile.TemporaryDirectory(prefix="evaluand-bench-") as folder:
         store = DirectoryStore(folder)

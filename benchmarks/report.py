@@ -22,7 +22,8 @@ from meter import cpu, peak_memory
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Mean, Measure, Runner, Score
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.report.facts import Part, metrics_facts, report_facts
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report
 from evaluand.run.runner import Run

@@ -1,7 +1,9 @@
 """What all tests share."""
 
+import gc
 import signal
 import sys
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -15,6 +17,17 @@ settings.load_profile("quick")
 def pytest_configure(config: pytest.Config) -> None:
     """Takes Ctrl-C as usual also where the shell that started the tests in the background ignores it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported to collect the tests lives until the end: the garbage collector need not look through it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture

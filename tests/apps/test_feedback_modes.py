@@ -21,7 +21,7 @@ from support.feedback_functions import feedbacks, length, noted, sleepy, use
 from support.places import SUPPORT_FOLDER
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
-from evaluand.apps.leaderboards import leaderboard
+from evaluand.apps.leaderboards.board import leaderboard
 from evaluand.apps.recording import writer
 from evaluand.apps.recording.judge import QUEUE
 from evaluand.apps.recording.stored import KIND, MODES, find_recording_id, read_progress
@@ -552,7 +552,7 @@ def test_a_thousand_results_by_four_workers_of_which_one_is_killed(folder: Direc
     recording = deferred(folder, 1000, Feedback(noted).on_output())
     code = (
         f"import sys; sys.path.insert(0, {str(SUPPORT_FOLDER.parent)!r});"
-        "from evaluand.apps.recording import work; from evaluand.store.directory import DirectoryStore;"
+        "from evaluand.apps.recording.workers import work; from evaluand.store.directory import DirectoryStore;"
         f"work(DirectoryStore({str(folder.root)!r}), {recording.id!r})"
     )
     workers = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
@@ -620,7 +620,7 @@ def test_code_that_is_not_first_party_is_not_imported_for_a_stranger(folder: Dir
     recording = deferred(folder, 1)
     path = folder.root / KIND / recording.id / "open.json"
     manifest = orjson.loads(path.read_bytes())
-    for named in ("shutil:rmtree", "click:echo", "evaluand.core.files.atomic:replaced"):
+    for named in ("shutil:rmtree", "click:echo", "evaluand.core.files.paths:replaced"):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
         path.write_bytes(orjson.dumps(manifest))
         with pytest.raises(SpecError, match="may not be imported"):

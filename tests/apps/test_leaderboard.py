@@ -31,7 +31,8 @@ from evaluand import (
     Runner,
     asks,
 )
-from evaluand.apps.leaderboards import LEADERBOARD, Leaderboard, collect_sources, leaderboard, version_label
+from evaluand.apps.leaderboards.board import LEADERBOARD, Leaderboard, collect_sources, leaderboard
+from evaluand.apps.leaderboards.versions import version_label
 from evaluand.apps.logs import record_logs
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main

@@ -26,7 +26,7 @@ from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore
 from evaluand.tradeoff import solve
 from evaluand.tradeoff.evaluations import of_aggregation
-from evaluand.tradeoff.files import parse_metric
+from evaluand.tradeoff.files.metrics import parse_metric
 from evaluand.tradeoff.stored_confidences import confidences_of
 
 HOSTILE = "<script>alert(1)</script>"

@@ -20,8 +20,7 @@ from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean,
 from evaluand.comparison import check_gates, find_evaluations
 from evaluand.comparison.difference import difference, one_sided_bounds
 from evaluand.comparison.pairing import PairedRows, number_rows, pair_rows
-from evaluand.comparison.ranking import assign_letters
-from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
+from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, mcnemar, sign_flip
 from evaluand.comparison.verdict import format_difference
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorer import Score, Scorer

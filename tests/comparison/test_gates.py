@@ -32,13 +32,13 @@ from evaluand import (
     compare,
 )
 from evaluand.cli import main
+from evaluand.cli.gates import junit_xml
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
 from evaluand.core.errors import EvaluandWarning
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.class_rates import FBeta
 from evaluand.metrics.column_statistics import Quantile
 from evaluand.metrics.stats.intervals import paired_score
-from evaluand.report.junit import junit_xml
 from evaluand.report.terminal.comparison import comparison_table
 from evaluand.store.store import Store
 from evaluand.testing import assert_gate

@@ -15,9 +15,7 @@ from hypothesis import assume, given, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
-from evaluand.data.adapters.base.adapted import Counts
-from evaluand.data.adapters.base.adapter import Adapter, create_adapter
-from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.adapter import Adapter, Counts, Row, create_adapter
 from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
 from evaluand.data.adapters.base.pipeline import Pipeline

@@ -22,7 +22,8 @@ from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.evaluation.scorers.pattern import Includes
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.report.facts import Part, report_facts, run_facts
+from evaluand.report.facts.report import Part, report_facts
+from evaluand.report.facts.run import run_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report
 from evaluand.report.terminal.report import artifact_table

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from evaluand import Dataset, Evaluation, Evaluator, Policy, Run, Runner
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.apps.app import App
-from evaluand.apps.leaderboards import leaderboard
+from evaluand.apps.leaderboards.board import leaderboard
 from evaluand.cli import main
 from evaluand.comparison import compare
 from evaluand.core.errors import DataError, EvaluandWarning, Skipped, SpecError, TaskError, TransientError
@@ -802,7 +802,7 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
         ({"function": "builtins:eval"}, "only your own modules"),
         ({"function": "numpy:os.system"}, "may not be imported"),
         ({"function": "numpy:save"}, r"may not be imported; allow it by name: modules=\['numpy'\]"),
-        ({"function": "evaluand.core.files.atomic:os.remove"}, "may not be imported"),
+        ({"function": "evaluand.core.files.paths:os.remove"}, "may not be imported"),
         (
             {"function": "evaluand.evaluation.feedback.feedback:inspect.getsource"},
             "not a function or class of evaluand.evaluation.feedback.feedback",

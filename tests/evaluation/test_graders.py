@@ -32,7 +32,7 @@ from evaluand.interop.pharia.graders import (
     RougeGrader,
 )
 from evaluand.metrics.base.metric import words_of
-from evaluand.report.facts import metrics_facts
+from evaluand.report.facts.aggregation import metrics_facts
 
 ENGLISH = "The weather is going to be very nice tomorrow."
 GERMAN = "Morgen wird das Wetter wahrscheinlich sehr schön werden."

@@ -951,6 +951,8 @@ def server(refusals: int = 0, delay: float = 0.0) -> Iterator[int]:
             assert process.stdout is not None
             yield int(process.stdout.readline())
         finally:
+            while _connections:
+                _connections.pop().close()
             process.kill()
 
 
@@ -987,11 +989,13 @@ class Served(RemoteProvider):
 
 
 _mine = threading.local()
+_connections: list[http.client.HTTPConnection] = []  # of threads that outlive a test
 
 
 def _connection(port: int) -> http.client.HTTPConnection:
     if getattr(_mine, "port", None) != port:
         _mine.port, _mine.connection = port, http.client.HTTPConnection("127.0.0.1", port)
+        _connections.append(_mine.connection)
     made: http.client.HTTPConnection = _mine.connection
     return made
 

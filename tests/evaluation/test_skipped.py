@@ -12,7 +12,8 @@ from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Aborted, Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.report.facts import evaluation_facts, missing_facts, run_facts
+from evaluand.report.facts.evaluation import evaluation_facts
+from evaluand.report.facts.run import missing_facts, run_facts
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task

@@ -22,7 +22,7 @@ from evaluand.core.errors import SpecError
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.feedback.calls import SHORT, read_calls
 from evaluand.interop import trulens
-from evaluand.report.facts import Part
+from evaluand.report.facts.report import Part
 from evaluand.report.html.examples import Examples
 from evaluand.run.task import Candidates
 from evaluand.store.store import MemoryStore, Store, drafted

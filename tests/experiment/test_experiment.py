@@ -12,7 +12,7 @@ import pytest
 
 from evaluand import Accuracy, Aggregation, Dataset, DirectoryStore, Experiment, Measure
 from evaluand.core.errors import DataError, EvaluandError, SpecError
-from evaluand.report.facts import metrics_facts
+from evaluand.report.facts.aggregation import metrics_facts
 
 CODE = """import os
 

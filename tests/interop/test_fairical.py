@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.fairical import Scores, Solutions
 from evaluand.tradeoff import Tradeoff, solve
-from evaluand.tradeoff.files import parse_metric, parse_metrics
+from evaluand.tradeoff.files.metrics import parse_metric, parse_metrics
 
 SCORES = """{
   "scores": [ [ 0.5077, 0.5165, 0.5073, 0.4777, 0.6062, 0.4830, 0.7178, 0.7152, 0.4331 ] ],

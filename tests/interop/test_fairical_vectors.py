@@ -15,7 +15,7 @@ from support.places import VECTORS_FOLDER
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.fairical import Scores, Solutions
 from evaluand.tradeoff import Confidences, solve
-from evaluand.tradeoff.files import parse_metric
+from evaluand.tradeoff.files.metrics import parse_metric
 
 FOLDER = VECTORS_FOLDER / "fairical"
 POINTS, INDICATORS = 1e-12, 1e-9

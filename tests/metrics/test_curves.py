@@ -25,7 +25,7 @@ from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.errors import MeanSquaredError, RootMeanSquaredError
 from evaluand.metrics.probabilities import ExpectedCalibrationError
 from evaluand.report.export import flat
-from evaluand.report.facts import curves_facts
+from evaluand.report.facts.aggregation import curves_facts
 from evaluand.report.verification import verify
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore

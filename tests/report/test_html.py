@@ -24,7 +24,10 @@ from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.metrics.accuracy import Accuracy, TopK
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.column_statistics import Mean
-from evaluand.report.facts import Facts, Part, evaluation_facts, metrics_facts, report_facts, scores_facts
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.evaluation import evaluation_facts
+from evaluand.report.facts.report import Part, report_facts, scores_facts
 from evaluand.report.html.charts import Axis, Dot, histogram, strip
 from evaluand.report.html.examples import OUTCOMES, Examples, cell
 from evaluand.report.html.report import write_report

@@ -17,7 +17,8 @@ from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.scorers.spans import Spans
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.column_statistics import Mean
-from evaluand.report.facts import Part, metrics_facts, report_facts
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report
 from evaluand.run.runner import Runner

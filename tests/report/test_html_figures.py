@@ -26,7 +26,9 @@ from evaluand.metrics.box_averages import MeanAveragePrecision
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.errors import MeanSquaredError, RootMeanSquaredError
 from evaluand.metrics.probabilities import ExpectedCalibrationError
-from evaluand.report.facts import Part, confusion_matrix, curves_facts, missing_facts, report_facts, summary_facts
+from evaluand.report.facts.aggregation import confusion_matrix, curves_facts, summary_facts
+from evaluand.report.facts.report import Part, report_facts
+from evaluand.report.facts.run import missing_facts
 from evaluand.report.html.boxes import Images, frames
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.report import write_report

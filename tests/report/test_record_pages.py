@@ -23,7 +23,8 @@ from evaluand.cli import main
 from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score
-from evaluand.report.facts import Part, evaluation_facts
+from evaluand.report.facts.evaluation import evaluation_facts
+from evaluand.report.facts.report import Part
 from evaluand.report.html import examples as module
 from evaluand.report.html.examples import Examples
 

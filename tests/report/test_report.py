@@ -19,20 +19,17 @@ from evaluand.evaluation.scorer import Score
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.class_rates import FBeta
 from evaluand.metrics.column_statistics import Count, Quantile
-from evaluand.report.facts import (
-    Names,
-    dataset_facts,
-    evaluation_facts,
-    metrics_facts,
-    report_facts,
-    results_facts,
-    run_facts,
-)
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.base import Names
+from evaluand.report.facts.evaluation import evaluation_facts
+from evaluand.report.facts.report import report_facts
+from evaluand.report.facts.results import results_facts
+from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.terminal.cells import name_values
 from evaluand.report.terminal.report import (
+    Listing,
     _json,
     artifact_table,
-    listing_table,
     metrics_table,
     missing_table,
     results_table,
@@ -327,7 +324,7 @@ def test_text_from_data_is_shown_harmlessly_everywhere(made: Made) -> None:
     facts["tasks"][0]["missing"][0]["reason"] = HOSTILE
     entry: dict[str, Any] = {"kind": "runs", "id": "0" * 32, "names": [HOSTILE], "name": HOSTILE, "status": "sealed"}
     entry |= {"created": "2026-01-01T00:00:00", "counts": {HOSTILE: {"scored": 1}}}
-    for text in (shown(results_table(facts), 200), shown(listing_table([entry]), 300)):
+    for text in (shown(results_table(facts), 200), shown(Listing([entry]), 300)):
         assert HARMLESS in text
         assert "\x1b" not in text
         assert "\u202e" not in text
@@ -411,7 +408,7 @@ def test_what_intervals_go_by_stands_with_the_signature() -> None:
 def test_the_list_keeps_ids_and_times_whole_however_long_the_names() -> None:
     entry: dict[str, Any] = {"kind": "aggregations", "id": "0123456789abcdef" * 2, "status": "sealed", "name": None}
     entry |= {"created": "2026-01-02T03:04:05", "counts": {"a scorer": {"scored": 1000000, "failed": 2}}}
-    text = shown(listing_table([entry | {"names": ["a-name-" * 9]}]), 80)
+    text = shown(Listing([entry | {"names": ["a-name-" * 9]}]), 80)
     assert "aggregations  0123456789ab  2026-01-02 03:04  a-name-" in text
     assert "1,000,000" in text
     assert max(map(len, text.splitlines())) <= 80
@@ -425,7 +422,7 @@ def test_open_artifacts_and_lost_names_are_marked_in_the_list() -> None:
         "counts": {},
         "name": "exp/mine",
     }
-    lines = shown(listing_table([entry | {"names": [], "status": "open"}])).splitlines()
+    lines = shown(Listing([entry | {"names": [], "status": "open"}])).splitlines()
     assert lines[1].split()[-2:] == ["(exp/mine)", "open"]
 
 
@@ -503,4 +500,4 @@ def described(kind: str, made: Any, facts: dict[str, Any]) -> dict[str, Any]:
 )
 def test_the_list_counts_in_words(counts: Any, told: str) -> None:
     entry = {"kind": "comparisons", "id": "f" * 32, "name": "x", "names": ["x"], "created": "", "status": "sealed"}
-    assert shown(listing_table([entry | {"counts": counts}]), 120).splitlines()[1].endswith(f"  x     {told}")
+    assert shown(Listing([entry | {"counts": counts}]), 120).splitlines()[1].endswith(f"  x     {told}")

@@ -35,7 +35,7 @@ from evaluand.engine.engine import Aborted, Policy
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment
-from evaluand.report.facts import run_facts
+from evaluand.report.facts.run import run_facts
 from evaluand.report.terminal.report import artifact_table
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.batches import Batches, BatchRow

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import orjson
 
-from evaluand.report.facts import Facts
+from evaluand.report.facts.base import Facts
 
 
 def rows_of(text: str) -> list[Facts]:

@@ -46,7 +46,6 @@ class Measure:
 
     Attributes:
         scorer: the scorer whose table the metric reads.
-        metric: the metric.
         by: attributes to group by: each entry is a grouping, by one attribute or by several together (a tuple). The
             value over all rows is always computed.
         disparities: the disparities between the groups of each grouping: `difference`, `ratio`, `min`, `max`,
@@ -143,7 +142,6 @@ class Aggregation(Artifact):
         """A table that was stored with the aggregation, such as those of its trade-offs; empty if there is none.
 
         Args:
-            name: the name of the table.
             schema: its columns; null where an older aggregation lacks one.
         """
         batches = list(self.store.read("aggregations", self.id, name)) if name in self.manifest["counts"] else []
@@ -226,9 +224,7 @@ class Aggregator:
 
         Args:
             evaluations: the evaluations, each summarised separately.
-            measures: the measures to compute for each.
             labels: the labels of the evaluations; by default their names.
-            name: a name for the aggregation.
             origin: the origin of the request, for provenance.
             tradeoffs: the specs of trade-offs between the evaluations, see `Trade.spec`.
             further: a function from the measures to further tables to store, such as those of the trade-offs.
@@ -357,7 +353,6 @@ def check_measures(measures: Sequence[Measure], scorers: Mapping[str, Collection
     """Refuses measures that do not fit the tables they read.
 
     Args:
-        measures: the measures.
         scorers: name → the columns of its table.
         roles: those of the dataset.
 
@@ -468,7 +463,6 @@ def compute_measures(
     Measures with the same table and the same groups share one pass over it.
 
     Args:
-        measures: the measures.
         tables: a function from a scorer to its table in shards, with the attributes (`attribute_columns`).
         repeated: whether examples have several replications.
         drawn: whether to compute curves.
@@ -548,10 +542,7 @@ def shards(
     """The scores with the attributes (`attribute_columns`), cut at multiples of `SHARD_ROWS` examples.
 
     Args:
-        evaluation: whose scores.
         dataset: its dataset, with the attributes.
-        scorer: whose table.
-        attributes: the attributes to add.
         read: the columns of scores to read; all by default.
     """
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
-from evaluand.aggregation.groups import By, MetricRow, Summary
+from evaluand.aggregation.groups import By, MetricRow, Summary, group_text
 from evaluand.core.errors import SpecError
 from evaluand.core.registry import nearest
 from evaluand.metrics.base.metric import Metric
@@ -33,7 +33,6 @@ class DisparityRow(NamedTuple):
         signature: the metric with all its parameters; for several metrics, all of them.
         target: the target, where several things are expected; None without targets.
         over: the attributes whose groups are compared.
-        disparity: the kind of disparity.
         value: NaN where undefined, with a `reason`.
         low: lower end of the interval, NaN where there is none.
         high: upper end of the interval.
@@ -99,7 +98,6 @@ def disparities(
         positions: the places of the metrics; of several, the largest disparity counts (equalized odds is that of the
             true and the false positive rates).
         over: the columns whose groups are compared.
-        kinds: the kinds of disparities.
         name: the name of the criterion, for several metrics.
         attributes: the names of the attributes in `over`; the same by default.
     """
@@ -150,7 +148,6 @@ class GroupComparison:
         """The disparity of each entry; the target is None.
 
         Args:
-            kind: the kind of disparity.
             over: the attributes whose groups are compared.
             name: the name of the criterion, for several metrics.
         """
@@ -238,7 +235,7 @@ class GroupComparison:
             suffix = f" of {self._metric_names[place]}" if len(self.metrics) > 1 else ""
             of_all = [(_ALL_ROWS, overall[place])] if overall else []
             unbounded = ~one.bounded[entry] & ~np.isnan(one.value[entry])
-            names += [_group_text(self.groups[i]) + suffix for i in np.flatnonzero(unbounded).tolist()]
+            names += [group_text(self.groups[i]) + suffix for i in np.flatnonzero(unbounded).tolist()]
             names += [name + suffix for name, each in of_all if not each.bounded[entry].all()]
         return names
 
@@ -260,10 +257,6 @@ def _explain_missing(names: Sequence[str], bounded: bool) -> str | None:
     return f"no interval: {text} {has} none"
 
 
-def _group_text(group: Group) -> str:
-    return ", ".join(f"{attribute}={value}" for attribute, value in group.items())
-
-
 def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:
     of: dict[str | None, list[MetricRow]] = {}
     for row in rows:
@@ -272,7 +265,6 @@ def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:
 
 
 def _interval_ends(rows: Sequence[MetricRow]) -> IntervalEnds:
-    """The values of some groups, as one entry."""
     ends = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
     return IntervalEnds(*ends.T[:, None])
 

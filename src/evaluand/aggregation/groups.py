@@ -294,7 +294,6 @@ def summarise(
             `_index_`, `status`, those of the scorer, one for each attribute in `by`, and where they apply
             `replication`, `_response_index_`, `target`, `_weight_` (of the example) and `_cluster_` (a 64-bit key of
             the examples that belong together).
-        metrics: the metrics.
         by: attributes to group by; `()` for all rows, `("race", "gender")` for each pair of values. An example's first
             row decides its group. Where rows have targets, each target has its own groups.
         repeated: whether examples have several replications, which are not independent.
@@ -408,7 +407,6 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
     Args:
         shard: a table of scores.
         metric: one that `averages`.
-        by: attributes to group by.
     """
     table = Shard.of(shard)
     units = table.units(rules_for(metric)._replace(weighing=False))
@@ -514,10 +512,7 @@ def _states(
     """A metric's states by group, once for each value that missing rows can have.
 
     Args:
-        metric: the metric.
-        table: a shard.
         columns: those of the scored rows, prepared by the metric.
-        units: the units of the metric.
         groups: the group of each row, by grouping.
         repeated: whether examples have several replications.
     """
@@ -549,7 +544,6 @@ def _prepare(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, La
 
 
 def _labels(columns: Columns, name: str) -> Sequence[Any]:
-    """The labels that occur in a column."""
     vocabulary = columns[LABELS]
     counts = np.bincount(columns[name] + 1, minlength=len(vocabulary) + 1)
     labels: list[Any] = vocabulary[counts[1:] > 0].tolist()
@@ -573,6 +567,16 @@ def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fi
     values = np.full(len(units.first), np.nan)
     values[unit] = rows[VALUE]
     return values
+
+
+def group_text(name: Mapping[str, str | None]) -> str:
+    """The name of a group.
+
+    Example:
+        >>> group_text({"sex": "female", "race": "x"})
+        'sex=female, race=x'
+    """
+    return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
 
 
 def _without_clusters(state: State) -> State:

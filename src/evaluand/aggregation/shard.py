@@ -140,8 +140,6 @@ class Shard:
         """The weights and clusters of rows, where the metric needs them.
 
         Args:
-            metric: the metric.
-            rows: the rows.
             repeated: whether examples have several replications.
             over: whether rows of several targets are pooled.
         """

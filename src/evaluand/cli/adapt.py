@@ -14,13 +14,12 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
-from evaluand.cli.options import json_option
+from evaluand.cli.options import TARGET, json_option
 from evaluand.cli.output import console, open_output, print_json
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.yaml import Document
-from evaluand.data.adapters.base.adapted import Counts
-from evaluand.data.adapters.base.apply import Row, row_name
+from evaluand.data.adapters.base.adapter import Counts, Row, row_name
 from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
 from evaluand.data.adapters.base.pipeline import Pipeline
@@ -46,9 +45,7 @@ Shown = list[tuple[Row, list[Row] | None]]
     "--pipeline", "spec", type=click.Path(path_type=Path), metavar="SPEC", required=True, help="A JSON or YAML file."
 )
 @click.option("--rows", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help="JSON lines or Parquet."
-)
+@click.option("-o", "--output", type=TARGET, metavar="OUT", help="JSON lines or Parquet.")
 @json_option
 def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: bool) -> None:
     """Try a pipeline of adapters on the rows of FILE, any file that a dataset can be read from.

@@ -10,7 +10,7 @@ import click
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.options import LINE, json_option, store_option, suggest_command
+from evaluand.cli.options import confidence_option, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison.comparing import compare, short_labels
@@ -34,31 +34,10 @@ Examples:
 
 @click.command("compare", epilog=_EXAMPLES)
 @click.argument("artifacts", metavar="ID|NAME...", nargs=-1, required=True)
-@click.option(
-    "--scorer",
-    "scorers",
-    multiple=True,
-    type=LINE,
-    metavar="NAME",
-    help="Only this scorer; repeatable.  [default: all that they share]",
-)
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    type=LINE,
-    metavar="KIND",
-    help="Such as accuracy, as the experiment declares it; repeatable.",
-)
+@repeatable("--scorer", "scorers", metavar="NAME", help="Only this scorer; repeatable.  [default: all that they share]")
+@repeatable("--metric", "metrics", metavar="KIND", help="Such as accuracy, as the experiment declares it; repeatable.")
 @click.option("--missing", type=click.Choice(get_args(Missing)), help="How rows without a score count.")
-@click.option(
-    "--confidence",
-    type=float,
-    default=0.95,
-    show_default=True,
-    metavar="X",
-    help="The confidence level of the intervals.",
-)
+@confidence_option
 @click.option(
     "--flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Examples to show."
 )

@@ -9,7 +9,7 @@ import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.cli.options import complete_artifact, json_option, store_option
+from evaluand.cli.options import TARGET, complete_artifact, json_option, store_option
 from evaluand.cli.output import open_output, print_json
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.registry import nearest
@@ -35,7 +35,7 @@ Examples:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=TARGET,
     metavar="FILE",
     help="The file to write; stdout by default.",
 )

@@ -12,7 +12,7 @@ import click
 
 from evaluand.apps.recording.stored import KIND, Recording, find_recording_id, read_progress, recorded_policy
 from evaluand.apps.recording.workers import work
-from evaluand.cli.options import LINE, Group, complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.options import Group, complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import display
 from evaluand.report.facts.base import Facts
@@ -52,10 +52,8 @@ def command() -> None:
     metavar="N",
     help="Retries after a transient error.",
 )
-@click.option(
+@repeatable(
     "--allow",
-    multiple=True,
-    type=LINE,
     metavar="MODULE",
     help="A further module that feedbacks may be imported from, in addition to your own code; repeatable.",
 )

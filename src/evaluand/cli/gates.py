@@ -1,32 +1,27 @@
-"""The options and results that commands share for gates."""
+"""The options and results that commands share for gates, also as JUnit XML, which build servers show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import click
 from click.exceptions import Exit
 
-from evaluand.cli.options import LINE
+from evaluand.cli.options import TARGET, repeatable
 from evaluand.comparison.gates import GateResult
 from evaluand.report.facts.base import Facts
-from evaluand.report.junit import junit_xml
 
 GATE_FAILED = 3
-
-_GATE = click.option(
-    "--gate", "gates", multiple=True, type=LINE, metavar="RULE", help="A rule that must hold; repeatable."
-)
-_JUNIT = click.option(
-    "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
-)
 
 
 def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options `--gate` and `--junit`."""
-    return _GATE(_JUNIT(command))
+    junit = click.option("--junit", type=TARGET, metavar="FILE", help="Write the gates as JUnit XML.")
+    return repeatable("--gate", "gates", metavar="RULE", help="A rule that must hold; repeatable.")(junit(command))
 
 
 def require_gates(gates: tuple[str, ...], junit: Path | None) -> None:
@@ -64,3 +59,33 @@ def conclude(results: list[Facts], junit: Path | None, *, failed: bool = False) 
         raise Exit(1)
     if not all(result["passed"] for result in results):
         raise Exit(GATE_FAILED)
+
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit_xml(results: Sequence[Mapping[str, Any]]) -> bytes:
+    """A test suite with a case for each gate and evaluation.
+
+    Args:
+        results: with `gate`, `subject`, `passed` and `message`.
+
+    Example:
+        >>> junit_xml([{"gate": "accuracy >= 1", "subject": "bot", "passed": True, "message": "1"}]).count(b"<testcase")
+        1
+    """
+    failed = sum(not result["passed"] for result in results)
+    suite = ElementTree.Element("testsuite", name="evaluand", tests=str(len(results)), failures=str(failed))
+    for result in results:
+        case = ElementTree.SubElement(suite, "testcase", name=_xml(result["gate"]), classname=_xml(result["subject"]))
+        if result["passed"]:
+            ElementTree.SubElement(case, "system-out").text = _xml(result["message"])
+        else:
+            failure = ElementTree.SubElement(case, "failure", message=_xml(result["message"]))
+            failure.text = _xml(f"{result['gate']}\n{result['message']}")
+    return bytes(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True))
+
+
+def _xml(text: str) -> str:
+    """Text without the characters that XML cannot hold."""
+    return _NOT_XML.sub("\ufffd", text)

@@ -11,7 +11,7 @@ import click
 from click import UsageError
 from click.exceptions import Exit
 
-from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import display, notes
 from evaluand.core.errors import DataError, NotFound
@@ -38,10 +38,6 @@ Examples:
 _REASONS = 3
 
 
-def _one_or_several(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Any:
-    return values[0] if len(values) == 1 else values
-
-
 def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | dict[str, str]:
     """One place, or name → place."""
     named = [text.partition("=") for text in values]
@@ -64,10 +60,8 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
     shell_complete=complete_artifact,
     help="A file of examples, or the name or id of a stored dataset or of a run over it.",
 )
-@click.option(
+@repeatable(
     "--response",
-    multiple=True,
-    type=LINE,
     default=["response"],
     show_default=True,
     metavar="[NAME=]PLACE",
@@ -87,27 +81,18 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @click.option("--items", is_flag=True, help="Each output is a list of items that together form the response.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="The format of FILE.  [default: from its suffix]")
 @click.option("--delimiter", metavar="CHAR", help="The delimiter of a CSV file.  [default: ,]")
-@click.option(
+@repeatable(
     "--input",
-    multiple=True,
-    type=LINE,
     metavar="COLUMN",
-    callback=_one_or_several,
+    callback=lambda context, parameter, values: values[0] if len(values) == 1 else values,
     help="In a file of examples: the column that the system saw.",
 )
-@click.option(
-    "--expected",
-    multiple=True,
-    type=LINE,
-    metavar="[TARGET=]COLUMN",
-    callback=_parse_places,
-    help="… the column of the right answer.",
-)
-@click.option("--attributes", multiple=True, type=LINE, metavar="COLUMN", help="… a column to group by.")
+@repeatable("--expected", metavar="[TARGET=]COLUMN", callback=_parse_places, help="… the column of the right answer.")
+@repeatable("--attributes", metavar="COLUMN", help="… a column to group by.")
 @click.option("--id", metavar="COLUMN", help="… the column of the examples' ids.")
 @click.option("--weight", metavar="COLUMN", help="… the column of the examples' weights.")
 @click.option("--cluster", metavar="COLUMN", help="… the column that groups dependent examples.")
-@click.option("--metadata", multiple=True, type=LINE, metavar="COLUMN", help="… a column to store as metadata.")
+@repeatable("--metadata", metavar="COLUMN", help="… a column to store as metadata.")
 @click.option("--name", metavar="NAME", help="The name of the run.  [default: the name of the file]")
 @store_option
 @json_option

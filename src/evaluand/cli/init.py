@@ -49,7 +49,6 @@ def command(folder: Path, kind: str) -> None:
 
 
 def _read_templates(kind: str) -> dict[str, str]:
-    """Name → text of the files of a project."""
     templates = files("evaluand.cli") / "templates" / kind
     found = {entry.name.removesuffix(_ENDING): entry.read_text("utf-8") for entry in templates.iterdir()}
     return {".gitignore": ".evaluand/\n__pycache__/\n"} | dict(sorted(found.items()))

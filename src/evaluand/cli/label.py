@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
-from evaluand.cli.options import Group, complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.options import FILE, TARGET, Group, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, SpecError
@@ -28,7 +28,7 @@ from evaluand.evaluation.human_labels import (
     unmatched,
 )
 from evaluand.report.export import write_csv
-from evaluand.report.facts.names import Names
+from evaluand.report.facts.base import Names
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore
@@ -45,7 +45,6 @@ Examples:
 
 _SCORER = "human"
 _LISTED, _SHORT_KEY, _AT_ONCE = 5, 16, 1000
-_FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.group("label", cls=Group, epilog=_EXAMPLES)
@@ -55,12 +54,10 @@ def command() -> None:
 
 @command.command("export")
 @click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="CSV, or else JSON lines."
-)
+@click.option("-o", "--output", type=TARGET, metavar="FILE", help="CSV, or else JSON lines.")
 @click.option(
     "--without",
-    type=_FILES,
+    type=FILE,
     multiple=True,
     metavar="FILE",
     help="Leave out answers labelled in this file; repeatable.",
@@ -94,7 +91,7 @@ def export(
 
 @command.command("import")
 @click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
-@click.argument("files", type=_FILES, nargs=-1, required=True)
+@click.argument("files", type=FILE, nargs=-1, required=True)
 @click.option("--name", metavar="NAME", help="A name for the evaluation.  [default: RUN/human]")
 @click.option("--range", type=float, nargs=2, metavar="LOW HIGH", help="Refuse values that lie outside.")
 @click.option(

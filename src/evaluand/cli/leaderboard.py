@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evaluand.apps.leaderboards.board import collect_sources, leaderboard
-from evaluand.cli.options import complete_artifact, json_option, store_option
+from evaluand.cli.options import complete_artifact, confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.core.errors import NotFound
@@ -24,9 +24,7 @@ Examples:
 
 @click.command("leaderboard", epilog=_EXAMPLES)
 @click.argument("artifacts", metavar="[ID|NAME...]", nargs=-1, shell_complete=complete_artifact)
-@click.option(
-    "--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Confidence level of the intervals."
-)
+@confidence_option
 @store_option
 @json_option
 def command(artifacts: tuple[str, ...], confidence: float, folder: Path, as_json: bool) -> None:

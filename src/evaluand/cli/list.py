@@ -9,9 +9,8 @@ import orjson
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, show
-from evaluand.report.facts.base import Facts
-from evaluand.report.facts.names import Names
-from evaluand.report.terminal.report import listing_table
+from evaluand.report.facts.base import Facts, Names
+from evaluand.report.terminal.report import Listing
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import KINDS
 
@@ -38,7 +37,7 @@ def command(kind: str | None, folder: Path, as_json: bool) -> None:
         return print_json(entries)
     if not entries:
         return click.echo(f"nothing is stored in {folder} yet; start with `evaluand run FILE`", err=True)
-    show(listing_table(entries))
+    show(Listing(entries))
 
 
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import join, quote
+from typing import Any
 
 import click
 from click.types import StringParamType
@@ -36,6 +37,15 @@ def variable(command: str, option: click.Option) -> str:
     return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
 
 
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+TARGET = click.Path(dir_okay=False, path_type=Path)
+
+confidence_option = click.option(
+    "--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Confidence level of the intervals."
+)
+force_option = click.option("--force", is_flag=True, help="Replace existing files.")
+
+
 class Group(click.Group):
     """A command with subcommands, whose options have environment variables too."""
 
@@ -47,13 +57,13 @@ class Group(click.Group):
         return found
 
 
+def repeatable(*names: str, metavar: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A repeatable option of texts, whose environment variable holds one value per line."""
+    return click.option(*names, multiple=True, type=_Line(), metavar=metavar, **settings)
+
+
 class _Line(StringParamType):
-    """Text; the environment variable of a repeatable option holds one value per line."""
-
     envvar_list_splitter = "\n"
-
-
-LINE = _Line()
 
 
 def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, elsewhere: bool = False) -> str:

@@ -16,7 +16,7 @@ import orjson
 from rich.console import Console, RenderableType
 
 from evaluand.core.errors import Fault
-from evaluand.core.files.atomic import replaced
+from evaluand.core.files.paths import replaced
 
 NARROWEST = 72
 PIPED = 160

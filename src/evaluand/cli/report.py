@@ -22,12 +22,12 @@ from evaluand.cli.run import notes
 from evaluand.comparison.find import declared_measures
 from evaluand.comparison.measures import resolve_measures
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
-from evaluand.core.files.atomic import replaced
+from evaluand.core.files.paths import replaced
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.comparison import comparison_facts
 from evaluand.report.facts.report import Part, report_facts
+from evaluand.report.facts.results import comparison_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report
@@ -112,7 +112,6 @@ def write(
 
 
 def _parse_number(text: str) -> int | None:
-    """The number of examples; None is all."""
     if text != "all" and not text.isdecimal():
         raise click.BadParameter(f"{text!r} must be a number of examples or all")
     return None if text == "all" else int(text)
@@ -314,5 +313,4 @@ def check_replaceable(title: str) -> None:
 
 
 def _file_name(title: str) -> str:
-    """A file name for a title."""
     return re.sub(r"[^\w.-]+", "_", title).strip("._-")[:_LONGEST] or "report"

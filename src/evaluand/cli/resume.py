@@ -14,7 +14,7 @@ from evaluand.apps.recording.stored import KIND
 from evaluand.apps.recording.workers import close_recording
 from evaluand.cli.feedback import importable_here, tell
 from evaluand.cli.gates import conclude
-from evaluand.cli.options import LINE, json_option, store_option
+from evaluand.cli.options import json_option, repeatable, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import WatchedStore, carry_out, display, notes, print_results
 from evaluand.core.errors import NotFound, SpecError
@@ -32,10 +32,8 @@ Examples:
 
 @click.command("resume", epilog=_EXAMPLES)
 @click.argument("artifact", metavar="ID|NAME")
-@click.option(
+@repeatable(
     "--allow",
-    multiple=True,
-    type=LINE,
     metavar="MODULE",
     help="A module, in addition to your own code, that feedbacks of a recording may be imported from.",
 )

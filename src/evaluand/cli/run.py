@@ -210,7 +210,6 @@ def _failed_calls(task: Facts) -> Iterator[str]:
 
 
 def _failed_scorers(task: Facts) -> Iterator[str]:
-    """The scorers that failed on every row that they graded."""
     for scorer, counts in task["evaluation"]["counts"].items():
         reasons = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER.reason]
         if SCORED not in counts and {m["status"] for m in reasons} == {FAILED}:

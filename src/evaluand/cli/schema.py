@@ -13,7 +13,7 @@ import orjson
 from click import UsageError
 from click.exceptions import Exit
 
-from evaluand.cli.options import Group, json_option
+from evaluand.cli.options import TARGET, Group, json_option
 from evaluand.cli.output import open_output, print_json, show
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.text.wording import plural
@@ -145,10 +145,7 @@ def _print_faults(
 @command.command("write", epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema of the rows.")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="OUT",
-    help="JSON lines or Parquet.",
-)  # fmt: skip
+@click.option("-o", "--output", type=TARGET, required=True, metavar="OUT", help="JSON lines or Parquet.")
 def write_command(file: Path, what: str, output: Path) -> None:
     """Write the rows of FILE with the types of a schema: to Parquet, and back to JSON lines, without loss.
 
@@ -222,7 +219,6 @@ _LIMITS = {
 
 
 def _format_limit(word: str, value: Any) -> str:
-    """A limit in words."""
     values = value if isinstance(value, list) else [value]
     texts = (each if isinstance(each, str) and word != "enum" else orjson.dumps(each).decode() for each in values)
     return _LIMITS[word].format(", ".join(texts))

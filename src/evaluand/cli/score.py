@@ -15,11 +15,12 @@ from click.exceptions import Exit
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evaluand.cli.options import LINE, json_option, store_option, suggest_command
+from evaluand.cli.options import TARGET, force_option, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import condensed, open_output, print_json, show
 from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, Fault
+from evaluand.core.files.json import none_if_nan
 from evaluand.core.text.wording import plural
 from evaluand.experiment.scoring import Score, Scores, Spread, score
 from evaluand.problem.formats import default_format
@@ -40,8 +41,6 @@ Examples:
   evaluand score 185_baseball --predictions mine.csv --name mine --report mine.html
 """
 
-_FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 class _Layout(click.ParamType):  # type: ignore[type-arg]
     """A layout of the file of scores, of those that the installed format has."""
@@ -58,10 +57,8 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
 @click.command("score", epilog=_EXAMPLES)
 @click.argument("folder_or_problem", required=False, metavar="[FOLDER]", type=click.Path(exists=True, path_type=Path))
 @click.option("--problem", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="Instead of FOLDER.")
-@click.option(
+@repeatable(
     "--predictions",
-    multiple=True,
-    type=LINE,
     metavar="FILE",
     help="The file to score, by default the one that the problem names; repeat the option for repeats and folds, with"
     " their numbers in the names: predictions_repeat0_fold1.csv.",
@@ -72,11 +69,9 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
     metavar="FILE|DATASET",
     help="A CSV file of index and targets, or a dataset's folder; by default the truth in FOLDER.",
 )
-@click.option(
+@repeatable(
     "--metric",
     "metrics",
-    multiple=True,
-    type=LINE,
     metavar="NAME",
     help="Instead of a problem: a metric by which --predictions and --truth are judged, such as f1Macro; repeatable.",
 )
@@ -86,14 +81,14 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
     "--definition", metavar="NAME", help="Which public definition metrics follow: 3.1.1, core-2022, sklearn …"
 )
 @click.option("--part", metavar="PART", help="TRAIN, TEST or SCORE, if each has its own documents.")
-@click.option("--out", type=_FILE, metavar="FILE", help="Write scores.csv.")
+@click.option("--out", type=TARGET, metavar="FILE", help="Write scores.csv.")
 @click.option("--layout", type=_Layout(), help="The layout of scores.csv; the first if not given.")
 @click.option(
-    "--table", type=_FILE, metavar="FILE", help="Write every score with all its attributes: .csv or .parquet."
+    "--table", type=TARGET, metavar="FILE", help="Write every score with all its attributes: .csv or .parquet."
 )
-@click.option("--report", type=_FILE, metavar="FILE", help="Write a report as one HTML file.")
+@click.option("--report", type=TARGET, metavar="FILE", help="Write a report as one HTML file.")
 @click.option("--no-intervals", is_flag=True, help="Values without intervals: faster on large files.")
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@force_option
 @click.option("--name", metavar="NAME", help="Store run, evaluation and values under this name.")
 @store_option
 @json_option
@@ -210,7 +205,7 @@ def _fault_facts(fault: Fault) -> Facts:
 
 def _facts(scores: Scores) -> Facts:
     rows = [row | {"data": one.data} for row, one in zip(scores.table().to_pylist(), scores.rows, strict=True)]
-    spread = [{name: _none_for_nan(value) for name, value in asdict(one).items()} for one in scores.spread]
+    spread = [{name: none_if_nan(value) for name, value in asdict(one).items()} for one in scores.spread]
     return {
         "ok": True,
         "problem": scores.problem.id,
@@ -218,10 +213,6 @@ def _facts(scores: Scores) -> Facts:
         "spread": spread,
         "notes": [*map(_fault_facts, scores.notes)],
     }
-
-
-def _none_for_nan(value: object) -> object:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _render(scores: Scores) -> RenderableType:

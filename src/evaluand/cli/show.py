@@ -13,7 +13,7 @@ from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import KIND, Recording, read_progress
-from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison.comparing import Comparison
@@ -23,12 +23,10 @@ from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts, value_facts
-from evaluand.report.facts.base import Facts
-from evaluand.report.facts.dataset import dataset_facts
+from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts, grades_facts
-from evaluand.report.facts.names import Names
-from evaluand.report.facts.run import run_facts
-from evaluand.report.facts.tradeoff import tradeoffs_facts
+from evaluand.report.facts.results import tradeoffs_facts
+from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.terminal.report import artifact_table
 from evaluand.report.text import SHORT_ID
 from evaluand.run.responses import LANE
@@ -73,22 +71,8 @@ Examples:
     help="Only rows that this other evaluation grades differently, the largest difference first.",
 )
 @click.option("--metric", metavar="NAME", help="The rows behind an aggregation's values of this metric.")
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    type=LINE,
-    metavar="NAME=VALUE",
-    help="With --metric: only rows of this group; repeatable.",
-)
-@click.option(
-    "--scorer",
-    "scorers",
-    multiple=True,
-    type=LINE,
-    metavar="NAME",
-    help="Only scores of this scorer; repeatable.",
-)
+@repeatable("--group", "groups", metavar="NAME=VALUE", help="With --metric: only rows of this group; repeatable.")
+@repeatable("--scorer", "scorers", metavar="NAME", help="Only scores of this scorer; repeatable.")
 @store_option
 @json_option
 def command(
@@ -202,12 +186,12 @@ def _facts(
     if kind == "evaluations" and index is not None:
         return facts | example_facts(Evaluation(store, id), Run(store, manifest["provenance"]["run"]), index)
     if kind == "evaluations":
-        graded, evaluation = _find_run(store, manifest["provenance"]["run"]), Evaluation(store, id)
+        evaluation = Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
         chosen |= {"lowest": lowest, "against": against, "measures": declared_measures([evaluation])}
         if against is not None:
             facts["against"] = _artifact_facts(store, names, "evaluations", against.id)
-        return facts | evaluation_facts(evaluation, graded, examples, **chosen)
+        return facts | evaluation_facts(evaluation, evaluation.run, examples, **chosen)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
         return facts | summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
@@ -248,15 +232,7 @@ def _artifact_facts(store: DirectoryStore, names: Names, kind: str, id: str) -> 
     return {"kind": kind, "id": id, "name": name}
 
 
-def _find_run(store: DirectoryStore, id: str) -> Run | None:
-    try:
-        return Run(store, id)
-    except NotFound:
-        return None
-
-
 def _list_progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """The progress of an open artifact."""
     kind, spec = manifest["kind"], manifest["spec"]
     if kind == "runs":
         yield _read_lane(store, manifest, LANE, "calls", spec["examples"] * spec["replications"])

@@ -186,7 +186,6 @@ def compare(
         confidence: of the intervals and of the statement that two systems differ.
         flips: how many examples of each pair to list as won and as lost.
         labels: short names of the evaluations; by default their names without the part that all share.
-        name: a name for the comparison.
         origin: where the request came from, for provenance.
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.

@@ -38,13 +38,14 @@ from evaluand.aggregation.aggregator import (
     is_repeated,
     shards,
 )
-from evaluand.aggregation.groups import MetricRow, summarise
+from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.find import declared_measures, find_evaluations
 from evaluand.comparison.measures import default_metric
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, BETTER, LEVEL, NOT_WORSE, RELATIONS, Gate
 from evaluand.core.errors import DataError, NotFound, SpecError
+from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
 from evaluand.core.registry import nearest
 from evaluand.core.text.wording import plural
@@ -60,9 +61,7 @@ class GateResult:
     """The result of checking one gate for one evaluation.
 
     Attributes:
-        gate: the rule.
         subject: the label of the evaluation.
-        passed: whether the gate holds.
         message: the number that decided, with its counts, or why there is none.
         facts: the same as data.
     """
@@ -223,7 +222,7 @@ def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metri
         number = row.value if end is None else getattr(row, end)
         about = "about " if end and not _is_exact(row) else ""
         shown = f"{_format_bound_name(end, gate.level)}{about}{_format_target(row.target)}{number:.4g}"
-        facts = {name: _none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "worst", "best")}
+        facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "worst", "best")}
         counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
         if math.isnan(number):
             why = row.reason or ("the metric has no interval" if end else "it is undefined")
@@ -252,26 +251,20 @@ def _check_disparities(
     for _, row in found.disparities:
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         number = row.value if end is None else getattr(row, end)
-        facts = {name: _none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "n_groups")}
+        facts = {name: none_if_nan(getattr(row, name)) for name in ("target", "value", "low", "high", "n_groups")}
         facts |= {"lowest": row.lowest, "highest": row.highest}
         counts = _format_counts(overall[row.target])
         if math.isnan(number):
             yield _Outcome(False, f"undefined: {row.reason or 'it is undefined'}; {counts}", facts)
             continue
-        groups = (
-            f"from {_format_group(row.lowest)} to {_format_group(row.highest)}; " if row.lowest and row.highest else ""
-        )
+        groups = f"from {group_text(row.lowest)} to {group_text(row.highest)}; " if row.lowest and row.highest else ""
         about = "about " if end else ""
         shown = (
             f"{_format_bound_name(end, gate.level)}{about}{_format_target(row.target)}{number:.4g}; {groups}{counts}"
         )
         if row.small:
-            shown += f"; few rows: {' | '.join(map(_format_group, row.small))}"
+            shown += f"; few rows: {' | '.join(map(group_text, row.small))}"
         yield _Outcome(RELATIONS[gate.relation](number, gate.number), shown, facts)
-
-
-def _format_group(by: Mapping[str, str | None]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in by.items())
 
 
 def _check_differences(
@@ -297,8 +290,8 @@ def _check_difference(gate: Gate, rows: PairedRows, target: str | None, metric: 
         "n_only_baseline": int(((rows.status[0] >= 0) & (rows.status[1] < 0)).sum()),
         "n_only": int(((rows.status[1] >= 0) & (rows.status[0] < 0)).sum()),
     }
-    facts = {"target": target, "difference": _none_if_nan(difference), "bound": _none_if_nan(end), "level": level}
-    facts |= {"low": _none_if_nan(low), "high": _none_if_nan(high)} | counts
+    facts = {"target": target, "difference": none_if_nan(difference), "bound": none_if_nan(end), "level": level}
+    facts |= {"low": none_if_nan(low), "high": none_if_nan(high)} | counts
     pairs = _format_pair_counts(counts)
     if counts["n"] in (counts["n_baseline_missing"], counts["n_missing"]):
         return _Outcome(False, f"undefined: one side has no scores; {pairs}", facts)
@@ -540,7 +533,3 @@ def _format_pair_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(
         [plural(counts["n"], "pair"), *(f"{counts[n]:,} {word}" for n, word in words.items() if counts[n])]
     )
-
-
-def _none_if_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value

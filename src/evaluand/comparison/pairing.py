@@ -330,7 +330,6 @@ def _pack(rows: np.ndarray) -> np.ndarray:
 
 
 def _find_runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The number of each row's run of equal first columns, and the rows smaller than the one before in their run."""
     same = ordered[1:, 0] == ordered[:-1, 0]
     run = np.concatenate([[0], np.cumsum(~same)]) if len(ordered) else np.zeros(0, np.int64)
     falls, tied = np.zeros(len(ordered), np.bool_), same

@@ -15,8 +15,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.difference import difference, rows_without_partner, weighted_mean
 from evaluand.comparison.measures import definition
 from evaluand.comparison.pairing import PairedRows, pair_rows
-from evaluand.comparison.ranking import assign_letters
-from evaluand.comparison.significance import benjamini_hochberg, holm
+from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm
 from evaluand.comparison.verdict import is_significant
 from evaluand.core import identity
 from evaluand.core.errors import NotFound

@@ -16,7 +16,6 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
 
     Args:
         pair: a row of the table of pairs.
-        labels: short names of the evaluations.
         confidence: a difference is significant if the adjusted p value is at most 1 − confidence.
         family: the number of tests made together.
     """

@@ -95,7 +95,6 @@ class SpecError(EvaluandError):
     """What you wrote cannot work.
 
     Args:
-        message: what is wrong.
         python: what to do about it in Python; appended to the message.
         command: what to do about it on the command line.
 

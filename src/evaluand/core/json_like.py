@@ -78,7 +78,6 @@ def to_json_like(value: Any, *, hide: bool = False) -> Any:
     """Converts a value to data that can be stored.
 
     Args:
-        value: anything.
         hide: whether the value is a configuration: hides everything whose name says that it is a credential.
 
     Example:

@@ -45,6 +45,7 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1]))
 
 
+@cache
 def _version(name: str) -> str | None:
     try:
         return version(name)

@@ -181,7 +181,6 @@ def secret_in(value: Any, name: str, *, strict: bool = False) -> str | None:
 
     Args:
         value: plain data.
-        name: the name of the parameter.
         strict: exclude names that may be harmless; always so inside lists, which are rows of data.
 
     Example:

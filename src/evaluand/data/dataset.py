@@ -22,7 +22,7 @@ import pyarrow as pa
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.data.adapters.base.adapted import Counts
+from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.index import add_index
 from evaluand.data.roles import Roles, read_roles
@@ -113,10 +113,8 @@ class Dataset:
         """From a CSV, JSON lines, JSON, Parquet or Arrow file.
 
         Args:
-            path: the file.
             format: one of `FORMATS`; by default it follows from the suffix.
             delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
-            name: a name for the dataset.
             roles: as in `Roles`.
 
         Raises:
@@ -350,7 +348,6 @@ class _Values:
         )
 
     def digests(self) -> list[bytes]:
-        """The digest of each example, from its values."""
         encode = _encode_simple if self._is_simple() else ids.encode
         rows_ = zip(*self.content, self.names, strict=True)
         return [hashlib.blake2b(encode(row), digest_size=ids.DIGEST_SIZE).digest() for row in rows_]

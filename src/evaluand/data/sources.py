@@ -59,7 +59,6 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
     """A source that reads a file.
 
     Args:
-        path: the file.
         format: one of `FORMATS`; by default it follows from the suffix.
         delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
 
@@ -420,7 +419,6 @@ def _read_csv(path: Path, default: str, chosen: str | None, *, texts_only: bool 
     """A source over a CSV file.
 
     Args:
-        path: the file.
         default: the delimiter of the format.
         chosen: the user's delimiter, if any.
         texts_only: read every column as text.

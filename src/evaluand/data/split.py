@@ -177,7 +177,6 @@ class Split:
         return strata
 
     def _stratum_column(self, dataset: Dataset) -> str:
-        """The column whose values are the strata."""
         if isinstance(self.stratified, str):
             _check_column("stratified", self.stratified, dataset)
             return self.stratified
@@ -296,7 +295,6 @@ class _Groups:
     """Groups of examples that stay together.
 
     Attributes:
-        column: the column of the groups.
         codes: the number of each example's group.
         keys: the bytes of each group that determine its place in the order.
     """

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
-from evaluand.data.adapters.base.adapted import Counts
+from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.faults import AdapterError
 from evaluand.data.adapters.base.pipeline import Pipeline
@@ -27,7 +27,6 @@ class View:
 
     Args:
         pipeline: the adapters; they must return exactly one row for each.
-        roles: the roles of the dataset.
 
     Attributes:
         counts: what happened to the dataset's rows when they were checked.

@@ -67,7 +67,6 @@ class _Thread:
         threading.Thread(target=self._work, name="evaluand call", daemon=True).start()
 
     def make(self, call: Callable[[], Any], seconds: float) -> bool:
-        """Makes a call; returns whether it ended in time."""
         self._call = call
         self._ready.release()
         return self._done.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))

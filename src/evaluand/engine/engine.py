@@ -39,7 +39,6 @@ class Outcome(NamedTuple):
     Attributes:
         value: what the call returned, or None.
         error: what the call raised, or None.
-        attempts: the number of attempts.
         started: the start of the first attempt, nanoseconds since the epoch; None if unknown.
         duration: nanoseconds from there to the end of the last attempt; None if unknown.
     """

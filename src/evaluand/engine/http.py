@@ -72,7 +72,6 @@ class HttpClient:
 
     Args:
         url: the URL; in its path and query, `${NAME}` is replaced by an environment variable.
-        method: the HTTP method.
         headers: the headers of each request, with `${NAME}` as in the URL.
 
     Raises:

@@ -64,9 +64,7 @@ class ProcessMap(Generic[U]):
         call: performs a unit, in a child; may be a coroutine function.
         line: the lines of a unit and its outcome, and how many of its slots failed; called in a child, except for calls
             that took too long or whose child died.
-        wire: encodes and decodes units.
         done: receives a unit, its lines and how many slots failed.
-        policy: how calls are made.
     """
 
     def __init__(

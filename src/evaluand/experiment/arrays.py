@@ -21,6 +21,7 @@ from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
@@ -139,7 +140,7 @@ class ArrayEvaluation:
 
     def to_dict(self) -> list[Facts]:
         """Every value as plain data, NaN as None."""
-        return [{name: _none_for_nan(value) for name, value in row._asdict().items()} for row in self.rows]
+        return [{name: none_if_nan(value) for name, value in row._asdict().items()} for row in self.rows]
 
     def to_json(self) -> str:
         """Every value as JSON."""
@@ -172,7 +173,6 @@ class ArrayEvaluation:
 
         Args:
             store: where; `DirectoryStore()` is the command line's.
-            name: what they are called there.
 
         Example:
             >>> from evaluand.store.store import MemoryStore
@@ -203,7 +203,7 @@ class ArrayEvaluation:
             if self.disparities:
                 console.print()
                 disparities = [
-                    {name: _none_for_nan(value) for name, value in row._asdict().items()} for row in self.disparities
+                    {name: none_if_nan(value) for name, value in row._asdict().items()} for row in self.disparities
                 ]
                 console.print(disparities_table([{"task": TASK} | row for row in disparities]))
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
@@ -360,7 +360,6 @@ def _groupings(by: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _named_arrays(by: Any) -> Iterable[tuple[Any, Any]]:
-    """(name, array) pairs; the name is None for an array without one."""
     if by is None:
         return []
     if isinstance(by, pa.Table):
@@ -380,7 +379,6 @@ def _is_array(value: Any) -> bool:
 
 
 def _check_one_index(arrays: Mapping[str, Any]) -> None:
-    """Refuses pandas series with different indexes, whose rows would be matched by position."""
     series = {name: value for name, value in arrays.items() if hasattr(value, "to_frame") and hasattr(value, "index")}
     indexed = [(name, value.index) for name, value in series.items()]
     for name, index in indexed[1:]:
@@ -397,7 +395,6 @@ def _check_lengths(columns: Mapping[str, pa.Array]) -> None:
 
 
 def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
-    """(label, scores) pairs."""
     if scores is None:
         return []
     if not hasattr(scores, "items") or hasattr(scores, "to_frame"):
@@ -406,10 +403,6 @@ def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
     if not classes:
         raise SpecError("scores is empty; give the scores of at least one class")
     return classes
-
-
-def _none_for_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and value != value else value
 
 
 def _format(value: Any) -> str:

@@ -65,11 +65,9 @@ class Experiment:
 
     Args:
         name: the name of the experiment, and the first part of the runs' names.
-        dataset: the examples.
         tasks: name → task, function or object with `do_run`.
         scorers: name → scorer or function.
         measures: metrics on the scorers' tables.
-        policy: how calls are made.
         replications: how often each example is run; None takes the task's default, or once.
         seed: the seed from which the examples' seeds are derived.
         views: task → the adapters that transform the dataset's rows for this task.

@@ -25,8 +25,9 @@ from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import Metric
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Reads
-from evaluand.problem.files import CONFIDENCE, RANK
 from evaluand.problem.layout import FileLayout
+from evaluand.problem.parts import Part
+from evaluand.problem.reading import CONFIDENCE, RANK
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
 
@@ -35,30 +36,19 @@ _TYPES: Final = {"text": "text", "time": "text", "integer": "integer", "real": "
 
 
 @dataclass(frozen=True, eq=False)
-class GivenPart:
-    """The tested rows of one fold of one repeat: the tables of both files, and their aligned columns."""
-
-    repeat: int
-    fold: int
-    truth: pa.Table
-    predictions: pa.Table
-    aligned: AlignedTables
-
-
-@dataclass(frozen=True, eq=False)
 class GivenRows:
     """Truth and predictions of all parts.
 
     Args:
-        parts: the parts.
-        layout: the columns of the files.
+        aligned: the rows of each part aligned with their truth.
         reads: what the metrics read of the rows.
 
     Raises:
         SpecError: targets have several types, so no single scorer reads them, or a reserved name.
     """
 
-    parts: Sequence[GivenPart]
+    parts: Sequence[Part]
+    aligned: Sequence[AlignedTables]
     layout: FileLayout
     reads: set[Reads]
     _type: str = field(init=False, default="json")
@@ -90,8 +80,8 @@ class GivenRows:
         if self.scorer_kind != SCORER:
             return []
         return [
-            {name: part.aligned.prediction_columns(name, self._type) for name in self.layout.targets}
-            for part in self.parts
+            {name: aligned.prediction_columns(name, self._type) for name in self.layout.targets}
+            for aligned in self.aligned
         ]
 
     def dataset(self) -> Dataset:
@@ -136,7 +126,7 @@ class GivenRows:
         complete = (key for key in sorted(records) if len(records[key]) == len(names))
         return {SCORER: [(key, records[key]) for key in complete]}
 
-    def _places(self, part: GivenPart) -> list[int]:
+    def _places(self, part: Part) -> list[int]:
         """Of each example of a part its position among all examples."""
         positions = {key: place for place, key in enumerate(self.keys)}
         return [positions[key] for key in _part_keys(part, self.layout.key)]
@@ -157,7 +147,7 @@ class GivenRows:
         for columns in self.columns:
             yield _transpose({name: target.outputs() for name, target in columns.items()})
 
-    def _by_target(self, part: GivenPart, table: pa.Table, gather: Any) -> list[dict[str, Any]]:
+    def _by_target(self, part: Part, table: pa.Table, gather: Any) -> list[dict[str, Any]]:
         """Of each example of a part its rows of a table, gathered to one value for each target."""
         by_key: dict[Any, list[Mapping[str, Any]]] = {}
         for row in table.to_pylist():
@@ -177,9 +167,7 @@ def store_rows(
     """Stores rows and the values of metrics; see `Experiment.run`.
 
     Args:
-        rows: truth and predictions.
         metrics: the metrics, each with what it reads.
-        store: where.
         name: what run, evaluation and aggregation are called.
         origin: where the rows came from, for provenance.
         called: signature → what the problem calls the metric.
@@ -192,13 +180,12 @@ def store_rows(
     return experiment.run(store, known_scores={TASK: rows.known_scores()})
 
 
-def _part_keys(part: GivenPart, key: str) -> list[Any]:
+def _part_keys(part: Part, key: str) -> list[Any]:
     """The index of each example of a part, sorted."""
     return part.truth.column(key).combine_chunks().unique().sort().to_pylist()  # type: ignore[no-any-return]
 
 
 def _transpose(columns: Mapping[str, Iterator[Any]]) -> list[dict[str, Any]]:
-    """Rows of columns."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 

@@ -20,7 +20,7 @@ from evaluand.core import identity
 from evaluand.core.errors import Fault, SpecError
 from evaluand.core.files.csv import write_table
 from evaluand.experiment.experiment import Results
-from evaluand.experiment.given_rows import GivenPart, GivenRows, store_rows
+from evaluand.experiment.given_rows import GivenRows, store_rows
 from evaluand.metrics.base.metric import Metric
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Reads
@@ -44,8 +44,6 @@ class Score:
         target: None for all targets judged together.
         k: of the criterion.
         positive: of the criterion.
-        repeat: which repeat of the split.
-        fold: which fold of it.
         n: the number of rows judged.
         value: NaN if undefined.
         low: lower end of the interval, NaN if there is none.
@@ -97,15 +95,12 @@ class Scores:
     """The scores of prediction files.
 
     Attributes:
-        problem: what was predicted.
         rows: a score for each criterion and target of each part.
         notes: deviations that did not prevent scoring.
         digests: of the problem's document and of the truth file.
         parts: the rows that were judged.
         aligned: the same rows aligned with their truth, for each part.
-        layout: the columns of the files.
         metrics: the metrics, each with what it reads of the rows.
-        format: how the problem was written.
     """
 
     problem: Problem
@@ -160,16 +155,11 @@ class Scores:
 
         Args:
             store: where; `DirectoryStore()` is the command line's.
-            name: what they are called there.
 
         Raises:
             SpecError: targets have several types, so no single scorer can read them.
         """
-        parts = [
-            GivenPart(part.repeat, part.fold, part.truth, part.predictions, aligned)
-            for part, aligned in zip(self.parts, self.aligned, strict=True)
-        ]
-        rows = GivenRows(parts, self.layout, {reads for _, reads in self.metrics})
+        rows = GivenRows(self.parts, self.aligned, self.layout, {reads for _, reads in self.metrics})
         files = {str(part.file): None for part in self.parts}
         origin = {"problem": self.problem.id, "files": [*files], **self.digests}
         words: dict[str, list[str]] = {}
@@ -181,9 +171,7 @@ class Scores:
         """Writes the file of scores.
 
         Args:
-            path: the file.
             layout: see `csv`.
-            force: whether to replace an existing file.
 
         Raises:
             SpecError: the file exists, or there is no such layout.

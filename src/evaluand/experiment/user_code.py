@@ -91,7 +91,6 @@ def _loaded_errors() -> dict[str, type[BaseException]]:
 
 
 def _format_location(made: type, folder: Path) -> str:
-    """`file.py:line: ` of a class."""
     with suppress(OSError, TypeError):
         return f"{_relative(inspect.getfile(made), folder)}:{inspect.getsourcelines(made)[1]}: "
     return ""

@@ -44,8 +44,6 @@ class AlignedTables:
     """Both tables, and the columns that metrics read of them.
 
     Attributes:
-        truth: the truth.
-        predictions: the predictions.
         index: the columns of the index.
         keys: which example each row belongs to; None where the indexes cannot be compared.
         with_sets: whether an example may have several labels.
@@ -115,16 +113,16 @@ class AlignedTables:
             truth, prediction, _ = read_pair(self.truth, self.predictions, name, "sets")
             lists = tables.sets(truth, prediction, keys)
             return PredictionColumns("labels", *(convert(lists[side], "labels") for side in ("truth", "prediction")))
-        truth = _take(self.truth.column(name), keys.truth_rows)
+        truth = tables.take_rows(self.truth.column(name), keys.truth_rows)
         if confidence is not None and not keys.aligned and len(repeated(keys.predictions)):
             return self._class_scores(name, truth, type)
-        prediction = _take(self.predictions.column(name), keys.prediction_rows)
+        prediction = tables.take_rows(self.predictions.column(name), keys.prediction_rows)
         numbers = None if confidence is None else read_numbers(self.predictions, confidence)[0]
         return PredictionColumns(
             type,
             convert(truth, type),
             convert(prediction, type),
-            None if numbers is None else _take(numbers, keys.prediction_rows),
+            None if numbers is None else tables.take_rows(numbers, keys.prediction_rows),
         )
 
     def _class_scores(self, name: str, truth: pa.Array, type: str) -> PredictionColumns:
@@ -175,7 +173,6 @@ class AlignedTables:
 
     @cached_property
     def _confidence(self) -> tuple[pa.Array | None, list[Fault]]:
-        """The column `confidence`."""
         column = self.predictions.find_column(CONFIDENCE)
         if column is None:
             return None, [Fault(PREDICTIONS, f"there is no column {CONFIDENCE!r}; {_HINT}", code="needs_confidence")]
@@ -290,7 +287,3 @@ def _corners(side: Side, name: str) -> tuple[np.ndarray, list[Fault]]:
 
 
 _LARGEST: Final = 1e150
-
-
-def _take(column: pa.Array, rows: np.ndarray | None) -> pa.Array:
-    return column if rows is None else column.take(pa.array(rows))

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.text.wording import plural
+from evaluand.evaluation.prediction_table import label_text
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Rule
 from evaluand.problem.problem import Criterion
@@ -123,10 +124,10 @@ def _positive_label(criterion: Criterion, rule: Rule, labels: Sequence[Any]) -> 
     """The positive label in the type of the labels; None where the rule needs none."""
     if rule.positive == "none" or (rule.positive == "chosen" and criterion.positive is None):
         return None
-    by_text = {_text(label): label for label in labels}
+    by_text = {label_text(label): label for label in labels}
     listed = " and ".join(map(repr, sorted(labels)))
     if criterion.positive is None:
-        known = [label for label in labels if label is True or _text(label) == "1"]
+        known = [label for label in labels if label is True or label_text(label) == "1"]
         if not known and set(by_text) <= {"0", "False"}:
             known = [type(labels[0])(1)]
         if not known:
@@ -138,10 +139,6 @@ def _positive_label(criterion: Criterion, rule: Rule, labels: Sequence[Any]) -> 
         message = f"the positive label (posLabel) {criterion.positive!r} is none of {listed}"
         raise CriterionError("positive", "needs_positive", message)
     return _in_type_of(labels[0], criterion.positive)
-
-
-def _text(label: Any) -> str:
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def _in_type_of(like: Any, text: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +25,8 @@ from evaluand.core.files.json import Findings, no_file
 from evaluand.core.registry import nearest
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.problem.layout import FileLayout
+from evaluand.problem.reading import CONFIDENCE, RANK, join_chunks
 
-CONFIDENCE: Final = "confidence"
-RANK: Final = "rank"
 MOST_SHOWN: Final = 100
 """How many faults of one kind are listed."""
 
@@ -45,7 +44,6 @@ class CellFault(Fault):
     """A fault of a file, with its place as data.
 
     Attributes:
-        file: the file.
         line: its line, from 1 for the header; None for a fault of the whole file.
         column: its column; None for a fault of the whole line.
     """
@@ -60,7 +58,6 @@ class FileCells:
     """The cells of a file.
 
     Attributes:
-        path: the file.
         table: its columns with their types; `confidence` and `rank` by these names, however the file spells them.
         line: the line of a row, rows counted from 0.
     """
@@ -71,7 +68,7 @@ class FileCells:
 
     def keys(self, layout: FileLayout) -> pa.Array:
         """The key of each row."""
-        return _array(self.table.column(layout.key))
+        return join_chunks(self.table.column(layout.key))
 
 
 def cell_fault(cells: FileCells, code: str, message: str, row: int | None, column: str | None) -> CellFault:
@@ -123,13 +120,10 @@ def check_rows(
     """Reports rows that are missing, that match no tested row, or that occur twice.
 
     Args:
-        predictions: the rows to check.
         truth: the rows that are tested.
         known: the keys of all rows of the dataset, to distinguish training rows from unknown ones; None if unknown.
-        layout: the columns of both.
-        findings: where to collect faults and notes.
     """
-    keys, expected = predictions.keys(layout), _array(truth.column(layout.key))
+    keys, expected = predictions.keys(layout), join_chunks(truth.column(layout.key))
     log = _FaultLog(predictions.path, predictions.line, findings)
     several = layout.repeats or (layout.by_class and CONFIDENCE in predictions.table.column_names)
     if several or layout.gathers or not _same_keys_once(keys, expected):
@@ -191,7 +185,7 @@ def _read_texts(
     columns: dict[str, pa.Array] = {}
     for column, (name, kind) in names.items():
         may_be_empty = layout.sets and name in layout.targets
-        texts = _array(table.column(column))
+        texts = join_chunks(table.column(column))
         columns[name] = _convert(texts, column, kind, name in layout.index, may_be_empty, log)
     log.summarise()
     _note_encoding(path, log)
@@ -248,7 +242,6 @@ def _convert(texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty
 
 
 def _read_at_once(path: Path, layout: FileLayout, log: _FaultLog, *, strict: bool) -> FileCells | None:
-    """The table as Arrow reads it; None if anything is odd."""
     text = mapped(path)
     line, _, end = next(records_in(text, ","), (1, 0, 0))
     discarded = _FaultLog(path, lambda row: 0, Findings())
@@ -272,7 +265,7 @@ def _read_at_once(path: Path, layout: FileLayout, log: _FaultLog, *, strict: boo
         return None
     columns: dict[str, pa.Array] = {}
     for column, (name, _) in names.items():
-        values = _array(table.column(column))
+        values = join_chunks(table.column(column))
         # labels are few, so that from here on only their codes are looked at
         is_label = name in layout.targets and pa.types.is_string(values.type)
         columns[name] = values.dictionary_encode() if is_label else values
@@ -294,15 +287,11 @@ def _is_sound(values: pa.Array) -> bool:
 
 
 def _line_finder(path: Path) -> Callable[[int], int]:
-    """The line of each row, looked up on first use."""
+    @cache
+    def lines() -> list[int]:
+        return [line for line, _, _ in records_in(mapped(path), ",")]
 
-    class Lines:
-        @cached_property
-        def numbers(self) -> list[int]:
-            return [line for line, _, _ in records_in(mapped(path), ",")]
-
-    lines = Lines()
-    return lambda row: lines.numbers[row + 1]
+    return lambda row: lines()[row + 1]
 
 
 def _open_single_quoted(path: Path, log: _FaultLog) -> DataSource | None:
@@ -388,7 +377,7 @@ def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: 
 
 def _check_repeated(keys: pa.Array, cells: FileCells, labels: Sequence[str], key: str, log: _FaultLog) -> None:
     """Reports rows with the key of an earlier row; where keys may repeat, with the same labels too."""
-    parts = [keys, *(_array(cells.table.column(name)) for name in labels)]
+    parts = [keys, *(join_chunks(cells.table.column(name)) for name in labels)]
     known = _rows(pc.is_valid(keys))
     codes = np.zeros(len(known), np.int64)
     for part in parts:
@@ -418,7 +407,7 @@ def _note_unknown_labels(cells: FileCells, truth: pa.Table, layout: FileLayout, 
 
 
 def _distinct(column: pa.ChunkedArray) -> pa.Array:
-    values = _array(column).drop_null()
+    values = join_chunks(column).drop_null()
     return pc.unique(values.dictionary if pa.types.is_dictionary(values.type) else values)
 
 
@@ -426,9 +415,7 @@ class _FaultLog:
     """Collects the faults of a file by line and column: the first `MOST_SHOWN` of each kind, and a count of the rest.
 
     Args:
-        path: the file.
         line: the line of a row.
-        findings: where they are collected.
     """
 
     def __init__(self, path: Path, line: Callable[[int], int], findings: Findings) -> None:
@@ -461,13 +448,6 @@ class _FaultLog:
             if count > MOST_SHOWN:
                 self.add(code, f"{count - MOST_SHOWN:,} more cells of this kind", column=column)
         self._counts.clear()
-
-
-def _array(column: pa.ChunkedArray) -> pa.Array:
-    values = column.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        return values.chunk(0) if values.num_chunks else pa.array([], values.type)
-    return values
 
 
 def _rows(mask: Any) -> list[int]:

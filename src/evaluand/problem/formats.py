@@ -31,7 +31,6 @@ class OpenProblem(Protocol):
 
     Attributes:
         root: the folder with all of its files.
-        document: the problem's document.
         problem: what the document says.
     """
 
@@ -129,7 +128,6 @@ class ProblemFormat(ABC):
 
         Args:
             rows: `Score`s.
-            problem: what was predicted.
             layout: one of `score_layouts`.
         """
 

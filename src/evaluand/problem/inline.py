@@ -8,10 +8,11 @@ from pathlib import Path
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.files.json import Findings
 from evaluand.problem.definitions import Rule, rule_of
-from evaluand.problem.files import CONFIDENCE, RANK, read_header, read_truth
+from evaluand.problem.files import read_header, read_truth
 from evaluand.problem.formats import default_format
 from evaluand.problem.layout import IMAGE_COLUMN, INDEX_COLUMN, guess_layout, reads_of
 from evaluand.problem.problem import Criterion, Problem, SubType, Target, TargetDataset, TaskType
+from evaluand.problem.reading import CONFIDENCE, RANK
 
 
 def criterion_named(metric: str, definition: str | None, *, positive: str | None, k: int | None) -> Criterion:

@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.problem.alignment import AlignedTables
-from evaluand.problem.files import CONFIDENCE, RANK, CellFault, cell_fault
+from evaluand.problem.files import CellFault, cell_fault
 from evaluand.problem.judging import CriterionFault, CriterionResult, align, judge_aligned
 from evaluand.problem.parts import Part
 from evaluand.problem.problem import SubType
+from evaluand.problem.reading import CONFIDENCE, RANK
 from evaluand.problem.truth import ProblemTruth
 
 _ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")
@@ -27,8 +28,6 @@ def judge_part(
     """Aligns the rows of a part with their truth, and judges them by each criterion of the problem.
 
     Args:
-        part: the rows.
-        truth: the problem.
         definition: the public definition of the metrics.
         confidence: of the intervals; None for values alone.
 

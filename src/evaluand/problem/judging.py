@@ -45,7 +45,6 @@ class CriterionResult:
     """The value of a criterion for one target, or for all together.
 
     Attributes:
-        criterion: the metric with its parameters.
         target: None where all targets are judged together.
         value: NaN where undefined, with a `reason`.
         low: lower end of the interval, NaN where there is none.
@@ -98,7 +97,6 @@ def judge(
     Args:
         truth: the index, the targets, and other columns, which are ignored.
         predictions: the index, the targets, and optionally `confidence` and `rank` in any case.
-        criteria: the metrics.
         index: the columns that say what a row is about; of detection those of the image.
         targets: the columns that are judged.
         definition: one of `DEFINITIONS`; the standard one if not given.
@@ -223,7 +221,6 @@ def _contradictions(
 
 
 def _has_sets(reads: set[Reads], keys: Keys | None, predictions: Side, several: bool | None) -> bool:
-    """Whether examples have sets of labels."""
     if keys is None or keys.aligned or several is False or not ("sets" in reads or several):
         return False
     if len(repeated(keys.truth)):

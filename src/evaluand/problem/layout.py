@@ -56,7 +56,6 @@ def layout_of(
     """The layout of a problem's files.
 
     Args:
-        problem: what is predicted, and by which metrics it is judged.
         index: the columns of the index.
         key: the one by which predictions and truth are matched.
         types: column → its type, as far as it is declared.
@@ -122,7 +121,6 @@ def reads_of(problem: Problem) -> set[Reads]:
 
 
 def _target_type(problem: Problem, declared: str | None) -> str:
-    """The type of a target's cells."""
     reads = reads_of(problem)
     if "boxes" in reads:
         return "vector"

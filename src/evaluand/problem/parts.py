@@ -24,8 +24,6 @@ class Part:
     """The tested rows of one fold of one repeat, with their truth and predictions.
 
     Attributes:
-        repeat: which repeat.
-        fold: which fold of it.
         truth: the tested rows with their true values.
         predictions: the rows of predictions for them.
         cells: the file of the predictions.
@@ -124,7 +122,6 @@ _NUMBERED: Final = {"repeat": re.compile(r"(?:repeat|rep)[_-]?(\d+)"), "fold": r
 
 
 def _numbers_in(path: Path) -> dict[str, str | None]:
-    """The numbers of repeat and fold in a file's name."""
     matches = {name: pattern.search(path.stem.lower()) for name, pattern in _NUMBERED.items()}
     return {name: match[1] if match else None for name, match in matches.items()}
 

@@ -81,7 +81,6 @@ class ColumnPlace:
     Attributes:
         resource: the id of the table within its dataset.
         column: the column's position, from 0.
-        name: the column's name.
     """
 
     resource: str
@@ -115,7 +114,6 @@ class TargetDataset:
     """A dataset of a problem, with its targets.
 
     Attributes:
-        id: the dataset's id.
         targets: the columns to be predicted.
         privileged: columns that only training rows have.
         horizon: of a forecast.
@@ -143,7 +141,6 @@ class Division:
     Attributes:
         method: one hold-out, or folds of which each is tested once.
         test: the share that is held out, from 0 to 1; None where only the file says it.
-        folds: the number of folds.
         stratified: whether all parts have the same distribution of target values.
         repeats: how often rows are split, each time differently.
         seed: of the random split.
@@ -255,7 +252,6 @@ class Problem:
         task_types: what kinds of things are predicted, the most important first; usually one.
         sub_types: how many classes, responses or memberships there are.
         keywords: other words about data and task.
-        datasets: the datasets, with their targets.
         division: how rows are split; None if unknown.
         criteria: the metrics, the most important first.
         outputs: the files of a solution.

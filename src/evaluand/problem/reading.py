@@ -22,6 +22,14 @@ CONFIDENCE, RANK = "confidence", "rank"
 TRUTH, PREDICTIONS = "truth", "predictions"
 
 
+def join_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column
+
+
 def cell_place(side: str, row: int, column: str) -> str:
     """The place of a cell in messages, with rows counted from 1 without the header."""
     return f"{side} row {row + 1}, column {column}"
@@ -35,10 +43,7 @@ class Side(NamedTuple):
 
     def column(self, name: str, *, coded: bool = False) -> pa.Array:
         """A column in one piece; a dictionary is decoded unless `coded`."""
-        column = self.table.column(name)
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        if isinstance(column, pa.ChunkedArray):
-            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        column = join_chunks(self.table.column(name))
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) and not coded else column
 
     def find_column(self, lower_name: str) -> str | None:
@@ -176,11 +181,7 @@ def _key_text(names: pa.Array | _Pairs, at: int) -> str:
 
 def _index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
     column = side.column(name)
-    if pa.types.is_floating(column.type):
-        empty = np.asarray(pc.is_null(column, nan_is_null=True))
-        filled = np.where(empty, 0.0, np.asarray(column.to_numpy(zero_copy_only=False), np.float64))
-        if (np.floor(filled) == filled).all() and (np.abs(filled) < 2.0**53).all():
-            column = pa.array(filled.astype(np.int64), mask=empty)
+    column = _as_integers(column)
     kind = contents(column.type)
     if kind not in (*_INDEX, ""):
         message = f"holds {_PLURAL[kind]}; an index has integers or text"
@@ -191,6 +192,16 @@ def _index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
     if kind == "text":
         empty = empty | np.asarray(pc.equal(column, "").fill_null(False))
     return column, side.faults(empty, name, "empty_index", lambda row: "is empty; name the example")
+
+
+def _as_integers(column: pa.Array) -> pa.Array:
+    """Integers where all floats are integral; other columns unchanged."""
+    if not pa.types.is_floating(column.type):
+        return column
+    empty = np.asarray(pc.is_null(column, nan_is_null=True))
+    filled = np.where(empty, 0.0, np.asarray(column.to_numpy(zero_copy_only=False), np.float64))
+    integral = (np.floor(filled) == filled).all() and (np.abs(filled) < 2.0**53).all()
+    return pa.array(filled.astype(np.int64), mask=empty) if integral else column
 
 
 def _cast(column: pa.Array, kinds: Sequence[str]) -> pa.Array:
@@ -259,12 +270,7 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
     column = side.column(name, coded=True)
     if pa.types.is_dictionary(column.type) and (contents(column.type.value_type) != "text" or not _is_tidy(column)):
         column = side.column(name)
-    if pa.types.is_floating(column.type):
-        numbers = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
-        empty = np.asarray(pc.is_null(column, nan_is_null=True))
-        whole = empty | (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**53)
-        if whole.all():
-            column = pa.array(np.where(empty, 0.0, numbers).astype(np.int64), mask=empty)
+    column = _as_integers(column)
     coded = pa.types.is_dictionary(column.type)
     kind = "text" if coded else contents(column.type)
     if kind not in (*_LABELS, ""):

@@ -34,8 +34,8 @@ def pairs(
         keys: the examples of the rows, one row of each table for each.
         as_filed: whether the rows stay in the order of the truth.
     """
-    predicted = {name: _take(cells, keys.prediction_rows) for name, cells in predictions.items()}
-    columns = {"truth": _take(truth, keys.truth_rows), **predicted}
+    predicted = {name: take_rows(cells, keys.prediction_rows) for name, cells in predictions.items()}
+    columns = {"truth": take_rows(truth, keys.truth_rows), **predicted}
     if as_filed and keys.truth_rows is not None:
         columns = {name: column.take(pa.array(keys.truth)) for name, column in columns.items()}
     return columns
@@ -46,7 +46,8 @@ def with_value(columns: Columns) -> Columns:
     return {**columns, VALUE: agreement(columns["truth"], columns["prediction"])}
 
 
-def _take(column: pa.Array, rows: np.ndarray | None) -> pa.Array:
+def take_rows(column: pa.Array, rows: np.ndarray | None) -> pa.Array:
+    """The cells of some rows; all if None."""
     return column if rows is None else column.take(pa.array(rows))
 
 
@@ -115,7 +116,7 @@ def scores(truth: pa.Array, label: pa.Array, confidence: pa.Array, keys: Keys) -
     """The truth of each example, and a confidence for each label that has one."""
     text = pa.DictionaryArray.from_arrays(label.indices, label.dictionary.cast(pa.string()))
     pairs = pa.StructArray.from_arrays([text, confidence], names=["label", "score"])
-    return {"truth": _take(truth, keys.truth_rows), "scores": lists_by_row(pairs, keys.predictions, keys.n)}
+    return {"truth": take_rows(truth, keys.truth_rows), "scores": lists_by_row(pairs, keys.predictions, keys.n)}
 
 
 def ranking(truth: pa.Array, answer: pa.Array, rank: pa.Array, keys: Keys) -> dict[str, pa.Array]:

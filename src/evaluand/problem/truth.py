@@ -57,15 +57,12 @@ class ProblemTruth:
     """A problem with the truth of its tested rows.
 
     Attributes:
-        problem: what is predicted and how it is judged.
         document: the problem's document; of an inline problem the truth file.
         name: how messages name the document.
-        layout: the columns of prediction and truth files.
         cells: the truth file.
         parts: (repeat, fold) → which rows of the truth are tested.
         known: the keys of all rows of the dataset; None if unknown.
         predictions_path: where the problem expects predictions; raises a DataError if that is outside its folder.
-        format: how the problem was written.
     """
 
     problem: Problem
@@ -97,12 +94,9 @@ def check_numeric_targets(
 
     Args:
         path: the truth file.
-        layout: its columns.
-        problem: what is judged.
         place_of: where messages say a criterion is, by its number.
         translate: see `ProblemFormat.translate`.
         read: what was found when the file was read.
-        findings: where to collect faults.
     """
     wrong_type = {fault.column for fault in read.faults if isinstance(fault, CellFault) and fault.code == "wrong_type"}
     suspects = wrong_type.intersection(name for name, kind in layout.targets.items() if kind == "real")
@@ -113,7 +107,7 @@ def check_numeric_targets(
     for name in sorted(filter(None, suspects)) if as_text is not None else ():
         labels = pc.unique(as_text.table.column(name).combine_chunks().cast(pa.string()).drop_null())  # type: ignore[union-attr]
         labels = labels.filter(pc.not_equal(labels, ""))
-        if not _no_numbers(labels):
+        if len(_list_misfits(labels, "real")) < len(labels):
             continue
         findings.faults[:] = [fault for fault in findings.faults if getattr(fault, "column", None) != name]
         metric = translate(problem.criteria[number].metric)
@@ -142,7 +136,8 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
     if cells is not None:
         return with_integers, cells
     as_text = read_truth(path, layout, Findings())
-    integers = {name for name in layout.index if as_text and _all_integers(as_text.table.column(name))}
+    columns = {name: as_text.table.column(name).combine_chunks() for name in layout.index} if as_text else {}
+    integers = {name for name, column in columns.items() if not _list_misfits(column, "integer")}
     layout = replace(layout, index_types={name: "integer" if name in integers else "text" for name in layout.index})
     return layout, read_truth(path, layout, findings)
 
@@ -154,10 +149,7 @@ def split_parts(
 
     Args:
         truth: the truth file.
-        layout: its columns.
         keys: the index of the rows that are split; None if unknown.
-        folds: the split.
-        findings: where to collect faults.
     """
     check_truth(truth, layout, findings)
     numbers = np.zeros((1, truth.table.num_rows), np.int32)
@@ -174,21 +166,15 @@ def split_parts(
 
 
 def _first_numeric_criterion(problem: Problem) -> int | None:
-    """The number of the first criterion that reads numbers."""
     each = (reads_of(replace(problem, criteria=(criterion,))) for criterion in problem.criteria)
     return next((number for number, reads in enumerate(each) if reads == {"numbers"}), None)
 
 
-def _no_numbers(texts: pa.Array) -> bool:
+def _list_misfits(texts: pa.Array, kind: str) -> list[int]:
+    """The rows whose text is not of a type."""
     wrong: list[int] = []
-    typed(texts, "real", lambda row, message: wrong.append(row))
-    return len(wrong) == len(texts)
-
-
-def _all_integers(texts: pa.ChunkedArray) -> bool:
-    wrong: list[int] = []
-    typed(texts.combine_chunks(), "integer", lambda row, message: wrong.append(row))
-    return not wrong
+    typed(texts, kind, lambda row, message: wrong.append(row))
+    return wrong
 
 
 def _fold_numbers(

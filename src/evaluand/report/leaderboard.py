@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -10,7 +10,7 @@ from rich.text import Text
 
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.charts import Axis, Dot, strip
-from evaluand.report.html.markup import clean, name, table, th
+from evaluand.report.html.page import clean, name, table, th
 from evaluand.report.terminal.cells import CELL, count_text, plain_table
 from evaluand.report.text import number_format, numbers, safe, seconds
 
@@ -32,7 +32,7 @@ def leaderboard_table(facts: Facts) -> RenderableType:
     parts.append(_calls(facts["versions"]))
     if facts["spent"]:
         parts += ["", Text(_SPENT, "bold"), _spent(facts["spent"])]
-    comparison = [_NOTE.format(level=100 * facts["confidence"])] if _compares(facts) else []
+    comparison = [_NOTE.format(level=100 * facts["confidence"])] if facts["pairs"] else []
     notes = [Text(safe(note), "dim") for note in (*comparison, *facts["notes"])]
     return Group(*parts, *([""] if notes else []), *notes)
 
@@ -46,34 +46,35 @@ def leaderboard_section(facts: Facts) -> str:
         axis = Axis.over(row[n] for row in rows for n in ("mean", "low", "high") if row[n] is not None)
         bounded = _bounded(rows)
         columns = ("", "mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike")
-        heads = th("Version", "text") + "".join(map(th, columns))
+        head = th("Version", "text") + "".join(map(th, columns))
         lines = "".join(_line(row, form, axis, without, bounded) for row in rows)
         caption = "The versions, best first" if rows[0]["direction"] else "The versions, by their means"
-        parts.append(f"<h3>{clean(_title(rows))}</h3>\n" + table(caption, heads, f"<tbody>{lines}</tbody>", "rates"))
-    if _compares(facts):
+        parts.append(f"<h3>{clean(_title(rows))}</h3>\n" + table(caption, head, f"<tbody>{lines}</tbody>", "rates"))
+    if facts["pairs"]:
         note = _NOTE.format(level=100 * facts["confidence"])
         parts.append(f'<p class="note">{note[0].upper()}{note[1:]}; scored are so many of all records.</p>')
-    call_columns = _call_columns(facts["versions"])
-    heads = th("Version", "text") + "".join(map(th, call_columns))
-    lines = "".join(
-        f'<tr><th scope="row">{name(version["label"])}</th>'
-        + "".join(f"<td>{clean(cell)}</td>" for cell in _call_cells(version, call_columns))
-        + "</tr>"
-        for version in facts["versions"]
-    )
-    parts.append(table("Latency of completed calls, tokens and cost", heads, f"<tbody>{lines}</tbody>"))
+    heads = _call_columns(facts["versions"])
+    calls = [((version["label"],), _call_cells(version, heads)) for version in facts["versions"]]
+    parts.append(_html_table("Latency of completed calls, tokens and cost", ("Version",), heads, calls))
     if facts["spent"]:
-        spent_columns = _spent_columns(facts["spent"])
-        heads = th("Version", "text") + th("Feedback", "text") + "".join(map(th, spent_columns))
-        lines = "".join(
-            f'<tr><th scope="row">{name(one["label"])}</th><td class="text">{name(one["feedback"])}</td>'
-            + "".join(f"<td>{clean(cell)}</td>" for cell in _spent_cells(one, spent_columns))
-            + "</tr>"
-            for one in facts["spent"]
-        )
-        parts.append(table(_SPENT[0].upper() + _SPENT[1:], heads, f"<tbody>{lines}</tbody>"))
+        heads = _spent_columns(facts["spent"])
+        spent = [((one["label"], one["feedback"]), _spent_cells(one, heads)) for one in facts["spent"]]
+        parts.append(_html_table(_SPENT[0].upper() + _SPENT[1:], ("Version", "Feedback"), heads, spent))
     parts += [f'<p class="note">{clean(note)}.</p>' for note in facts["notes"]]
     return "\n".join(parts)
+
+
+def _html_table(
+    caption: str, texts: Sequence[str], columns: Sequence[str], rows: Iterable[tuple[Sequence[str], Iterable[str]]]
+) -> str:
+    """A table of names, then numbers."""
+    lines = []
+    for (first, *more), cells in rows:
+        names = "".join(f'<td class="text">{name(one)}</td>' for one in more)
+        numbers = "".join(f"<td>{clean(cell)}</td>" for cell in cells)
+        lines.append(f'<tr><th scope="row">{name(first)}</th>{names}{numbers}</tr>')
+    heads = "".join(th(text, "text") for text in texts) + "".join(map(th, columns))
+    return table(caption, heads, f"<tbody>{''.join(lines)}</tbody>")
 
 
 def _by_feedback(facts: Facts) -> Iterator[list[Facts]]:
@@ -91,17 +92,10 @@ def _lacking(rows: Sequence[Facts]) -> list[str]:
     return [status for status in _WITHOUT if any(row[f"n_{status}"] for row in rows)]
 
 
-def _compares(facts: Facts) -> bool:
-    return len(facts["pairs"]) > 0
-
-
 def _feedback(rows: Sequence[Facts]) -> RenderableType:
-    without = _lacking(rows)
-    grid = plain_table("version")
-    grid.columns[0].no_wrap, grid.columns[0].overflow = False, "fold"
-    bounded = _bounded(rows)
-    for head in ("mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike"):
-        grid.add_column(head, justify="right", no_wrap=True)
+    without, bounded = _lacking(rows), _bounded(rows)
+    heads = ("mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike")
+    grid = plain_table("version", folded=["version"], numbers=heads)
     form = number_format(row[n] for row in rows for n in ("mean", "low", "high"))
     for row in rows:
         mean, interval, scored, bounds, letters = _cells(row, form)
@@ -149,17 +143,13 @@ def _line(row: Facts, form: str, axis: Axis, without: Sequence[str], bounded: bo
 
 def _calls(versions: Sequence[Facts]) -> RenderableType:
     columns = _call_columns(versions)
-    grid = plain_table("version")
-    grid.columns[0].no_wrap, grid.columns[0].overflow = False, "fold"
-    for head in columns:
-        grid.add_column(head, justify="right", no_wrap=True)
+    grid = plain_table("version", folded=["version"], numbers=columns)
     for version in versions:
         grid.add_row(Text(safe(version["label"], CELL)), *map(Text, _call_cells(version, columns)))
     return grid
 
 
 def _call_columns(versions: Sequence[Facts]) -> list[str]:
-    """The columns about calls that any version has a value for."""
     shown = {"records": True, "failed": any(version["calls_failed"] for version in versions)}
     shown |= {"skipped": any(version["calls_skipped"] for version in versions), "median": True, "95 % below": True}
     shown |= {"tokens in": any(version["input_tokens"] is not None for version in versions)}
@@ -186,11 +176,7 @@ def _call_cells(version: Facts, columns: Sequence[str]) -> Iterator[str]:
 
 def _spent(spent: Sequence[Facts]) -> RenderableType:
     columns = _spent_columns(spent)
-    grid = plain_table("version", "feedback")
-    for column in grid.columns:
-        column.no_wrap, column.overflow = False, "fold"
-    for head in columns:
-        grid.add_column(head, justify="right", no_wrap=True)
+    grid = plain_table("version", "feedback", folded=["version", "feedback"], numbers=columns)
     for one in spent:
         names = (Text(safe(one[name], CELL)) for name in ("label", "feedback"))
         grid.add_row(*names, *map(Text, _spent_cells(one, columns)))
@@ -198,7 +184,6 @@ def _spent(spent: Sequence[Facts]) -> RenderableType:
 
 
 def _spent_columns(spent: Sequence[Facts]) -> list[str]:
-    """The columns about judging that any feedback has a value for."""
     keys = {"scores": "n", "requests": "requests", "tokens in": "input_tokens", "tokens out": "output_tokens"}
     return [head for head, key in (keys | {"cost": "cost"}).items() if any(one[key] is not None for one in spent)]
 

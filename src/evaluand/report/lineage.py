@@ -34,7 +34,6 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import read_column
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.stats.intervals import runs
-from evaluand.run.runner import Run
 from evaluand.store.tables import ABSTAINED, FAILED, SCORED, SKIPPED, is_json, json_field
 
 if TYPE_CHECKING:
@@ -90,7 +89,6 @@ def lineage_of_value(
     example the first if the metric uses only that, otherwise all. Skipped rows count in no value and are left out.
 
     Args:
-        aggregation: the aggregation of the value.
         row: the row of its table of metrics, or the number of that row.
         evaluations: those that were aggregated, in that order; needed only if they are in another store than a stored
             aggregation.
@@ -303,7 +301,7 @@ class Lineage:
         if not (_is_integer(place) and 0 <= place < len(self)):
             raise SpecError(f"the lineage has {len(self):,} rows, counted from 0; none is {place!r}")
         row = self.scores.select(["evaluation", INDEX, "replication"]).slice(place, 1).to_pylist()[0]
-        run = _Origins(self.evaluations[row["evaluation"]]).run
+        run = self.evaluations[row["evaluation"]].run
         found: list[dict[str, Any]] = []
         for batch in run.spans() if run else ():
             index = batch.column(INDEX).to_numpy()
@@ -341,7 +339,7 @@ class Lineage:
 
     def _numbers(self, name: str) -> np.ndarray:
         """A column of integers; null becomes -1."""
-        return np.asarray(self.scores[name].cast(pa.int64()).fill_null(-1).to_numpy())
+        return _integers(self.scores[name])
 
     def _number_groups(self) -> np.ndarray:
         """A number for each score, equal for scores of the same answer to the same example in any evaluation."""
@@ -374,13 +372,6 @@ class _Origins:
 
     def __init__(self, evaluation: Evaluation) -> None:
         self.evaluation = evaluation
-
-    @cached_property
-    def run(self) -> Run | None:
-        try:
-            return Run(self.evaluation.store, self.evaluation.manifest["provenance"]["run"])
-        except NotFound:
-            return None
 
     @cached_property
     def dataset(self) -> Dataset | None:
@@ -432,10 +423,11 @@ class _Origins:
     def _response(
         self, index: np.ndarray, replication: np.ndarray, number: np.ndarray
     ) -> dict[str, tuple[pa.Field, Any]]:
-        run = self.run
+        run = self.evaluation.run
         if run is None:
             return {}
-        keys = _table(run.batches([INDEX, "replication"]), [INDEX, "replication"])
+        key = [INDEX, "replication"]
+        keys = pa.Table.from_batches(batch.select(key) for batch in run.batches(key))
         times = int(run.manifest["spec"]["replications"])
         known = np.asarray(keys[INDEX].to_numpy()) * times + np.asarray(keys["replication"].to_numpy())
         wanted = index * times + replication
@@ -541,10 +533,6 @@ def _count_spans(batches: Iterable[pa.RecordBatch], known: np.ndarray, times: in
         place, often = np.unique(np.searchsorted(known, key), return_counts=True)
         counts[place] += often
     return counts
-
-
-def _table(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> pa.Table:
-    return pa.Table.from_batches(batch.select(list(names)) for batch in batches)
 
 
 def _integers(column: pa.ChunkedArray) -> np.ndarray:

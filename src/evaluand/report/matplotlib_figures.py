@@ -129,7 +129,6 @@ def rates(point: Tradeoff, confidences: Confidences, confidence: float = CONFIDE
 
     Args:
         point: one point.
-        confidences: the rows to compute the rates on.
         confidence: the confidence level of the intervals.
 
     Raises:

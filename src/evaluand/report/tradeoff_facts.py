@@ -114,7 +114,6 @@ def describe_ends(systems: Mapping[str, Tradeoff], marks: str = "Bars") -> str:
     """What the areas around fronts mean, in plain words; empty where there are none.
 
     Args:
-        systems: the systems of the figure.
         marks: the marks that show ends of more than two objectives.
     """
     shown = {name: points for name, points in systems.items() if has_ends(points)}

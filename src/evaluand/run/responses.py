@@ -47,7 +47,6 @@ class Response:
 
     Attributes:
         index: the example's `_index_`.
-        replication: which repeat.
         fold: which fold of a cross-validation, or None.
         status: completed, failed or skipped.
         error: `{type, message, code, place}` of the exception that failed or skipped the row, or None.

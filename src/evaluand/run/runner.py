@@ -95,7 +95,6 @@ class Runner:
     Args:
         store: where to store runs; in memory by default.
         policy: concurrency, timeout, retries, what stops the run.
-        progress: displays the progress.
 
     Example:
         >>> from evaluand.data.dataset import Dataset
@@ -128,7 +127,6 @@ class Runner:
 
         Args:
             task: a task, a function or an object with `do_run`.
-            dataset: the examples.
             name: a name for the run, for people and for finding it again.
             limit: only the first examples.
             replications: how often each example is run; by default as often as the task declares, or once.
@@ -320,7 +318,6 @@ class _Job:
             return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     def _traced(self, call: Call) -> TaskSpan:
-        """The root span of a new trace, which the call stores even if it fails."""
         call.trace = Trace.start(self.task.name, call.example.input)
         return call.trace.root
 

@@ -104,7 +104,6 @@ class Task(ABC, Generic[Input, Output]):
         """The output for one input; None for no answer.
 
         Args:
-            input: the example's input.
             task_span: the tracer for what happens inside.
         """
 
@@ -113,7 +112,6 @@ class Task(ABC, Generic[Input, Output]):
         """Run the task in a new span; a task runs its subtasks with its `task_span` as the tracer.
 
         Args:
-            input: the input.
             tracer: opens the span.
 
         Returns:
@@ -142,7 +140,6 @@ class Task(ABC, Generic[Input, Output]):
         calls share the available threads. Async tasks run in the caller's loop.
 
         Args:
-            inputs: the inputs.
             tracer: opens the span that holds the spans of the calls.
             concurrency_limit: the largest number of concurrent calls.
 

@@ -135,7 +135,6 @@ def hints(function: Callable[..., Any], owner: type | None = None) -> dict[str, 
     """The annotations of a function, also if they are text; those that cannot be resolved are left out.
 
     Args:
-        function: the function.
         owner: the class that defines it.
     """
     while isinstance(function, functools.partial):
@@ -160,7 +159,6 @@ def misfits(values: Iterable[tuple[int, Any]], type: Typed, what: str) -> Iterat
 
     Args:
         values: the `_index_` of each example, and its value.
-        type: the expected type.
         what: the name of the values, such as `input`.
     """
     for index, value in values:

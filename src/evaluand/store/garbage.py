@@ -33,7 +33,6 @@ class Leftover:
     """Something that can be removed.
 
     Attributes:
-        path: the file or folder.
         size: the size of its files in bytes.
         why: what it is, and why it is not needed.
         artifact: the (kind, id), if it is a whole artifact.
@@ -53,7 +52,6 @@ def leftovers(
     """Everything that can be removed.
 
     Args:
-        store: the store to search.
         open_older_than: also open artifacts that nobody has worked on for so many seconds.
         unreferenced: also sealed artifacts that no name reaches, directly or through an artifact made from them.
 

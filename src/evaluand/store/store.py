@@ -260,7 +260,6 @@ def begin(
     """The manifest of the attempt at a spec to work on: already sealed, open, or opened now.
 
     Args:
-        name: a name for it.
         again: whether to make a further attempt, called with the id of the last.
         resume: the id of the attempt to continue.
         about: returns the rest of the manifest; called only if there is work to do.

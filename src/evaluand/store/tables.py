@@ -57,6 +57,11 @@ RESPONSE_ITEM: Final = pa.struct([pa.field(RESPONSE_INDEX, pa.int64()), json_fie
 
 ERROR: Final = pa.struct([(name, pa.string()) for name in ("type", "message", "code", "place")])
 
+_USAGE: Final = pa.struct(
+    {"input_tokens": pa.int64(), "output_tokens": pa.int64(), "cost": pa.float64()}
+    | dict.fromkeys(("currency", "model"), pa.string())
+)
+
 RESPONSES: Final = pa.schema(
     [
         pa.field(INDEX, pa.int64(), nullable=False),
@@ -68,18 +73,7 @@ RESPONSES: Final = pa.schema(
         pa.field("responses", pa.list_(RESPONSE_ITEM)),
         pa.field("n_responses", pa.int32(), nullable=False),
         pa.field("attempts", pa.int32(), nullable=False),
-        pa.field(
-            "usage",
-            pa.struct(
-                [
-                    ("input_tokens", pa.int64()),
-                    ("output_tokens", pa.int64()),
-                    ("cost", pa.float64()),
-                    ("currency", pa.string()),
-                    ("model", pa.string()),
-                ]
-            ),
-        ),
+        pa.field("usage", _USAGE),
         pa.field("started", pa.timestamp("us", "UTC")),
         pa.field("duration", pa.duration("us")),
     ]
@@ -122,41 +116,31 @@ places in the table of responses, or of responses graded. `file` is relative to 
 current folder, and ends in `/` where a folder was listed. `state` is a digest of the content, or `absent`,
 `unreadable`, `changed`."""
 
+_GROUP: Final = pa.map_(pa.string(), pa.string())
+
+_MEASURED: Final = (
+    pa.field("evaluation", pa.int32(), nullable=False),
+    *(pa.field(name, pa.string(), nullable=False) for name in ("scorer", "metric", "signature", "run_digest")),
+    pa.field("target", pa.string()),
+)
+
 METRICS: Final = pa.schema(
     [
-        pa.field("evaluation", pa.int32(), nullable=False),
-        pa.field("scorer", pa.string(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("signature", pa.string(), nullable=False),
-        pa.field("run_digest", pa.string(), nullable=False),
-        pa.field("target", pa.string()),
-        pa.field("by", pa.map_(pa.string(), pa.string()), nullable=False),
+        *_MEASURED,
+        pa.field("by", _GROUP, nullable=False),
         pa.field("value", pa.float64()),
         json_field("data"),
         pa.field("reason", pa.string()),
-        pa.field("low", pa.float64()),
-        pa.field("high", pa.float64()),
-        pa.field("worst", pa.float64()),
-        pa.field("best", pa.float64()),
+        *(pa.field(name, pa.float64()) for name in ("low", "high", "worst", "best")),
         pa.field("n", pa.int64(), nullable=False),
-        pa.field("n_scored", pa.int64(), nullable=False),
-        pa.field("n_failed", pa.int64(), nullable=False),
-        pa.field("n_abstained", pa.int64(), nullable=False),
-        pa.field("n_skipped", pa.int64(), nullable=False),
+        *(pa.field(f"n_{status}", pa.int64(), nullable=False) for status in SCORE_STATUSES),
     ]
 )
 """`evaluation` is the number of the aggregated evaluation, from 0; `run_digest` is that of its run."""
 
-_GROUP: Final = pa.map_(pa.string(), pa.string())
-
 DISPARITIES: Final = pa.schema(
     [
-        pa.field("evaluation", pa.int32(), nullable=False),
-        pa.field("scorer", pa.string(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("signature", pa.string(), nullable=False),
-        pa.field("run_digest", pa.string(), nullable=False),
-        pa.field("target", pa.string()),
+        *_MEASURED,
         pa.field("over", pa.list_(pa.string()), nullable=False),
         pa.field("disparity", pa.string(), nullable=False),
         *(pa.field(name, pa.float64()) for name in ("value", "low", "high")),
@@ -174,12 +158,7 @@ criterion, the one with this disparity."""
 
 CURVES: Final = pa.schema(
     [
-        pa.field("evaluation", pa.int32(), nullable=False),
-        pa.field("scorer", pa.string(), nullable=False),
-        pa.field("metric", pa.string(), nullable=False),
-        pa.field("signature", pa.string(), nullable=False),
-        pa.field("run_digest", pa.string(), nullable=False),
-        pa.field("target", pa.string()),
+        *_MEASURED,
         pa.field("by", _GROUP, nullable=False),
         pa.field("curve", pa.string(), nullable=False),
         pa.field("part", pa.string()),
@@ -303,7 +282,6 @@ class TableWriter:
     """Collects rows of a table and writes them to a draft in batches.
 
     Args:
-        schema: the schema of the table.
         makers: functions that build some columns from their values; Arrow builds the others.
     """
 

@@ -16,8 +16,6 @@ def check_type(name: str, value: Any, kind: type[Kind], hint: str) -> Kind:
 
     Args:
         name: the argument's name, for the message.
-        value: the argument.
-        kind: the expected class.
         hint: how to get an instance, for the message.
 
     Raises:

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from evaluand.aggregation.groups import group_text
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
 from evaluand.metrics.base.labels import encode_labels, in_order
 from evaluand.tradeoff.arguments import read_columns, read_list
@@ -188,7 +189,6 @@ class Confidences:
         """The counts of a model's decisions at some points, one block of points after the other.
 
         Args:
-            model: the model's name.
             by: attributes whose groups are counted.
             thresholds: of each point; points × groups where groups have separate thresholds.
             threshold_groups: these groups, as from the method `threshold_groups`.
@@ -253,7 +253,6 @@ class Confidences:
         """The thresholds of a model.
 
         Args:
-            model: the model's name.
             which: see `Thresholds`; or a number of thresholds, evenly from 0 to 1; or a list of thresholds.
             rows: a mask of the rows to read; all by default.
 
@@ -266,7 +265,7 @@ class Confidences:
                 raise SpecError(f"thresholds={which!r} must be {_THRESHOLDS}")
             some = slice(None) if rows is None else rows
             if which == "every":
-                return _every_threshold(confidence[some])
+                return np.append(np.unique(confidence[some]), np.inf)[::-1]
             return _roc_corners(confidence[some], self.truth[some])
         if isinstance(which, int | np.integer) and not isinstance(which, bool):
             if not 2 <= which <= AT_ONCE:
@@ -384,16 +383,6 @@ def products_at(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thres
 def _sum_groups(tables: Sequence[Any], places: Sequence[np.ndarray], step: slice) -> np.ndarray:
     """The sum over the groups, of each point, of the counts at the groups' thresholds."""
     return reduce(np.add, (table[place[step]] for table, place in zip(tables, places, strict=True)))
-
-
-def group_text(name: Mapping[str, str]) -> str:
-    """The name of a group.
-
-    Example:
-        >>> group_text({"sex": "female", "race": "x"})
-        'sex=female, race=x'
-    """
-    return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
 
 
 def combine_thresholds(by_group: Sequence[np.ndarray]) -> np.ndarray:
@@ -547,10 +536,6 @@ def _read_array(name: str, values: Any) -> pa.Array:
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise DataError(Fault(name, "is not a column of values of one type")) from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-def _every_threshold(confidence: np.ndarray) -> np.ndarray:
-    return np.append(np.unique(confidence), np.inf)[::-1]
 
 
 def _roc_corners(confidence: np.ndarray, truth: np.ndarray) -> np.ndarray:

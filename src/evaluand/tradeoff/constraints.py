@@ -19,7 +19,6 @@ class Limit:
     """A lower or an upper bound on the values of an objective; differences by rounding alone do not count.
 
     Attributes:
-        name: the objective's name.
         above: whether the bound is a minimum; otherwise it is a maximum.
         bound: the last value that is allowed.
         text: the limit as the user wrote it.

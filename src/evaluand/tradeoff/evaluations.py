@@ -94,7 +94,6 @@ def of_evaluations(
         declared: metrics with their direction, range and other parameters; by default those of the aggregation of the
             evaluations. An undeclared mean has the range from 0 to 1 if all its values are within it, which is
             reported as an `EvaluandWarning`.
-        system: the name of the system.
 
     Raises:
         SpecError: there is no such scorer, metric or attribute, or the range of a metric is unknown.
@@ -123,7 +122,6 @@ def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: 
     Args:
         aggregation: of the variants of a system, with the disparities of the objectives.
         objectives: such as `mean(quality)` and `mean(quality) difference by topic`.
-        system: the name of the system.
 
     Raises:
         SpecError: the aggregation has no such metric or disparity, or several.
@@ -169,7 +167,6 @@ def resolve_objective(
     """An objective of stored scores, with the measures it is computed by.
 
     Args:
-        text: the objective.
         scorers: the names of all scorers.
         declared: metrics as they were declared.
         scorer: the scorer, where the text does not name one.
@@ -254,7 +251,6 @@ def _measure(
 def _variant_points(
     objectives: tuple[Objective, ...], names: tuple[str, ...], ends: IntervalEnds, system: str
 ) -> Tradeoff:
-    """Points without thresholds."""
     n = len(names)
     thresholds, trivial = np.full(n, np.nan), np.zeros(n, bool)
     return Tradeoff(objectives, names, np.arange(n), thresholds, ends.value, trivial, system, ends=ends)
@@ -328,16 +324,9 @@ def _rows_for(aggregation: Aggregation, objective: Objective) -> Iterator[dict[s
     """The rows of an objective in the tables of an aggregation."""
     table = aggregation.disparities() if objective.disparity else aggregation.table()
     for row in table.to_pylist():
-        if row["scorer"] != objective.scorer or row["target"] is not None:
-            continue
-        if objective.disparity is None:
-            if row["metric"] == objective.metric and not row["by"]:
-                yield row
-        elif (row["metric"], row["disparity"], tuple(row["over"])) == (
-            objective.metric,
-            objective.disparity,
-            objective.by,
-        ):
+        groups = tuple(row["over"] if objective.disparity else row["by"])
+        key = (row["scorer"], row["target"], row["metric"], row.get("disparity"), groups)
+        if key == (objective.scorer, None, objective.metric, objective.disparity, objective.by):
             yield row
 
 

@@ -8,7 +8,7 @@ row of each cell gives the jackknife's interval in closed form.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Final, Literal, cast, get_args
@@ -179,7 +179,6 @@ class Objective:
 
         Args:
             confidences: with the attributes of `by`.
-            model: one of its models.
             undefined: see `Undefined`.
         """
         groups = confidences.groups(self.by)
@@ -225,7 +224,6 @@ class Objective:
 
         Args:
             confidences: with the attributes of `by`.
-            model: one of its models.
             counts: thresholds × groups × `CELLS`.
             confidence: the confidence level of the intervals.
             undefined: see `Undefined`.
@@ -252,7 +250,6 @@ class Objective:
         return f"fewer than two groups have a value{', or all have 0' if self.disparity == 'ratio' else ''}"
 
     def _combine(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
-        """One value from those of the groups; of the worse rate where there are two rates."""
         if not self.disparity:
             return values[0][..., 0]
         kind, fewest = self.disparity, 2 if undefined == "nan" else 1
@@ -294,7 +291,6 @@ def parse_text(text: Any) -> dict[str, Any]:
 
 
 def _hint_full_name(text: str) -> str:
-    """A hint for a short name of score files."""
     full = full_name(text)
     return f" (did you mean {full!r}?)" if full else ""
 
@@ -562,3 +558,43 @@ _MEAN_OF_RATES: Final = "average_precision"
 _OBJECTIVE: Final = re.compile(
     r"(?P<metric>\w+)(?:\((?P<scorer>[^()]+)\))?(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?"
 )
+
+
+def evaluate_points(
+    confidences: Confidences,
+    model: str,
+    thresholds: np.ndarray,
+    objectives: Sequence[Objective],
+    undefined: Undefined,
+    threshold_groups: Sequence[Mapping[str, str]],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`value`, `trivial` and `as_zero` of a model's points; see `Tradeoff`."""
+    value, native = np.empty((2, len(thresholds), len(objectives)))
+    outputs: list[tuple[Undefined, np.ndarray]] = [(undefined, value)]
+    if undefined == "zero":
+        outputs.append(("nan", native))
+    for place, one in enumerate(objectives):
+        for policy, output in outputs if one.of_confidences else ():
+            output[:, place] = one.of_model(confidences, model, policy)
+    decided = np.empty((len(thresholds), 2))
+    for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
+        for step, counts, _ in confidences.iterate_counts(model, by, thresholds, threshold_groups):
+            for place, one in enumerate(objectives):
+                if one.by == by and not one.of_confidences:
+                    for policy, output in outputs:
+                        output[step, place] = one.of_counts(counts, policy)
+            if not by:
+                decided[step] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
+    as_zero = np.isnan(native) | (native != value) if len(outputs) > 1 else np.zeros(value.shape, bool)
+    return value, np.asarray((decided == 0).any(axis=1)), as_zero
+
+
+def check_policy(undefined: Any) -> Undefined:
+    """The value of `undefined`, checked.
+
+    Raises:
+        SpecError: it is none of the values of `Undefined`.
+    """
+    if undefined not in get_args(Undefined):
+        raise SpecError(f"undefined={undefined!r} must be 'nan', which leaves such groups out, or 'zero'")
+    return undefined  # type: ignore[no-any-return]

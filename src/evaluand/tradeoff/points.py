@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.disparity import DisparityRow
+from evaluand.aggregation.groups import group_text
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.core.text.wording import plural
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
-from evaluand.tradeoff.confidences import READ, Confidences, group_text
+from evaluand.tradeoff.confidences import READ, Confidences
 from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.front import (
     distinct,
@@ -31,7 +32,7 @@ from evaluand.tradeoff.front import (
     spreads,
     uniformity,
 )
-from evaluand.tradeoff.objectives import Objective, Undefined
+from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points
 from evaluand.tradeoff.resampling import (
     HALVES,
     REPLICATES,
@@ -41,7 +42,6 @@ from evaluand.tradeoff.resampling import (
     simultaneous_levels,
 )
 from evaluand.tradeoff.table import points_table
-from evaluand.tradeoff.values import check_policy, evaluate_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,14 +52,12 @@ class Tradeoff:
     """The operating points of a system.
 
     Attributes:
-        objectives: the objectives that the points are evaluated by.
         models: the models, or variants, of the system.
         model: the model of each point, as a place in `models`.
         threshold: the lowest confidence that is decided positive; NaN for points without a threshold. Points × groups
             where groups have separate thresholds.
         value: points × objectives, NaN where undefined.
         trivial: points that make the same decision for all rows, for which no model is needed.
-        system: the name of the system.
         confidences: the rows that the points were computed from, if known.
         ends: the values with intervals, or with bands.
         band: the confidence level at which the ends hold for all points of a model at once; None for pointwise ones.
@@ -126,7 +124,6 @@ class Tradeoff:
 
     @property
     def _point_name(self) -> str:
-        """The system, model and thresholds of the only point."""
         thresholds = np.atleast_1d(self.threshold[0]).tolist()
         groups = [f"{group_text(group)}: " for group in self.threshold_groups] or [""]
         pairs = zip(groups, thresholds, strict=True)
@@ -332,9 +329,7 @@ class Tradeoff:
         objectives, or 48 with more.
 
         Args:
-            confidence: the confidence level.
             replicates: how often the rows are split into halves.
-            seed: the seed of the random splits.
 
         Returns:
             The ends; NaN with an `EvaluandWarning` where there are no points, there are too few rows for two halves
@@ -428,7 +423,6 @@ class Tradeoff:
         """The same models at the same thresholds on other rows: points chosen a priori.
 
         Args:
-            confidences: the other rows.
             undefined: the value of a rate without rows; by default that of these points.
 
         Raises:
@@ -448,16 +442,9 @@ class Tradeoff:
             value[points], trivial[points], as_zero[points] = evaluate_points(
                 confidences, name, self.threshold[points], self.objectives, policy, self.threshold_groups
             )
-        points_there = replace(self, value=value, trivial=trivial, as_zero=as_zero, undefined=policy)
-        return replace(
-            points_there,
-            confidences=confidences,
-            ends=None,
-            band=None,
-            system=confidences.system,
-            chosen=False,
-            notes=(),
-        )
+        columns: dict[str, Any] = {"value": value, "trivial": trivial, "as_zero": as_zero, "undefined": policy}
+        unknown: dict[str, Any] = {"ends": None, "band": None, "chosen": False, "notes": ()}
+        return replace(self, confidences=confidences, system=confidences.system, **columns, **unknown)
 
     def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
         """The point that is best by an objective, among those within some limits.

@@ -36,7 +36,6 @@ class Rates:
     Attributes:
         objective: the objective that compares the groups.
         part: the place of the rate among the objective's metrics.
-        names: the names of the groups.
         ends: the rates with their intervals, points × groups.
         counted: the rows in the numerator of each rate; None where the metric is not a rate.
         of: the rows in its denominator.
@@ -54,10 +53,7 @@ class GroupRate(NamedTuple):
     """A rate of one group at one point; NaN where it is undefined.
 
     Attributes:
-        group: the name of the group.
         value: the rate, with its interval from `low` to `high`.
-        low: see `value`.
-        high: see `value`.
         counted: the rows in its numerator; None where the metric is not a rate.
         of: the rows in its denominator.
     """
@@ -76,7 +72,6 @@ class RateKey(NamedTuple):
     Attributes:
         objective: the place of the objective.
         part: the place of the metric within it.
-        n_groups: the number of groups.
     """
 
     objective: int
@@ -164,13 +159,8 @@ def _counts_of(
     products = None if independent else np.zeros((*counts.shape, 4))
     for number in np.unique(points.model).tolist():
         places = np.flatnonzero(points.model == number)
-        blocks = confidences.iterate_counts(
-            points.models[number],
-            objective.by,
-            points.threshold[places],
-            points.threshold_groups,
-            with_products=True,
-        )
+        at = points.threshold[places], points.threshold_groups
+        blocks = confidences.iterate_counts(points.models[number], objective.by, *at, with_products=True)
         for step, block, block_products in blocks:
             counts[places[step]] = block
             if products is not None:
@@ -199,20 +189,9 @@ def _rates_at(front: Tradeoff, places: np.ndarray) -> dict[int, list[list[GroupR
     for each in rates_of(front.take(places), _rows(front)):
         for row, rates in enumerate(found.values()):
             value, low, high = (end[row].tolist() for end in each.ends)
-            counted = None if each.counted is None else each.counted[row].tolist()
-            rates.append(
-                [
-                    GroupRate(
-                        each.names[group],
-                        value[group],
-                        low[group],
-                        high[group],
-                        None if counted is None else counted[group],
-                        float(each.of[row, group]),
-                    )
-                    for group in _extreme_groups(each.ends.value[row])
-                ]
-            )
+            counted = [None] * len(value) if each.counted is None else each.counted[row].tolist()
+            every = list(map(GroupRate, each.names, value, low, high, counted, each.of[row].astype(float).tolist()))
+            rates.append([every[group] for group in _extreme_groups(each.ends.value[row])])
     return found
 
 

@@ -37,8 +37,6 @@ def draw_samples(
         confidences: the rows to draw from.
         thresholds: model → its thresholds.
         objectives: of decisions, not of confidences.
-        replicates: the number of samples.
-        seed: the seed of the draws.
     """
     cells = _Cells(confidences, thresholds, _attributes_in(objectives))
     points = sum(map(len, thresholds.values()))
@@ -93,7 +91,6 @@ def hypervolume_ends(
         selected: the hypervolumes of the fronts of halves of the rows; NaN where there is none.
         tested: those of the same points on the other halves.
         rows: the effective number of rows, or of clusters.
-        confidence: the confidence level of the interval.
 
     Returns:
         NaN where fewer than two halves have a front, or all are equal.

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Aggregation, Measure
 from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import decode, encode
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.stats.disparity import IntervalEnds
@@ -32,7 +33,6 @@ class TradeoffResult:
     """A trade-off of an experiment.
 
     Attributes:
-        name: the name of the trade-off.
         objectives: the objectives as the experiment writes them.
         points: its points; None where there are none.
         reason: why there are no points; None where there are some.
@@ -56,7 +56,6 @@ def compute_results(
     Args:
         trades: what an experiment asks for.
         evaluations: task → its evaluation.
-        declared: the measures of the experiment.
     """
     return [_compute_result(trade, evaluations, declared) for trade in trades]
 
@@ -110,7 +109,7 @@ def _tradeoff_row(result: TradeoffResult) -> dict[str, Any]:
     points, rates = result.points, result.rates
     row: dict[str, Any] = {"name": result.name, "texts": list(result.objectives), "reason": result.reason}
     if points is not None:
-        indicators = {name: _none_if_nan(value) for name, value in result.indicators.items()}
+        indicators = {name: none_if_nan(value) for name, value in result.indicators.items()}
         row |= {"models": list(points.models), "notes": list(points.notes), "indicators": list(indicators.items())}
         row |= {"objectives": [_objective_row(one) for one in points.objectives]}
         row |= {"rates": None if rates is None else [key._asdict() for key in rates.keys]}
@@ -126,7 +125,7 @@ def _objective_row(objective: Objective) -> dict[str, Any]:
 def _point_rows(place: int, points: Tradeoff) -> list[dict[str, Any]]:
     columns = {
         "model": points.model.tolist(),
-        "threshold": [_none_if_nan(each) for each in points.threshold.tolist()],
+        "threshold": [none_if_nan(each) for each in points.threshold.tolist()],
         "trivial": points.trivial.tolist(),
         "front": points.on_front.tolist(),
         "value": _lists(points.value),
@@ -139,7 +138,7 @@ def _point_rows(place: int, points: Tradeoff) -> list[dict[str, Any]]:
 def _rate_rows(place: int, rates: FrontRates) -> list[dict[str, Any]]:
     return [
         {"tradeoff": place, "point": point, "rate": number}
-        | {name: _none_if_nan(value) for name, value in rate._asdict().items()}
+        | {name: none_if_nan(value) for name, value in rate._asdict().items()}
         for point, of_point in rates.by_point.items()
         for number, groups in enumerate(of_point)
         for rate in groups
@@ -191,12 +190,8 @@ def _read_rates(keys: Sequence[RateKey], table: pa.Table) -> FrontRates:
     return FrontRates(tuple(keys), by_point)
 
 
-def _none_if_nan(value: Any) -> Any:
-    return None if value != value else value
-
-
 def _lists(values: np.ndarray) -> list[list[float | None]]:
-    return [[_none_if_nan(each) for each in row] for row in values.tolist()]
+    return [[none_if_nan(each) for each in row] for row in values.tolist()]
 
 
 def _matrix(column: pa.ChunkedArray, width: int) -> np.ndarray:
@@ -210,31 +205,21 @@ RATES: Final = "tradeoff_rates"
 _LONG: Final = (POINTS, RATES)
 
 _VALUES: Final = pa.list_(pa.float64())
+_TEXTS: Final = pa.list_(pa.string())
+_OBJECTIVE: Final = pa.struct(
+    {name: _TEXTS if name in ("by", "parts") else pa.string() for name in Objective.__dataclass_fields__}
+)
 
 SCHEMAS: Final = {
     TRADEOFFS: pa.schema(
         [
             pa.field("name", pa.string(), nullable=False),
-            pa.field("texts", pa.list_(pa.string()), nullable=False),
+            pa.field("texts", _TEXTS, nullable=False),
             pa.field("reason", pa.string()),
-            pa.field("models", pa.list_(pa.string())),
-            pa.field("notes", pa.list_(pa.string())),
+            pa.field("models", _TEXTS),
+            pa.field("notes", _TEXTS),
             pa.field("indicators", pa.map_(pa.string(), pa.float64())),
-            pa.field(
-                "objectives",
-                pa.list_(
-                    pa.struct(
-                        [
-                            pa.field("metric", pa.string()),
-                            pa.field("disparity", pa.string()),
-                            pa.field("by", pa.list_(pa.string())),
-                            pa.field("scorer", pa.string()),
-                            pa.field("name", pa.string()),
-                            pa.field("parts", pa.list_(pa.string())),
-                        ]
-                    )
-                ),
-            ),
+            pa.field("objectives", pa.list_(_OBJECTIVE)),
             pa.field("rates", pa.list_(pa.struct({name: pa.int32() for name in RateKey._fields}))),
         ]
     ),

@@ -11,9 +11,8 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.tradeoff.arguments import check_type, read_list
 from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combine_thresholds
-from evaluand.tradeoff.objectives import Objective, Undefined, parse_objectives
+from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points, parse_objectives
 from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.values import check_policy, evaluate_points
 
 
 def solve(
@@ -27,7 +26,6 @@ def solve(
     """The operating points of all models of a system.
 
     Args:
-        confidences: the models' confidences, with the truth and the attributes.
         objectives: such as `accuracy` and `equalized_odds difference by sex`: see `Objective.parse`.
         thresholds: the thresholds of each model: see `Confidences.thresholds`.
         undefined: the value of a rate without rows; see `Undefined`.

@@ -116,10 +116,9 @@ def _prediction_scorers(evaluation: Evaluation) -> list[str]:
 
 
 def _warn_left_out(n: int) -> None:
-    if n == 1:
-        warnings.warn("1 row is left out, as not every model has a confidence for it", EvaluandWarning, stacklevel=3)
-    elif n:
-        message = f"{n:,} rows are left out, as not every model has a confidence for them"
+    if n:
+        words = "1 row is left out" if n == 1 else f"{n:,} rows are left out"
+        message = f"{words}, as not every model has a confidence for {'it' if n == 1 else 'them'}"
         warnings.warn(message, EvaluandWarning, stacklevel=3)
 
 

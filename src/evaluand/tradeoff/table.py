@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from evaluand.aggregation.groups import group_text
 from evaluand.store import tables
-from evaluand.tradeoff.confidences import group_text
 from evaluand.tradeoff.objectives import Objective
 
 if TYPE_CHECKING:

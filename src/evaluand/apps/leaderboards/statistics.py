@@ -16,8 +16,7 @@ import numpy as np
 
 from evaluand.apps.leaderboards.records import STATUSES, FeedbackScores
 from evaluand.apps.leaderboards.versions import Version, common_direction, common_range
-from evaluand.comparison.ranking import assign_letters
-from evaluand.comparison.significance import holm, mcnemar, sign_flip
+from evaluand.comparison.significance import assign_letters, holm, mcnemar, sign_flip
 from evaluand.core import registry
 from evaluand.metrics.base.metric import VALUE, Metric
 from evaluand.metrics.stats.intervals import normal_tail, t_tail

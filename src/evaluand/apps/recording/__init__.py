@@ -28,31 +28,3 @@ Design:
     recording/workers.py          judging in other processes
     recording/feedback_import.py  feedbacks in other processes
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from evaluand.core.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from evaluand.apps.recording.feedback_import import load_feedback as load_feedback
-    from evaluand.apps.recording.stored import (
-        KIND as KIND,
-        MODES as MODES,
-        Recording as Recording,
-        RecordingProgress as RecordingProgress,
-        find_recording_id as find_recording_id,
-        read_progress as read_progress,
-        seal_recording as seal_recording,
-    )
-    from evaluand.apps.recording.workers import close_recording as close_recording, work as work
-    from evaluand.apps.recording.writer import (
-        Annotations as Annotations,
-        NotRecorded as NotRecorded,
-        RecordingWriter as RecordingWriter,
-        Snapshot as Snapshot,
-        annotate as annotate,
-    )
-
-__getattr__, __dir__ = lazy_names(__name__)

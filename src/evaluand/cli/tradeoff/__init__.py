@@ -1,4 +1,4 @@
-"""`evaluand tradeoff`: operating points, fronts, indicators, figures, and the point to use; one module per sub-command.
+"""`evaluand tradeoff`: operating points, fronts, indicators, figures, and the point to use.
 
 A system comes from a file, or from the store by the names of runs, evaluations or aggregations. Stored classifiers are
 the models of a system and have points at thresholds of their confidence, as in files; with metrics of other stored
@@ -6,4 +6,21 @@ scores, each run is a point. The metrics decide: `acc` and `eod+race` apply to d
 to stored scores.
 """
 
-from evaluand.cli.tradeoff.group import command as command
+from __future__ import annotations
+
+import click
+
+from evaluand.cli.options import Group
+from evaluand.cli.tradeoff.options import EXAMPLES
+from evaluand.cli.tradeoff.pick import pick_command
+from evaluand.cli.tradeoff.solve import solve_command
+from evaluand.cli.tradeoff.systems import evaluate_command, plot_command
+
+
+@click.group("tradeoff", cls=Group, epilog=EXAMPLES)
+def command() -> None:
+    """Compare the utility of a system with disparities between groups, at every threshold of every model."""
+
+
+for each in (solve_command, evaluate_command, plot_command, pick_command):
+    command.add_command(each)

@@ -9,17 +9,16 @@ import click
 from click import UsageError
 from rich.text import Text
 
-from evaluand.cli.options import json_option
+from evaluand.cli.options import FILE, TARGET, force_option, json_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.cli.tradeoff.options import (
     EXAMPLES,
-    FILE,
     NO_THRESHOLDS,
     OF_STORED,
+    Stored,
     check_form,
     check_target,
-    force_option,
     format_option,
     metrics_for,
     parse_thresholds,
@@ -27,13 +26,12 @@ from evaluand.cli.tradeoff.options import (
     stored_options,
 )
 from evaluand.cli.tradeoff.output import print_table
-from evaluand.cli.tradeoff.stored import Stored
 from evaluand.cli.tradeoff.systems import System
 from evaluand.core.errors import SpecError
 from evaluand.core.files.json import without_infinities
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.tradeoff import point_facts
+from evaluand.report.facts.results import point_facts
 from evaluand.report.text import safe
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.evaluations import find_variants
@@ -61,7 +59,7 @@ from evaluand.tradeoff.points import Tradeoff
 )
 @click.option(
     "--rates",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=TARGET,
     metavar="FILE",
     help="Draw the rates of each group there, at the threshold: .png, .svg or .pdf.",
 )
@@ -142,7 +140,6 @@ def _evaluate_there(
 
 
 def _evaluation_there(point: Tradeoff, stored: Stored, names: Sequence[str]) -> dict[str, Evaluation]:
-    """The evaluation of the point's model on other data."""
     model, evaluations = point.models[point.model[0]], find_variants(stored.store, names)
     if model not in evaluations and len(evaluations) == len(point.models) == 1:  # a single run may have another name
         evaluations = {model: next(iter(evaluations.values()))}

@@ -10,18 +10,17 @@ from typing import Any, Final
 import click
 from click import UsageError
 
-from evaluand.cli.options import json_option
+from evaluand.cli.options import FILE, force_option, json_option
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.run import notes
 from evaluand.cli.tradeoff.options import (
     EXAMPLES,
-    FILE,
     NO_THRESHOLDS,
+    Stored,
     check_form,
     check_target,
     deduplicate_option,
     files_argument,
-    force_option,
     format_option,
     metrics_for,
     names_option,
@@ -30,11 +29,10 @@ from evaluand.cli.tradeoff.options import (
     stored_options,
 )
 from evaluand.cli.tradeoff.output import print_table
-from evaluand.cli.tradeoff.stored import Stored
 from evaluand.cli.tradeoff.systems import rename_systems
 from evaluand.core.files.json import without_infinities
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.tradeoff import point_facts
+from evaluand.report.facts.results import point_facts
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.files.scores import ScoreFile
 from evaluand.tradeoff.files.solutions import SolutionFile
@@ -153,7 +151,6 @@ def _show_solutions(
 
 
 def _show_points(systems: Sequence[Tradeoff], form: str | None, as_json: bool) -> None:
-    """Prints the points of stored scores."""
     documents: list[Facts] = [
         {
             "system": points.system,

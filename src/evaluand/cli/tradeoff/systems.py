@@ -1,4 +1,4 @@
-"""The points of systems from files of solutions and from the store, for `evaluate` and `plot`."""
+"""`evaluand tradeoff evaluate` and `plot`: indicators and figures of systems from files of solutions and the store."""
 
 from __future__ import annotations
 
@@ -8,18 +8,39 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+import click
 import numpy as np
 from click import UsageError
 
+from evaluand.cli.options import FILE, TARGET, force_option, json_option
+from evaluand.cli.output import open_output, print_json
 from evaluand.cli.run import notes
-from evaluand.cli.tradeoff.options import NO_THRESHOLDS, OF_STORED, metrics_for, parse_thresholds, refuse_options
-from evaluand.cli.tradeoff.stored import Stored
+from evaluand.cli.tradeoff.options import (
+    EXAMPLES,
+    NO_THRESHOLDS,
+    OF_STORED,
+    Stored,
+    check_form,
+    check_target,
+    deduplicate_option,
+    files_argument,
+    format_option,
+    metrics_for,
+    names_option,
+    parse_thresholds,
+    refuse_options,
+    stored_options,
+)
+from evaluand.cli.tradeoff.output import print_table
 from evaluand.core.errors import EvaluandWarning, SpecError, collect_warnings
+from evaluand.core.files.json import without_infinities
+from evaluand.report.html.tradeoff import write_page
 from evaluand.report.text import safe
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.files.scores import ScoreFile
 from evaluand.tradeoff.files.solutions import SolutionFile
 from evaluand.tradeoff.front import ROUNDING
+from evaluand.tradeoff.indicators import compare_systems
 from evaluand.tradeoff.points import Tradeoff
 
 System = TypeVar("System", Confidences, Tradeoff)
@@ -140,3 +161,101 @@ def _snap_to_scores(points: Tradeoff, confidences: Confidences) -> np.ndarray:
 
 
 _SAME: Final = 1e-6
+
+
+@click.command("evaluate", epilog=EXAMPLES)
+@files_argument
+@stored_options
+@names_option
+@deduplicate_option
+@format_option
+@json_option
+def evaluate_command(
+    files: tuple[Path, ...],
+    stored: Stored,
+    names: tuple[str, ...],
+    deduplicate: bool,
+    form: str | None,
+    as_json: bool,
+) -> None:
+    """Compare the fronts of systems by indicators, from files of solutions or from the store.
+
+    hv hypervolume, ud uniformity, as and os average and overall spread, onvg points on the front (onvgr: share of all
+    points, relative_onvg: share of the system with the most), area of the radar chart: higher is better. igd_plus and
+    epsilon: how far a system falls short of the best of all systems together, lower is better.
+    """
+    check_form(form, as_json)
+    indicators = compare_systems(read_systems(files, stored, names, deduplicate))
+    if as_json:
+        return print_json({"indicators": without_infinities(indicators)})
+    rows = [(name, *(_cell(key, one[key]) for key in _INDICATORS)) for name, one in indicators.items()]
+    print_table(("system", *_INDICATORS), rows, form)
+
+
+def _cell(indicator: str, value: float) -> float:
+    return int(value) if indicator in _COUNTS else value
+
+
+_INDICATORS: Final = ("hv", "ud", "as", "os", "onvg", "onvgr", "relative_onvg", "area", "igd_plus", "epsilon")
+_COUNTS: Final = ("onvg",)
+
+
+@click.command("plot", epilog=EXAMPLES)
+@files_argument
+@stored_options
+@names_option
+@click.option(
+    "--out",
+    required=True,
+    type=TARGET,
+    metavar="FILE",
+    help="A figure: .png, .svg or .pdf; or an interactive page: .html.",
+)
+@click.option("--kind", type=click.Choice(["pareto", "radar"]), help="The kind of figure.  [default: pareto]")
+@click.option(
+    "--scores",
+    multiple=True,
+    type=FILE,
+    metavar="FILE",
+    help="The scores that the solutions of the same name were computed from, for bands around the fronts and rates of"
+    " groups in a page; repeatable.",
+)
+@click.option("--hide-dominated", is_flag=True, help="Draw only the fronts, in a figure of points.")
+@deduplicate_option
+@force_option
+def plot_command(
+    files: tuple[Path, ...],
+    stored: Stored,
+    names: tuple[str, ...],
+    out: Path,
+    kind: str | None,
+    scores: tuple[Path, ...],
+    hide_dominated: bool,
+    deduplicate: bool,
+    force: bool,
+) -> None:
+    """Draw the points of systems and their fronts, or a radar chart of indicators; from files or from the store.
+
+    Two metrics are drawn in a plane, three in space, more on parallel axes. Files of solutions have no intervals: with
+    --scores the fronts get bands that hold for all points of a model at once, with 95 %; a page then also has the rates
+    of groups, which `pick --rates` draws for one point. Stored models have both without it.
+    """
+    from evaluand.report import matplotlib_figures
+
+    page = out.suffix.lower() == ".html"
+    if page and (kind or hide_dominated):
+        raise UsageError("--kind and --hide-dominated apply to figures; a page has all points and the indicators")
+    if kind == "radar" and (hide_dominated or scores):
+        raise UsageError("--hide-dominated and --scores apply to points, and a radar chart has none")
+    check_target(out, [*files, *scores], force)
+    systems = read_systems(files, stored, names, deduplicate)
+    if kind != "radar":
+        systems = add_bands(systems, scores)
+    if page:
+        with open_output(out) as file:
+            write_page(out.stem, systems, file)
+    elif kind == "radar":
+        matplotlib_figures.save(matplotlib_figures.radar(compare_systems(systems)), out)
+    else:
+        matplotlib_figures.save(matplotlib_figures.pareto(systems, dominated=not hide_dominated), out)
+    click.echo(f"written: {safe(str(out))}", err=True)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from evaluand.core.errors import DataError, Fault
-from evaluand.core.files.atomic import replaced
+from evaluand.core.files.paths import replaced
 
 
 def mapped(path: Path) -> mmap.mmap | bytes:

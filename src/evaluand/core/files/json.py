@@ -21,8 +21,7 @@ from typing import IO, Any, BinaryIO, Final, TextIO
 import orjson
 
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of
-from evaluand.core.files.atomic import replaced
-from evaluand.core.files.paths import is_inside, outside_message
+from evaluand.core.files.paths import is_inside, outside_message, replaced
 from evaluand.core.registry import nearest
 
 Target = str | os.PathLike[str] | TextIO
@@ -122,7 +121,6 @@ def write_json(document: Mapping[str, Any], dest: Target, *, parents: bool = Fal
     """Writes a document as strict, indented JSON; a file is replaced as a whole or not at all.
 
     Args:
-        document: what to write.
         dest: a path or open text.
         parents: whether to make the folders that are missing.
 
@@ -147,7 +145,6 @@ def write_open(content: Any, file: IO[Any], form: str) -> None:
 
     Args:
         content: text or bytes.
-        file: what to write to.
         form: `text` or `bytes`, as `content` is.
 
     Raises:
@@ -169,6 +166,11 @@ def json_text(document: Mapping[str, Any]) -> str:
         return orjson.dumps(without_infinities(document), option=orjson.OPT_INDENT_2).decode() + "\n"
     except orjson.JSONEncodeError as error:
         raise DataError(f"cannot be written as JSON: {error}") from None
+
+
+def none_if_nan(value: Any) -> Any:
+    """Null in place of NaN, which JSON does not have."""
+    return None if isinstance(value, float) and value != value else value
 
 
 def without_infinities(value: Any) -> Any:

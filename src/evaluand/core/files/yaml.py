@@ -20,9 +20,6 @@ _DEEPEST = 50
 class Document:
     """A YAML file with the line of every key and entry, and its faults.
 
-    Args:
-        path: the file.
-
     Raises:
         SpecError: the file cannot be read, or is not YAML.
     """
@@ -90,7 +87,6 @@ class Document:
         """Adds every fault of a validation.
 
         Args:
-            error: what was raised.
             place: where the validated value is.
             known: the valid keys at a place.
         """

@@ -309,12 +309,10 @@ class Selector:
 
     @cached_property
     def _demands(self) -> _Demands:
-        """What `select` demands."""
         return self._compile(strict=False)
 
     @cached_property
     def _requirements(self) -> _Demands:
-        """What `require` demands."""
         return self._compile(strict=True)
 
     def _compile(self, *, strict: bool) -> _Demands:

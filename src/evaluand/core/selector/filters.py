@@ -146,7 +146,6 @@ class Function:
 
     Attributes:
         apply: the computation, with one argument per operand.
-        operands: the number of operands.
         reads_all: whether each argument is the list of all values at a path.
         is_test: whether the result is true or false.
     """

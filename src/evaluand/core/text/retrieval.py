@@ -33,9 +33,7 @@ class Passage(NamedTuple):
     """A passage that was found.
 
     Attributes:
-        text: the passage.
         score: how well it fits the query, higher is better; scores of different indices cannot be compared.
-        id: of the passage.
     """
 
     text: str
@@ -51,7 +49,6 @@ class Retriever(Protocol):
         """The passages that fit a query best, best first; none where nothing fits.
 
         Args:
-            query: the query.
             limit: the most passages to return.
         """
 
@@ -186,7 +183,6 @@ def directions(texts: Sequence[str], embed: Embed | None = None) -> npt.NDArray[
     """A vector of length 1 for each text, so that products are cosines; of length 0 for a text without words.
 
     Args:
-        texts: the texts.
         embed: gives the vectors; the small model of `EmbeddingIndex` if not given.
 
     Raises:

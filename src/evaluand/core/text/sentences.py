@@ -57,7 +57,6 @@ def _split_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, int
 
 
 def _continues(text: str, start: int, mark: re.Match[str], end: int) -> bool:
-    """Whether the sentence continues after a mark."""
     if mark[0][0] in _ALONE:
         return False
     after = mark.end()

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.data.adapters.base.adapted import Counts as Counts
-    from evaluand.data.adapters.base.adapter import Adapter as Adapter, create_adapter as create_adapter
+    from evaluand.data.adapters.base.adapter import (
+        Adapter as Adapter,
+        Counts as Counts,
+        create_adapter as create_adapter,
+    )
     from evaluand.data.adapters.base.faults import AdapterError as AdapterError, AdapterSpecError as AdapterSpecError
     from evaluand.data.adapters.base.pipeline import Pipeline as Pipeline
     from evaluand.data.adapters.drop import Drop as Drop

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluand.core.errors import kind_of
-from evaluand.data.adapters.base.adapter import Adapter
-from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.collections import number_elements, read_collections, read_index
 from evaluand.data.adapters.base.faults import AdapterError, WrongType
 from evaluand.data.adapters.base.options import read_field_names, read_options

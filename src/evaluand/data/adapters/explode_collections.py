@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evaluand.data.adapters.base.adapter import Adapter
-from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.collections import number_elements, read_collections, read_index
 from evaluand.data.adapters.base.columns import explode
 from evaluand.data.adapters.base.faults import AdapterError

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluand.core.errors import DataError, kind_of
-from evaluand.data.adapters.base.adapter import UPLOAD, Adapter
-from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.adapter import UPLOAD, Adapter, Row
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError, WrongType
 from evaluand.data.adapters.base.options import read_options
 from evaluand.data.adapters.base.template import Compute, compile_template, read_path

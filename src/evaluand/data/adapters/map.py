@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluand.data.adapters.base.adapter import Adapter
-from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.collections import read_collection
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
 from evaluand.data.adapters.base.options import read_field_names, read_options

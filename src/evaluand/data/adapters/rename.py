@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.adapter import Adapter
-from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.adapter import Adapter
-from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.faults import AbsentField
 from evaluand.data.adapters.base.options import read_field_names, read_options
 

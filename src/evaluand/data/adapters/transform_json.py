@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evaluand.data.adapters.base.adapter import Adapter
-from evaluand.data.adapters.base.apply import Row
+from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.columns import apply_template
 from evaluand.data.adapters.base.faults import WrongArguments
 from evaluand.data.adapters.base.template import compile_template

@@ -123,8 +123,7 @@ class Schema:
         """The faults of rows, in the order of the rows; empty where all are valid.
 
         Args:
-            data: as in `validate`.
-            json: as in `validate`.
+            data, json: as in `validate`.
             most: how many faults of each path and code to return; `counts` of the result counts all.
 
         Example:
@@ -177,7 +176,6 @@ def register(name: str, schema: Any) -> Schema:
 
     Args:
         name: such as `acme.Ticket`.
-        schema: any form of a schema.
 
     Raises:
         SpecError: the name is taken, or a field has a reserved name.
@@ -330,7 +328,6 @@ class DataSchema(_StoredModel):
         """An Arrow schema, stored unchanged, and its JSON Schema, unless some of its types exist in Arrow only.
 
         Args:
-            schema: the Arrow schema.
             full: the schema with its keys.
             wrap: adds the keys to the row type.
         """

@@ -28,7 +28,6 @@ def check_declared(struct: StructType, name: str) -> None:
     """Refuse a schema that contradicts itself.
 
     Args:
-        struct: the schema as it was read.
         name: the beginning of paths in messages.
 
     Raises:

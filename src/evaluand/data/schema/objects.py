@@ -56,8 +56,6 @@ def convert_objects(
     """The columns of rows, chunk by chunk, with their faults; columns with faults must not be used.
 
     Args:
-        struct: the type of a row.
-        data: the rows.
         counts: (path, code) → number of faults; it is added to.
         json: whether the rows have the forms of JSON.
         most: how many faults of each path and code to return; None for all.

@@ -25,7 +25,6 @@ def check_rows(
     """The table of the rows, or None where one is invalid, and the faults.
 
     Args:
-        struct: the type of a row.
         data: an Arrow table or batch, or an iterable of mappings.
         json: whether the rows have the forms of JSON: times, UUIDs and decimals as text, bytes as base64.
         most: how many faults of each path and code to return; all are counted.

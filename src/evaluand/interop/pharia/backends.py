@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from evaluand.core.files.atomic import replaced
+from evaluand.core.files.paths import replaced
 from evaluand.interop.pharia.repository_files import (
     AppendedRows,
     JoinedRows,

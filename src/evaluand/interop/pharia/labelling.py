@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from evaluand.core.errors import DataError, EvaluandWarning
-from evaluand.core.files.atomic import replaced
+from evaluand.core.files.paths import replaced
 from evaluand.core.text.wording import plural
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.interop.pharia.datasets import DatasetRepository

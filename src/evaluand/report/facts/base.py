@@ -1,7 +1,104 @@
-"""The type of facts: plain, JSON-like data."""
+"""Facts: plain, JSON-like data; rows of tables, reasons for missing results, and names of artifacts."""
 
 from __future__ import annotations
 
-from typing import Any
+import datetime as dt
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from evaluand.store.statuses import SKIPPED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from evaluand.store.store import Ref
+
 
 Facts = dict[str, Any]
+
+
+def read_row(batch: pa.RecordBatch, i: int) -> dict[str, Any]:
+    """One row of a batch, with its JSON columns parsed."""
+    from evaluand.store.tables import is_json  # on use: `evaluand list` does without Arrow
+
+    row: dict[str, Any] = batch.slice(i, 1).to_pylist()[0]
+    read = (field.name for field in batch.schema if is_json(field) and row[field.name] is not None)
+    return row | {name: orjson.loads(row[name]) for name in read}
+
+
+def plain_row(row: dict[str, Any]) -> Facts:
+    """A row of a table as JSON-like data: durations in seconds, times in UTC, digests as hexadecimal digits."""
+    return {name: _plain_cell(value) for name, value in row.items() if name != "fold" or value is not None}
+
+
+def _plain_cell(value: Any) -> Any:
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds()
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def choose_rows(
+    batches: Iterable[pa.RecordBatch], counts: Mapping[str, int], good: str, n: int, failed: bool
+) -> list[dict[str, Any]]:
+    """The first rows of a table: those without a result, then, unless `failed`, the others.
+
+    Skipped rows are never chosen.
+    """
+    bad_left = min(n, sum(count for status, count in counts.items() if status not in (good, SKIPPED)))
+    good_left = 0 if failed else min(n - bad_left, counts.get(good, 0))
+    bad_rows, good_rows = [], []
+    for batch in batches:
+        if not bad_left and not good_left:
+            break
+        for i, status in enumerate(batch.column("status").to_pylist()):
+            if status not in (good, SKIPPED) and bad_left:
+                bad_rows.append(read_row(batch, i))
+                bad_left -= 1
+            elif status == good and good_left:
+                good_rows.append(read_row(batch, i))
+                good_left -= 1
+    return bad_rows + good_rows
+
+
+def count_reasons(failures: Iterable[tuple[int, str, str]]) -> list[Facts]:
+    """Reasons with their counts and first rows, most frequent first; those that differ only in figures count as one."""
+    first: dict[tuple[str, str], tuple[int, str]] = {}
+    varying: set[tuple[str, str]] = set()
+    counts: Counter[tuple[str, str]] = Counter()
+    for index, status, reason in failures:
+        key = (status, re.sub(r"\d+", "0", reason))
+        if key not in first and len(first) >= _KINDS_OF_REASONS:
+            key, reason = (status, ""), "other reasons"
+        if first.setdefault(key, (index, reason))[1] != reason:
+            varying.add(key)
+        counts[key] += 1
+    others = "; others differ in their figures"
+    return [
+        {"status": key[0], "count": count, "reason": first[key][1] + others * (key in varying), "first": first[key][0]}
+        for key, count in counts.most_common()
+    ]
+
+
+_KINDS_OF_REASONS = 1000
+
+
+class Names:
+    """The names of artifacts, from the refs of a store."""
+
+    def __init__(self, refs: Iterable[Ref]) -> None:
+        self._names: dict[tuple[str, str], list[str]] = {}
+        self._taken: set[tuple[str, str]] = set()
+        for ref in refs:
+            self._names.setdefault((ref.kind, ref.id), []).append(ref.name)
+            self._taken.add((ref.kind, ref.name))
+
+    def find(self, kind: str, id: str, name: str | None) -> list[str]:
+        """The names that refer to an artifact; else the name in its manifest, if no other artifact has taken it."""
+        own = [] if name is None or (kind, name) in self._taken else [name]
+        return sorted(self._names.get((kind, id), own))

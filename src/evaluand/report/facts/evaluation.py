@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import SpecError
 from evaluand.core.registry import nearest
-from evaluand.report.facts.base import Facts
-from evaluand.report.facts.rows import choose_rows, plain_row, read_row
+from evaluand.report.facts.base import Facts, choose_rows, plain_row, read_row
 from evaluand.report.facts.run import missing_facts, run_facts
 from evaluand.report.text import SHORT_ID
 from evaluand.run.excerpts import excerpts, to_json

@@ -140,7 +140,6 @@ def _count_histogram(evaluation: Evaluation, scorer: str, low: float, high: floa
 
 
 def _iterate_values(evaluation: Evaluation, scorer: str) -> Iterator[Any]:
-    """The values of scored rows, as NumPy arrays."""
     for batch in evaluation.batches(scorer, ["value"]):
         yield batch.column("value").drop_null().to_numpy(zero_copy_only=False)
 

@@ -1,19 +1,20 @@
-"""Facts about a run: its rows with their spans, and why calls failed."""
+"""Facts about a dataset and about a run: rows with their spans, and why calls failed."""
 
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaluand.core.errors import SpecError
-from evaluand.report.facts.base import Facts
-from evaluand.report.facts.rows import choose_rows, count_reasons, plain_row
+from evaluand.report.facts.base import Facts, choose_rows, count_reasons, plain_row
 from evaluand.report.text import SHORT_ID
-from evaluand.run.excerpts import answers, examples_at
+from evaluand.run.excerpts import answers, examples_at, to_json
 from evaluand.store.statuses import COMPLETED
 
 if TYPE_CHECKING:
+    from evaluand.data.dataset import Dataset
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.run.runner import Run
 
@@ -52,7 +53,6 @@ def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]
 
 
 def _count_call_failures(run: Run) -> list[Facts]:
-    """Why calls failed or skipped their rows."""
     if set(run.counts) <= {COMPLETED}:
         return []
     failures = (
@@ -79,7 +79,6 @@ def _read_example(run: Run, index: int) -> Iterator[dict[str, Any]]:
 
 
 def _describe_indices(run: Run) -> str:
-    """The range of `_index_` that a run has, in words."""
     known = dict.fromkeys(i for batch in run.batches(["_index_"]) for i in batch.column("_index_").to_pylist())
     if not known:
         return "it has no examples"
@@ -113,9 +112,22 @@ def _read_spans(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], l
 
 def _span_facts(row: dict[str, Any]) -> Facts:
     """A span with times in microseconds; values stay canonical JSON text."""
-    times = {name: None if row[name] is None else _count_microseconds(row[name]) for name in ("start", "duration")}
+    unit = dt.timedelta(microseconds=1)
+    times = {name: None if row[name] is None else row[name] // unit for name in ("start", "duration")}
     return {name: row[name] for name in row if name not in ("_index_", "replication")} | times
 
 
-def _count_microseconds(time: dt.timedelta) -> int:
-    return time // dt.timedelta(microseconds=1)
+def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:
+    """A dataset: its roles, its columns and its first rows."""
+    first = itertools.islice(dataset.examples(0, examples), examples)
+    return {
+        "roles": to_json(dataset.spec["roles"]),
+        "columns": {
+            field.name: str(field.type) for field in dataset.schema if field.name not in ("_index_", "_digest_")
+        },
+        "rows": [
+            {"_index_": e.index, "id": e.id, "input": to_json(e.input), "expected": to_json(e.expected)}
+            | to_json({"attributes": e.attributes, "weight": e.weight, "cluster": e.cluster, "metadata": e.metadata})
+            for e in first
+        ],
+    }

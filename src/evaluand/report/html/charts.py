@@ -40,7 +40,9 @@ class Dot:
 
     @property
     def numbers(self) -> Iterator[float]:
-        return (v for v in (self.value, self.low, self.high, self.worst, self.best) if v is not None and _finite(v))
+        return (
+            v for v in (self.value, self.low, self.high, self.worst, self.best) if v is not None and math.isfinite(v)
+        )
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ class Axis:
     @classmethod
     def over(cls, values: Iterable[float]) -> Axis:
         """The shortest axis with round ends that covers some values."""
-        known = [v for v in values if _finite(v)] or [0.0, 1.0]
+        known = [v for v in values if math.isfinite(v)] or [0.0, 1.0]
         low, high = min(known), max(known)
-        if not _finite(high - low):
+        if not math.isfinite(high - low):
             return cls(low, high, math.inf)
         if high - low <= abs(high) * 1e-9:
             low, high = low - (abs(low) or 1) / 2, high + (abs(high) or 1) / 2
@@ -70,7 +72,7 @@ class Axis:
 
     @property
     def ticks(self) -> list[float]:
-        if not _finite(self.step):
+        if not math.isfinite(self.step):
             return [self.low, self.high]
         first, last = round(self.low / self.step), round(self.high / self.step)
         return [float(f"{i * self.step:.12g}") for i in range(first, last + 1)]
@@ -93,8 +95,8 @@ def strip(dots: Sequence[Dot], axis: Axis) -> str:
 def scale(axis: Axis) -> str:
     """The numbers below strips; the table has them as text, so screen readers skip them."""
     ticks = axis.ticks
-    shown = numbers(*ticks) if _finite(axis.step) else [f"{t:.3g}" for t in ticks]
-    if _finite(axis.step) and axis.step < 1:
+    shown = numbers(*ticks) if math.isfinite(axis.step) else [f"{t:.3g}" for t in ticks]
+    if math.isfinite(axis.step) and axis.step < 1:
         shown = [f"{t:,.{max(0, -math.floor(math.log10(axis.step) + 1e-9)) + _half(axis.step)}f}" for t in ticks]
     last = len(ticks) - 1
     kinds = ["first" if i == 0 else "last" if i == last else "odd" if i % 2 else "even" for i in range(len(ticks))]
@@ -143,10 +145,10 @@ def _mark(dot: Dot, axis: Axis, y: float) -> str:
     parts = []
     series = dot.series % SERIES
     for name, low, high in (("bounds", dot.worst, dot.best), ("interval", dot.low, dot.high)):
-        if low is not None and high is not None and _finite(low) and _finite(high) and low != high:
+        if low is not None and high is not None and math.isfinite(low) and math.isfinite(high) and low != high:
             a, b = axis.place(low), axis.place(high)
             parts.append(f'<line class="{name} s{series}" x1="{a}" x2="{b}" y1="{y}" y2="{y}"/>')
-    if dot.value is not None and _finite(dot.value):
+    if dot.value is not None and math.isfinite(dot.value):
         parts.append(_shape(series, axis.place(dot.value), y))
     return "".join(parts)
 
@@ -184,7 +186,3 @@ def _round_step(least: float) -> float:
 def _half(step: float) -> int:
     """1 if a step such as 0.25 needs one more decimal."""
     return int(abs(step / 10 ** math.floor(math.log10(step) + 1e-9) - 2.5) < 1e-6)
-
-
-def _finite(value: float) -> bool:
-    return math.isfinite(value)

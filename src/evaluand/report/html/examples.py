@@ -135,9 +135,10 @@ class Examples:
     def _rows(self, number: int, part: Part) -> Iterator[Any]:
         """For each row of a task, in the order of the key, a function that builds it."""
         columns = {s: _ScorerTable(part.evaluation, s) for s in _scorers(part)}
-        examples, spans, keys = _ExampleReader(part.run), _Spans(part.run), _span_keys(part)
+        examples, keys = _ExampleReader(part.run), _span_keys(part)
+        spans = _Keyed(row for batch in part.run.spans() for row in _tuples(batch))
         sources = Sources(part.run)
-        boxes = [_Boxes(part.evaluation, scorer) for scorer in detectors(part)]
+        boxes = [_Keyed(_boxes(part.evaluation, scorer)) for scorer in detectors(part)]
         images = Images(_find_source(part.run) if boxes else None)
         for batch in part.run.batches([*_KEY, *_RESPONSE]):
             for index, replication, *response in _tuples(batch):
@@ -445,24 +446,13 @@ class _ScorerTable(_Keyed):
         super().__init__(row for b in evaluation.batches(scorer, names) for row in _tuples(b.select(names)))
 
 
-class _Boxes(_Keyed):
-    """The matched boxes of each row."""
-
-    def __init__(self, evaluation: Evaluation | None, scorer: str) -> None:
-        assert evaluation is not None
-        columns = [*_KEY, "truths", "detections"]
-        batches = (batch.select(columns) for batch in evaluation.batches(scorer, columns))
-        super().__init__(row for batch in batches for row in self._found(batch))
-
-    @staticmethod
-    def _found(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-        index, replication, truths, detections = (column.to_pylist() for column in batch.columns)
-        return zip(index, replication, frames(truths, detections), strict=True)
-
-
-class _Spans(_Keyed):
-    def __init__(self, run: Run) -> None:
-        super().__init__(row for batch in run.spans() for row in _tuples(batch))
+def _boxes(evaluation: Evaluation | None, scorer: str) -> Iterator[tuple[Any, ...]]:
+    """The key and the matched boxes of each row."""
+    assert evaluation is not None
+    columns = [*_KEY, "truths", "detections"]
+    for batch in evaluation.batches(scorer, columns):
+        index, replication, truths, detections = (column.to_pylist() for column in batch.select(columns).columns)
+        yield from zip(index, replication, frames(truths, detections), strict=True)
 
 
 class _ExampleReader:

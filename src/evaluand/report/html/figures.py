@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from evaluand.aggregation.disparity import SMALL
 from evaluand.core.text.wording import plural
+from evaluand.metrics.base.curves import part_name
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
-from evaluand.report.html.markup import clean, figure, name, table, th
+from evaluand.report.html.page import clean, figure, name, table, th
 from evaluand.report.html.plots import Plot, Series
 from evaluand.report.text import LABEL, group_name, join_names, number_format, numbers, safe
 
@@ -171,7 +172,6 @@ def _group_plots(curves: Sequence[Facts], sizes: Mapping[str, int], facts: Facts
 
 
 def _group_caption(task: str, part: str | None, target: str | None, facts: Facts) -> str:
-    """The caption of a plot by group: the task if there are several, class and target."""
     parts = [task] if len(facts["tasks"]) > 1 else []
     parts += [text for text in (part, target) if text is not None]
     return " · ".join(map(name, parts)) or "all rows"
@@ -189,7 +189,6 @@ def _is_new(curve: Facts, seen: list[Any]) -> bool:
 
 
 def _stroke(series: int) -> str:
-    """The line of a series, for the legend."""
     s = series % charts.SERIES
     return (
         '<svg class="key" aria-hidden="true" width="26" height="14">'
@@ -219,15 +218,11 @@ def _value(facts: Facts, key: tuple[str, str], curve: Facts) -> float | None:
         ):
             continue
         data = row["data"] or {}
-        classes = {_as_name(c["label"]): c["value"] for c in data.get("classes") or () if isinstance(c, dict)}
+        classes = {part_name(c["label"]): c["value"] for c in data.get("classes") or () if isinstance(c, dict)}
         classes |= {label: c["value"] for label, c in (data.get("labels") or {}).items()}
         value: float | None = classes.get(curve["part"]) if classes else row["value"]
         return value
     return None
-
-
-def _as_name(label: Any) -> str:
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def _cut(facts: Facts, key: tuple[str, str], curves: Sequence[Facts]) -> str:
@@ -245,7 +240,8 @@ def _roc(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
     words = _in_words(curves, "the true positive rate", "at a false positive rate of 0.1", 0.1)
     plot = Plot("false positive rate", "true positive rate", f"ROC{what}: {words}", guides=[((0, 0), (1, 1))])
     heads = ("false positive rate", "true positive rate", "threshold")
-    return plot.svg(_lines(curves, names)) + _numbers(curves, heads, _AT_RATES)
+    lines = [Series(names.index(curve["line"]), _pairs(curve)) for curve in curves]
+    return plot.svg(lines) + _numbers(curves, heads, _AT_RATES)
 
 
 def _precision_recall(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
@@ -327,10 +323,6 @@ _NOTES: Final = {
     "residuals": "Errors (truth − prediction) by prediction. With many rows: the median error of each bin of "
     "predictions, and its 5 % to 95 % range. A trend or a fan shape shows what the mean error hides.",
 }
-
-
-def _lines(curves: Sequence[Facts], names: Sequence[str]) -> list[Series]:
-    return [Series(names.index(curve["line"]), _pairs(curve)) for curve in curves]
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -451,9 +443,10 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
         value, low, high = numbers(row["value"], row["low"], row["high"])
         interval = "" if row["low"] is None else f"{low} – {high}"
         why = f'<span class="why">{clean(row["reason"], 4 * LABEL)}</span>' if row["reason"] else ""
+        of = f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
         ends = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
         lines.append(
-            f'<tr><th scope="row">{_spell_out(row["disparity"])}{_deciding_metric(row)}</th>'
+            f'<tr><th scope="row">{_spell_out(row["disparity"])}{of}</th>'
             f'<td class="text">{name(row["task"])}{_target(row["target"])}</td>'
             f'<td class="value">{value}{why}</td><td>{interval}</td>{ends}<td>{row["n_groups"]:,}</td></tr>'
         )
@@ -461,11 +454,6 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
     heads += th("lowest", "text") + th("highest", "text") + th("groups")
     body = f"<tbody>{''.join(lines)}</tbody>"
     return table(f"{caption}, disparities with the lowest and highest groups", heads, body)
-
-
-def _deciding_metric(row: Facts) -> str:
-    """The metric of a criterion that decided its disparity."""
-    return f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
 
 
 def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, str | None]]) -> str:

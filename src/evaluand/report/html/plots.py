@@ -195,5 +195,4 @@ def _share(axis: Axis, value: float) -> float:
 
 
 def _short(text: str) -> str:
-    """A number without trailing zeros."""
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text

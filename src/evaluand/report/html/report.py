@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gzip
 import itertools
-import json
 import math
 import re
 import sys
@@ -32,8 +31,17 @@ from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
 from evaluand.report.html.examples import OUTCOMES, TEXT, Examples
 from evaluand.report.html.figures import confusion_section, curves_section, disparities_section
-from evaluand.report.html.markup import clean as _text, figure as _figure, name as _name, table as _table, th as _th
-from evaluand.report.html.page import page_end, page_foot, page_head
+from evaluand.report.html.page import (
+    clean as _text,
+    figure as _figure,
+    name as _name,
+    page_end,
+    page_foot,
+    page_head,
+    script_json,
+    table as _table,
+    th as _th,
+)
 from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.text import (
@@ -76,20 +84,17 @@ def write_report(facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: S
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; under
             `not_compared` a sentence on how to make the comparison that is missing; and under
             `leaderboard` the result of `Leaderboard.to_dict`.
-        examples: the rows to look through.
-        tradeoffs: the stored results of trade-offs.
 
     Returns:
         The number of examples in the file.
     """
     scripts = (*_SCRIPTS, "tradeoff.js") if tradeoffs else _SCRIPTS
-    leads = facts.get("leaderboard") is not None
     head = page_head(
         facts["title"],
         "Evaluation report",
         _format_meta(facts),
         scripts=scripts,
-        skip="leaderboard" if leads else "summary",
+        skip="summary" if facts.get("leaderboard") is None else "leaderboard",
         images=examples.detects,
     )
     file.write(head.encode())
@@ -103,7 +108,7 @@ def write_report(facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: S
     for name, column in columns.packed():
         file.write(b'<script type="application/gzip" id="column-%b">%b</script>\n' % (name.encode(), column))
     header = columns.head() | {"starts": starts}
-    file.write(f'<script type="application/json" id="head">{_json(header)}</script>\n'.encode())
+    file.write(f'<script type="application/json" id="head">{script_json(header)}</script>\n'.encode())
     file.write(page_end(scripts).encode())
     return columns.n
 
@@ -552,14 +557,14 @@ class _Columns:
 
     def packed(self) -> Iterator[tuple[str, bytes]]:
         """Name → compressed column."""
-        yield from ((name, _compress(_little_endian(column))) for name, column in self._plain.items())
-        yield "duration", _compress(_little_endian(self._duration))
+        yield from ((name, _pack(column)) for name, column in self._plain.items())
+        yield "duration", _pack(self._duration)
         for number, (statuses, values, labels) in enumerate(self._scorers):
-            yield f"status-{number}", _compress(_little_endian(statuses))
-            yield f"value-{number}", _compress(_little_endian(values))
-            yield f"label-{number}", _compress(_little_endian(labels.codes))
+            yield f"status-{number}", _pack(statuses)
+            yield f"value-{number}", _pack(values)
+            yield f"label-{number}", _pack(labels.codes)
         for number, words in enumerate(self._attributes.values()):
-            yield f"attribute-{number}", _compress(_little_endian(words.codes))
+            yield f"attribute-{number}", _pack(words.codes)
 
     def head(self) -> Facts:
         """The meaning of the numbers in the columns."""
@@ -626,11 +631,11 @@ def _compress(data: bytes) -> bytes:
     return b64encode(gzip.compress(data, _LEVEL, mtime=0))
 
 
-def _little_endian(column: array[Any]) -> bytes:
+def _pack(column: array[Any]) -> bytes:
     if sys.byteorder == "big":
         column = column[:]
         column.byteswap()
-    return column.tobytes()
+    return _compress(column.tobytes())
 
 
 def _signature(facts: Facts, key: tuple[str, str]) -> str:
@@ -658,11 +663,6 @@ def _target(row: Facts) -> str:
 
 def _link(task: str, index: Any) -> str:
     return escape(f"#example={quote(str(task), safe='')}/{quote(str(index), safe='')}")
-
-
-def _json(value: Any) -> str:
-    """JSON in ASCII that is safe in a script tag: it can neither end nor open one."""
-    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _json_text(value: Any) -> str:

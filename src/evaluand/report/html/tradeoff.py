@@ -8,7 +8,6 @@ The size of the page is limited, however many points there are.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +20,7 @@ from evaluand.core.errors import SpecError
 from evaluand.core.text.wording import plural
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis
-from evaluand.report.html.markup import clean, name, table, th
-from evaluand.report.html.page import page_end, page_foot, page_head
+from evaluand.report.html.page import clean, name, page_end, page_foot, page_head, script_json, table, th
 from evaluand.report.html.plots import Plot, Series
 from evaluand.report.html.tradeoff_charts import INDICATORS, Lines, parallel_axes, radar
 from evaluand.report.text import LABEL, numbers, safe
@@ -72,9 +70,7 @@ def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> 
     Their indicators and rates of groups are computed for the page; a report of an experiment reads stored ones.
 
     Args:
-        title: the title of the page.
         systems: name → its points.
-        file: where to write the page.
 
     Raises:
         SpecError: there is no system, or they have different objectives.
@@ -424,7 +420,7 @@ def _points_table(
             ]
             for place in choices.places[system]
         ]
-    data = _script_data(
+    data = script_json(
         {
             "lower": [one.direction == "lower" for one in objectives],
             "rounding": [rounding_of(one) for one in objectives],
@@ -447,12 +443,6 @@ def _describe_cut(choices: _Choices) -> str:
     rest = f"{plural(on - listed, 'more point')} of the fronts, evenly spread, {'is' if on - listed == 1 else 'are'}"
     among = "all" if candidates == on else f"{candidates:,} of all {on:,} points"
     return f'<p class="note">{rest} not listed; the best is chosen from {among}.</p>'
-
-
-def _script_data(data: Mapping[str, Any]) -> str:
-    """JSON that cannot end the script element around it."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _point_name(system: str, front: Tradeoff, place: int) -> str:

@@ -13,7 +13,7 @@ from textwrap import wrap
 from typing import Final
 
 from evaluand.report.html.charts import SERIES, mark
-from evaluand.report.html.markup import clean
+from evaluand.report.html.page import clean
 from evaluand.report.text import LABEL, numbers, safe
 from evaluand.tradeoff import RADAR, Objective
 

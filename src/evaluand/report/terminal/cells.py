@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -21,11 +21,13 @@ LINES = 12
 _TEXT = 600
 
 
-def plain_table(*columns: str) -> Table:
-    """A table without lines."""
+def plain_table(*columns: str, folded: Collection[str] = (), numbers: Iterable[str] = ()) -> Table:
+    """A table without lines: columns of text, of which some wrap, then columns of numbers."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in columns:
-        table.add_column(Text(name), no_wrap=True)
+        table.add_column(Text(name), no_wrap=name not in folded, overflow="fold" if name in folded else "ellipsis")
+    for name in numbers:
+        table.add_column(Text(name), justify="right", no_wrap=True)
     return table
 
 

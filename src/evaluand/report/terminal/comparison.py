@@ -81,11 +81,10 @@ def _title(row: Facts) -> str:
 
 
 def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> RenderableType:
-    table = plain_table("", "values")
     heading = unit_suffix(pairs[0]).strip() or "difference"
     adjusted = "p (Holm)" if family > 1 else "p"
-    for name in (heading, f"{100 * confidence:g}% interval", adjusted, *_change_words(pairs[0]).values(), "rows"):
-        table.add_column(name, justify="right", no_wrap=True)
+    heads = (heading, f"{100 * confidence:g}% interval", adjusted, *_change_words(pairs[0]).values(), "rows")
+    table = plain_table("", "values", numbers=heads)
     values = numbers(*(pair[side] for pair in pairs for side in ("value_a", "value_b")))
     for pair, before, after in zip(pairs, values[::2], values[1::2], strict=True):
         low, high = format_difference(pair["low"], pair), format_difference(pair["high"], pair)

@@ -148,9 +148,7 @@ def _matrix(classes: Sequence[str | None], cells: Sequence[Sequence[float]]) -> 
     figures = max((len(format(n, form)) for line in cells for n in line), default=0)
     if sum(max(cell_len(name), figures) + 2 for name in names) > _MATRIX:
         return None
-    table = plain_table("truth \\ predicted")
-    for name in names:
-        table.add_column(Text(name), justify="right", no_wrap=True)
+    table = plain_table("truth \\ predicted", numbers=names)
     for own, (name, line) in enumerate(zip(names, cells, strict=True)):
         table.add_row(
             Text(name), *(Text(format(n, form), "bold" if own == i else "" if n else "dim") for i, n in enumerate(line))
@@ -190,13 +188,8 @@ def artifact_table(facts: Facts) -> RenderableType:
     return Group(*parts)
 
 
-def listing_table(entries: Sequence[Facts]) -> RenderableType:
-    """Artifacts, one line each."""
-    return _Listing(entries)
-
-
-class _Listing:
-    """The list of artifacts, laid out without a rich table, which would measure and wrap each of thousands of cells.
+class Listing:
+    """Artifacts, one line each; no rich table, which would measure and wrap each of thousands of cells.
 
     In a narrow terminal the counts are wrapped before the names.
     """
@@ -246,11 +239,9 @@ class _Metrics:
         yield self._table(wide, any(row["n_skipped"] for row in self._rows))
 
     def _table(self, wide: bool, skipped: bool) -> Table:
-        table = plain_table("")
-        table.columns[0].overflow, table.columns[0].no_wrap = "fold", False
         counts = ["n", "scored", "failed", "abstained", *["skipped"] * skipped]
-        for name in ["value", "interval", *["worst … best"] * wide, *counts]:
-            table.add_column(name, justify="right", no_wrap=True)
+        numbers = ["value", "interval", *["worst … best"] * wide, *counts]
+        table = plain_table("", folded=[""], numbers=numbers)
         task = None
         for row in self._rows:
             if row["task"] != task:
@@ -328,7 +319,6 @@ def _describe_step(step: Facts, failed: int) -> Text:
 
 
 def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
-    """The properties of an artifact as (name, value)."""
     manifest: Manifest = facts["manifest"]
     origin = manifest.get("provenance") or {}
     if facts["status"] == "sealed":
@@ -471,9 +461,7 @@ def _tree(row: Facts, task: str) -> str:
 
 def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     counts = {scorer: facts["manifest"]["counts"][scorer] for scorer in facts["rows"]}
-    table = plain_table("scorer")
-    for status in ("rows", *SCORE_STATUSES):
-        table.add_column(status, justify="right", no_wrap=True)
+    table = plain_table("scorer", numbers=("rows", *SCORE_STATUSES))
     for scorer, found in counts.items():
         styled = zip((found.get(s, 0) for s in SCORE_STATUSES), ("", "red", "yellow", ""), strict=True)
         table.add_row(Text(safe(scorer, CELL)), count_text(sum(found.values())), *(count_text(n, s) for n, s in styled))
@@ -513,22 +501,17 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
     shown = (n for n in row if n not in _NOT_SHOWN and row[n] is not None and not (calls and n == CALLS))
     pairs += [(n, long_text(row[n])) for n in shown]
     for number, call in enumerate(calls[:LINES], 1):
-        pairs += [(f"call {number}", _call_result(call)), *((f"  {n}", long_text(v)) for n, v in _call_values(call))]
+        values = [*call["args"].items(), *call["meta"].items()]
+        pairs += [(f"call {number}", _call_result(call)), *((f"  {n}", long_text(v)) for n, v in values)]
     if len(calls) > LINES:
         pairs.append(("", f"and {len(calls) - LINES:,} more calls (--json lists all)"))
     return Group(head, name_values(pairs, "  "))
 
 
 def _call_result(call: Facts) -> Text:
-    """The result of one call of a feedback."""
     if call["error"] is not None:
         return Text(long_text(call["error"]), "red")
     return Text("no value", "yellow") if call["ret"] is None else Text(long_text(call["ret"]))
-
-
-def _call_values(call: Facts) -> Iterator[tuple[str, Any]]:
-    yield from call["args"].items()
-    yield from call["meta"].items()
 
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
@@ -558,9 +541,8 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
 
 def points_table(points: Sequence[Facts]) -> RenderableType:
     """The points of a trade-off: one line per objective."""
-    table = plain_table("point", "from", "objective", "value", "interval", "front")
-    for column in (table.columns[0], table.columns[2]):
-        column.no_wrap, column.overflow = False, "fold"
+    heads = ("point", "from", "objective", "value", "interval", "front")
+    table = plain_table(*heads, folded=("point", "objective"))
     for point in points[:_POINTS]:
         threshold = "" if point["threshold"] is None else f"{point['threshold']:.6g}"
         head = (safe(point["model"], CELL), threshold, "yes" if point["front"] else "")
@@ -607,16 +589,14 @@ def _status(status: str) -> Text:
 def _format_counts(counts: Mapping[str, Any]) -> str:
     """`7 scored, 3 failed`, by scorer if counts are nested; or the number of rows by table."""
     parts = []
-    for name, count in sorted(counts.items(), key=lambda item: _status_order(item[0])):
+    known = [name for name in _ORDER if name in counts]
+    for name in dict.fromkeys([*known, *counts]):
+        count = counts[name]
         if isinstance(count, Mapping):
             parts.append(f"{safe(name, CELL)}: {_format_counts(count)}")
         elif count or name not in ("ranking", "flips"):
             parts.append(plural(count, *(safe(noun, CELL) for noun in _NOUNS.get(name, (name, name)))))
     return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(parts)
-
-
-def _status_order(status: str) -> int:
-    return _ORDER.index(status) if status in _ORDER else len(_ORDER)
 
 
 def _json(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from evaluand.core.errors import kind_of
 from evaluand.core.text.wording import plural
-from evaluand.data.adapters.base.apply import INDEX
+from evaluand.data.adapters.base.adapter import INDEX
 from evaluand.data.schema.keys import RESPONSES
 from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.engine.rate_limit import RateLimit

@@ -159,7 +159,6 @@ class ChatModel:
         """The identity of a task that uses this model.
 
         Args:
-            kind: the kind of the task.
             settings: further parts of the identity.
         """
         spec = {"kind": kind, "chat": dict(self.spec), **settings}

@@ -209,7 +209,6 @@ class EstimatorTask(Task[Any, Any]):
 
 
 def _split_spec(split: Split | Folds | None) -> Any:
-    """A split as part of an identity."""
     if isinstance(split, Folds):
         numbers = hashlib.blake2b(split.numbers.astype("<i4").tobytes(), digest_size=16).hexdigest()
         return {"folds": split.count, "repeats": len(split.numbers), "numbers": numbers}

@@ -45,7 +45,6 @@ class CitedPassage(BaseModel):
 
     Attributes:
         id: its id in the retriever.
-        text: the passage.
         score: the retriever's score for the question.
         cited: whether the answer cites it.
     """

@@ -82,7 +82,6 @@ class RecordedTask(Task[Any, Any]):
         """A task that returns outputs from memory, and skips the examples that have none.
 
         Args:
-            name: the name of the task.
             outputs: (replication, `_index_`) → the output, as `identity.encode` writes it.
             folds: (replication, `_index_`) → the fold of a cross-validation.
         """
@@ -334,7 +333,6 @@ class _Outputs:
 
     @property
     def digest(self) -> str:
-        """A digest of the outputs by replication and index."""
         places = [(key[1], key[0]) if isinstance(key, tuple) else (0, key) for key in self.rows]
         rows = zip(places, self.rows.values(), strict=True)
         return identity.digest_of_digests(

@@ -24,8 +24,7 @@ from evaluand.core import identity
 from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.core.fingerprint import Identity, fingerprint
 from evaluand.core.key_columns import RESPONSE_INDEX
-from evaluand.data.adapters.base.adapter import UPLOAD, Adapter, create_adapter
-from evaluand.data.adapters.base.apply import INDEX
+from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, create_adapter
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
 from evaluand.data.adapters.base.pipeline import Pipeline
 from evaluand.data.dataset import Dataset
@@ -180,7 +179,6 @@ class _Service(Task[Any, Any]):
         request.task_span.log(name, text if len(text) <= _LOGGED else f"{text[:_LOGGED]}…")
 
     def _hidden(self, text: str) -> str:
-        """A text without secrets."""
         return text
 
     def _read(self, answer: Any, request: Request) -> Any:

@@ -3,45 +3,67 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self
 
 from evaluand.core.errors import DataError, kind_of
 from evaluand.core.files.json import (
     Findings,
     Node,
     Source,
+    Target,
     as_python,
     error_in,
     is_text,
     read_json,
     short_repr,
     source_label,
+    write_json,
 )
-
-Read = TypeVar("Read")
 
 SYSTEM: Final = "system"
 """The name of a system that does not come from a named file."""
 
 
-def load(source: Source, build: Callable[[dict[str, Any], str], Read]) -> Read:
-    """Reads a file and builds from its object and from the name of its system, which is the file's name.
+class JsonFile(ABC):
+    """A JSON file with scores or points of one system."""
 
-    Raises:
-        DataError: there is no such file, or its content does not fit.
-        SpecError: `source` is neither a path nor an open file.
-    """
-    document = read_json(source, extended=True)
-    is_path = isinstance(source, str | os.PathLike)
-    system = Path(source).name.removesuffix(".json") if is_path else SYSTEM  # type: ignore[arg-type]
-    where = source_label(source)
-    document = root_node(document, Findings(), where).value
-    try:
-        return build(document, system)
-    except DataError as error:
-        raise error_in(where, error) from None
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
+        """The content of a file's JSON object.
+
+        Raises:
+            DataError: a field is missing or invalid.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON object of the file."""
+
+    @classmethod
+    def load(cls, source: Source) -> Self:
+        """The content of a file, from its path or open text; the system gets the name of the file.
+
+        Raises:
+            DataError: there is no such file, or its content does not fit.
+            SpecError: `source` is neither a path nor an open file.
+        """
+        document = read_json(source, extended=True)
+        is_path = isinstance(source, str | os.PathLike)
+        system = Path(source).name.removesuffix(".json") if is_path else SYSTEM  # type: ignore[arg-type]
+        where = source_label(source)
+        document = root_node(document, Findings(), where).value
+        try:
+            return cls.from_dict(document, system)
+        except DataError as error:
+            raise error_in(where, error) from None
+
+    def save(self, dest: Target) -> None:
+        """Writes the file, to a path or to open text; infinite numbers are the text "Infinity"."""
+        write_json(self.to_dict(), dest)
 
 
 def root_node(document: Any, findings: Findings, name: str = "the file") -> Node:
@@ -60,7 +82,6 @@ def unique_names(names: Any, where: str, count: int | None, findings: Findings) 
         names: a list of texts; `model-1` … if None.
         where: the path of the names, for faults and notes.
         count: how many models there are; None where only the names say so.
-        findings: where to collect faults and notes.
     """
     names = as_python(names)
     if names is None:

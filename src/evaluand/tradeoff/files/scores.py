@@ -13,24 +13,21 @@ from evaluand.core.errors import kind_of
 from evaluand.core.files.json import (
     Findings,
     Node,
-    Source,
-    Target,
     as_python,
     is_text,
     short_repr,
     to_number,
-    write_json,
 )
 from evaluand.core.registry import nearest
 from evaluand.tradeoff.confidences import Confidences
-from evaluand.tradeoff.files.reading import SYSTEM, load, root_node, unique_names
+from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, root_node, unique_names
 
 TRUTH: Final = "ground-truth"
 _KEYS: Final = ("scores", TRUTH, "attributes", "identifiers")
 
 
 @dataclass(frozen=True)
-class ScoreFile:
+class ScoreFile(JsonFile):
     """Scores of one or several models on the same samples.
 
     Args:
@@ -73,21 +70,7 @@ class ScoreFile:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def load(cls, source: Source) -> Self:
-        """The scores of a file, from its path or open text; the system gets the name of the file.
-
-        Raises:
-            DataError: there is no such file, or its content does not fit.
-        """
-        return load(source, cls.from_dict)
-
-    @classmethod
     def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
-        """The scores of a file's JSON object.
-
-        Raises:
-            DataError: a field is missing or invalid.
-        """
         findings = Findings()
         fields = dict(root_node(document, findings).value)
         if TRUTH not in fields and "ground_truth" in fields:
@@ -104,13 +87,8 @@ class ScoreFile:
         return cls(fields["scores"], fields[TRUTH], fields["attributes"], fields.get("identifiers", []), system)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON object of the file."""
         fields = {"scores": self.scores, "identifiers": self.identifiers}
         return {**fields, TRUTH: self.ground_truth, "attributes": self.attributes}
-
-    def save(self, dest: Target) -> None:
-        """Writes the file, to a path or to open text."""
-        write_json(self.to_dict(), dest)
 
     @cached_property
     def confidences(self) -> Confidences:

@@ -13,19 +13,16 @@ from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.files.json import (
     Findings,
     Node,
-    Source,
-    Target,
     as_python,
     json_text,
     short_repr,
-    write_json,
     write_open,
 )
 from evaluand.core.registry import nearest
 from evaluand.tradeoff.arguments import check_type
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
-from evaluand.tradeoff.files.reading import SYSTEM, load, root_node, unique_names
+from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, root_node, unique_names
 from evaluand.tradeoff.objectives import Objective
 from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.solving import solve
@@ -40,7 +37,7 @@ _MISSPELT: Final = "threholds"
 
 
 @dataclass(frozen=True)
-class SolutionFile:
+class SolutionFile(JsonFile):
     """The points of a system by several metrics.
 
     In these files an undefined value is 0, and `undefined` in the metadata lists these values: metric → positions. They
@@ -78,21 +75,7 @@ class SolutionFile:
         object.__setattr__(self, "metadata", metadata)
 
     @classmethod
-    def load(cls, source: Source) -> Self:
-        """The points of a file, from its path or open text; the system gets the name of the file.
-
-        Raises:
-            DataError: there is no such file, or its content does not fit.
-        """
-        return load(source, cls.from_dict)
-
-    @classmethod
     def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
-        """The points of a file's JSON object.
-
-        Raises:
-            DataError: a field is missing or invalid.
-        """
         findings, keys = Findings(), ("points", "metadata")
         document = root_node(document, findings).value
         for key in document:
@@ -131,7 +114,6 @@ class SolutionFile:
         Args:
             confidences: of the models of a system; models are matched by name.
             metrics: short names; those of the earlier solution may be others.
-            earlier: the earlier solution.
             dominated: use only its dominated points, or only the others; None for all.
 
         Raises:
@@ -155,7 +137,6 @@ class SolutionFile:
 
         Args:
             points: with short names as the names of their objectives.
-            metadata: further metadata.
 
         Raises:
             SpecError: groups have separate thresholds, for which the format has no place.
@@ -180,12 +161,7 @@ class SolutionFile:
         return cls(values, fields, points.system)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON object of the file."""
         return {"points": self.points, "metadata": self.metadata}
-
-    def save(self, dest: Target) -> None:
-        """Writes the file, to a path or to open text; infinite thresholds are the text "Infinity"."""
-        write_json(self.to_dict(), dest)
 
     def write(self, file: IO[bytes]) -> None:
         """Writes to an open file."""
@@ -351,7 +327,6 @@ def _positions_by_metric(
 
 
 def _positions(values: Any, where: str, n_points: int, findings: Findings) -> list[int]:
-    """Positions of points."""
     values = as_python(values)
     if not isinstance(values, list | tuple):
         findings.fault(where, "wrong_type", f"must be a list of positions, not {kind_of(values)}")

@@ -48,9 +48,6 @@ def read_options(
 
     Args:
         name: who asks for it, for messages.
-        value: the configuration.
-        required: keys that must be present.
-        optional: other keys that may be.
         what: how messages call the value.
 
     Raises:
@@ -79,7 +76,6 @@ def read_field_names(name: str, key: str, value: Any, *, unique: bool = False) -
     Args:
         name: the adapter's kind.
         key: the key of the list in the configuration.
-        value: the value of that key.
         unique: whether an empty list and repeated names are refused.
 
     Raises:

@@ -7,9 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from evaluand.core.errors import kind_of
-from evaluand.data.adapters.base.adapted import Adapted, Counts, OnError
-from evaluand.data.adapters.base.adapter import Adapter, create_adapter
-from evaluand.data.adapters.base.apply import Row, chain_steps, make_step, row_name
+from evaluand.data.adapters.base.adapter import (
+    Adapted,
+    Adapter,
+    Counts,
+    OnError,
+    Row,
+    chain_steps,
+    create_adapter,
+    make_step,
+    row_name,
+)
 from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
 from evaluand.data.adapters.base.options import check_json, read_options
 
@@ -143,10 +151,6 @@ class Pipeline:
         Column types are those of the batches that are transformed whole. Where there are none, or other rows do not
         fit them, types are inferred from the values; objects and columns of several types become JSON texts
         (`evaluand.store.tables.is_json`).
-
-        Args:
-            batches: as for `pieces`.
-            counts: as for `pieces`.
 
         Raises:
             AdapterError: a row cannot be transformed, with `on_error="abort"`.

@@ -271,7 +271,6 @@ class _Compiler:
 
 
 def _prefix(at: str) -> str:
-    """The beginning of a message about a row."""
     return f"{at}: " if at else ""
 
 
