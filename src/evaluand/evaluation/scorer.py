@@ -18,9 +18,9 @@ import numbers
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from importlib.util import find_spec
-from typing import Any, ClassVar, Final, NamedTuple, overload
+from typing import Any, ClassVar, Final, NamedTuple, TypeGuard, overload
 
 from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
@@ -460,6 +460,27 @@ def described(value: object) -> str:
 
 _SHOWN_TEXT: Final = 40
 _SHOWN_BITS: Final = 128
+
+
+def are_equal(a: object, b: object) -> bool:
+    """Whether two values that hold no others are equal: numbers by value, NaN to NaN; `true` and 1 are not."""
+    if is_number(a) and is_number(b):
+        return a == b or (a != a and b != b)
+    return type(a) is type(b) and bool(a == b)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def as_decimal(value: float | Decimal) -> Decimal:
+    """The number as it is written: 0.1 for the float 0.1, not the binary fraction nearest to it."""
+    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
+
+
+ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+"""Exact for whatever people write, and bounded for what they do not: 1e999999999 minus 1 must not fill the memory."""
 
 
 def is_async(function: object) -> bool:

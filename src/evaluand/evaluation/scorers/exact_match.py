@@ -27,6 +27,7 @@ from evaluand.evaluation.scorer import (
     WRONG,
     Score,
     Scorer,
+    are_equal,
     described,
     require_choices,
     require_flags,
@@ -143,15 +144,11 @@ _SORTS: Final = (("boolean", bool), ("text", str), ("number", int | float), ("li
 
 
 def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return a == b or (a != a and b != b)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
-    return type(a) is type(b) and bool(a == b)
+    return are_equal(a, b)
 
 
 def _differ_in_type_only(a: Any, b: Any) -> bool:

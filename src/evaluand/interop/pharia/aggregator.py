@@ -17,8 +17,8 @@ from evaluand.interop.pharia.domain import (
     FailedExampleEvaluation,
     Refused,
     SerializableDict,
-    Unknown,
     new_id,
+    require_all_stored,
     utc_now,
 )
 from evaluand.interop.pharia.evaluations import AggregationRepository, EvaluationRepository
@@ -116,11 +116,7 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
     def _heads(self, eval_ids: tuple[str, ...]) -> list[EvaluationOverview]:
         if not eval_ids:
             raise Refused("give the id of an evaluation to aggregate")
-        found = {id: self._evaluations.evaluation_overview(id) for id in eval_ids}
-        missing = [id for id, overview in found.items() if overview is None]
-        if missing:
-            raise Unknown(f"this repository has no evaluation {', '.join(map(repr, missing))}")
-        return [overview for overview in found.values() if overview is not None]
+        return require_all_stored(self._evaluations.evaluation_overview, "evaluation", eval_ids)
 
     def _results(self, overviews: list[EvaluationOverview]) -> list[Any]:
         """The stored results and failures; warns where some are lost."""

@@ -58,6 +58,15 @@ def require_stored(found: T | None, what: str, id: str) -> T:
     return found
 
 
+def require_all_stored(read: Callable[[str], T | None], what: str, ids: Iterable[str]) -> list[T]:
+    """What a repository has stored under some ids, each once, in their order; raises Unknown if it lacks any."""
+    found = {id: read(id) for id in ids}
+    missing = [id for id, each in found.items() if each is None]
+    if missing:
+        raise Unknown(f"this repository has no {what} {', '.join(map(repr, missing))}")
+    return [each for each in found.values() if each is not None]
+
+
 def read_each(read: Callable[[str], T | None], ids: Iterable[str]) -> Iterator[T]:
     """What a repository has stored under some ids; ids without anything are left out."""
     return (found for id in ids if (found := read(id)) is not None)
