@@ -1,12 +1,17 @@
 """What all tests share."""
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
+
+# Each process of the tests has about one core: on it, threads of numerical libraries wait busily for one another. These
+# are read when NumPy and scikit-learn are imported.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 # How long one example takes depends on who else uses the machine; a deadline would fail tests at random.
 settings.register_profile("quick", deadline=None, max_examples=25)

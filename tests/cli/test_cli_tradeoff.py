@@ -615,6 +615,12 @@ class Bots(Folder):
         return [part for bot in ("short", "middle", "long") for part in ("--stored", f"{name}/{bot}")]
 
 
+@pytest.fixture(scope="module")
+def bots(tmp_path_factory: pytest.TempPathFactory) -> Bots:
+    """For tests that write no artifact."""
+    return Bots(tmp_path_factory.mktemp("bots"))
+
+
 FIT, APART, BRIEF = "mean(fit)", "mean(fit) difference by topic", "mean(brief)"
 ASKED = ["--metric", FIT, "--metric", APART]
 
@@ -673,8 +679,7 @@ def test_stored_systems_are_compared_and_drawn_as_files_are(tmp_path: Path) -> N
     assert "mean(brief)" in (tmp_path / "front.html").read_text()
 
 
-def test_a_stored_variant_is_picked_on_some_examples_and_reported_on_others(tmp_path: Path) -> None:
-    bots = Bots(tmp_path)
+def test_a_stored_variant_is_picked_on_some_examples_and_reported_on_others(bots: Bots) -> None:
     others = [part for bot in ("short", "middle", "long") for part in ("--on-stored", f"test/{bot}")]
     command = ["pick", *bots.stored("valid"), "--best", BRIEF, "--where", f"{APART} <= 0.1", *others]
     printed = json.loads(bots.done(*command, "--json"))
@@ -705,9 +710,8 @@ def test_a_stored_variant_is_picked_on_some_examples_and_reported_on_others(tmp_
     ],
 )
 def test_mistakes_about_stored_systems_are_reported_in_a_sentence(
-    tmp_path: Path, arguments: list[str], sentence: str, code: int
+    bots: Bots, arguments: list[str], sentence: str, code: int
 ) -> None:
-    bots = Bots(tmp_path)
     assert sentence in bots.refused(*arguments, *bots.stored("valid"), code=code)
 
 

@@ -11,6 +11,7 @@ from support.places import DATA_FOLDER, ROOT_FOLDER
 
 from evaluand import Accuracy, DirectoryStore, Experiment, compare
 from evaluand.comparison import check_gates
+from evaluand.experiment import Results
 
 DATA = DATA_FOLDER / "gsm8k"
 EXAMPLE = ROOT_FOLDER / "examples" / "gsm8k" / "experiment.yaml"
@@ -20,18 +21,35 @@ UNANSWERED = {"6b_finetuning": 4, "6b_verification": 1, "175b_finetuning": 5, "1
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"needs GSM8K's test questions and solutions in {DATA}")
 
 
-@pytest.fixture
-def experiment(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gsm8k")
     for name in ("test.jsonl", "example_model_solutions.jsonl"):
-        shutil.copy(DATA / name, tmp_path)
-    return Path(shutil.copy(EXAMPLE, tmp_path))
+        shutil.copy(DATA / name, folder)
+    return Path(shutil.copy(EXAMPLE, folder))
 
 
-def test_four_models_are_graded_by_their_solutions_text(experiment: Path) -> None:
-    store = DirectoryStore(experiment.parent / "store")
-    part = Experiment.from_file(experiment).run(store, limit=100)
+@pytest.fixture(scope="module")
+def store(experiment: Path) -> DirectoryStore:
+    return DirectoryStore(experiment.parent / "store")
+
+
+@pytest.fixture(scope="module")
+def part(experiment: Path, store: DirectoryStore) -> Results:
+    """Of the first hundred questions."""
+    return Experiment.from_file(experiment).run(store, limit=100)
+
+
+@pytest.fixture(scope="module")
+def whole(experiment: Path, store: DirectoryStore, part: Results) -> Results:
+    """Of all questions, after the first hundred."""
+    return Experiment.from_file(experiment).run(store)
+
+
+def test_four_models_are_graded_by_their_solutions_text(
+    experiment: Path, store: DirectoryStore, part: Results, whole: Results
+) -> None:
     assert {result.run.receipt.called for result in part.tasks} == {100}
-    whole = Experiment.from_file(experiment).run(store)
     assert {(r.run.receipt.called, r.run.receipt.reused) for r in whole.tasks} == {(1219, 100)}
 
     rows = whole.aggregation.table().to_pylist()
@@ -52,9 +70,8 @@ def test_four_models_are_graded_by_their_solutions_text(experiment: Path) -> Non
         assert "nothing to do" in result.run.receipt.why
 
 
-def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(experiment: Path) -> None:
-    results = Experiment.from_file(experiment).run(DirectoryStore(experiment.parent / "store"))
-    evaluations = {result.task: result.evaluation for result in results.tasks}
+def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(whole: Results) -> None:
+    evaluations = {result.task: result.evaluation for result in whole.tasks}
     made = compare(evaluations["175b_finetuning"], evaluations["6b_verification"], metrics=[Accuracy()])
     [pair] = made.pairs
     assert (pair["n"], pair["n_used"], pair["n_a_missing"], pair["n_b_missing"]) == (1319, 1313, 5, 1)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.browser import open_tab, watch
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.data.dataset import Dataset
@@ -26,33 +25,21 @@ from evaluand.run.task import Candidates, FunctionTask
 from evaluand.trace import span
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium, or $CHROMIUM")
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)><!--"
 TURNED = "safe\u202egnp.exe"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+def tab() -> Iterator[Any]:
+    with open_tab() as tab:
+        yield tab
 
 
 @pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page on which nothing may go wrong: no dialog, no error, no request but for the file."""
-    page = browser.new_page()
-    faults: list[str] = []
-    page.on("dialog", lambda dialog: (faults.append(f"dialog {dialog.message}"), dialog.dismiss()))
-    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("request", lambda request: None if request.url.startswith("file:") else faults.append(request.url))
-    yield page
-    page.close()
-    assert faults == []
+def page(tab: Any) -> Iterator[Any]:
+    with watch(tab):
+        yield tab
 
 
 def answer(text: str) -> str:
@@ -189,7 +176,7 @@ def test_the_keyboard_is_enough(page: Any, tmp_path: Path) -> None:
     assert values == sorted(values)
 
 
-def test_light_and_dark_follow_the_system_and_the_button(browser: Any, page: Any, tmp_path: Path) -> None:
+def test_light_and_dark_follow_the_system_and_the_button(page: Any, tmp_path: Path) -> None:
     page.emulate_media(color_scheme="dark")
     opened(page, report(tmp_path, 10))
     ground = "getComputedStyle(document.body).backgroundColor"

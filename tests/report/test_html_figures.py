@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import pytest
+from support.browser import open_tab, watch
 from support.cancer import answers, cancer
 from support.html_page import Page, rows_of
 
@@ -358,36 +358,24 @@ def test_the_classes_of_a_matrix_keep_their_order() -> None:
 
 # In a browser
 
-sync_api: Any = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
-
 
 def test_boxes_lie_over_their_image_in_a_browser(tmp_path: Path) -> None:
-    from test_html_browser import CHROMIUM
-
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
     path = tmp_path / "report.html"
     path.write_text(page(*detected(tmp_path)))
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        shown = browser.new_page(viewport={"width": 360, "height": 800})
-        faults: list[str] = []
-        shown.on("console", lambda message: faults.append(message.text))
-        shown.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
-        shown.goto(f"{path.as_uri()}#example=mine/0")
-        shown.locator(".frame image").wait_for()
-        assert shown.locator(".frame svg").get_attribute("viewBox") == "0 0 64 32"
-        assert [shown.locator(f".frame .{kind} rect").count() for kind in ("right", "missed", "spurious")] == [1, 1, 1]
+    with open_tab() as tab, watch(tab):
+        tab.set_viewport_size({"width": 360, "height": 800})
+        tab.goto(f"{path.as_uri()}#example=mine/0")
+        tab.locator(".frame image").wait_for()
+        assert tab.locator(".frame svg").get_attribute("viewBox") == "0 0 64 32"
+        assert [tab.locator(f".frame .{kind} rect").count() for kind in ("right", "missed", "spurious")] == [1, 1, 1]
         dashes = {
-            shown.locator(f".frame .{kind} rect").evaluate("rect => getComputedStyle(rect).strokeDasharray")
+            tab.locator(f".frame .{kind} rect").evaluate("rect => getComputedStyle(rect).strokeDasharray")
             for kind in ("right", "missed", "spurious")
         }
         assert len(dashes) == 3
-        assert shown.locator(".boxes li").count() == 3
-        assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        shown.goto("about:blank")
-        shown.goto(f"{path.as_uri()}#example=mine/1")
-        shown.locator(".frame svg:visible").wait_for()
-        assert shown.locator(".frame:visible image").count() == 0
-        browser.close()
-    assert faults == []
+        assert tab.locator(".boxes li").count() == 3
+        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        tab.goto("about:blank")
+        tab.goto(f"{path.as_uri()}#example=mine/1")
+        tab.locator(".frame svg:visible").wait_for()
+        assert tab.locator(".frame:visible image").count() == 0

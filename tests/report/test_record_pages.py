@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from support.browser import open_tab, watch
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
 from evaluand.apps.app import App
@@ -240,36 +239,24 @@ def test_a_report_of_an_open_recording_says_how_to_close_it(tmp_path: Path, caps
 
 # In a browser
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+def tab() -> Iterator[Any]:
+    with open_tab() as tab:
+        yield tab
 
 
 @pytest.fixture(params=[(1200, "light"), (400, "dark")], ids=["wide", "narrow"])
-def page(browser: Any, folder: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The report, open at one call; nothing may go wrong on it."""
+def page(tab: Any, folder: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The report, open at one call."""
     width, scheme = request.param
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    faults: list[str] = []
-    page.on("dialog", lambda dialog: (faults.append(f"dialog {dialog.message}"), dialog.dismiss()))
-    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("request", lambda request: None if request.url.startswith("file:") else faults.append(request.url))
     evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(folder))
-    page.goto(f"file://{tmp_path}/r.html#example=rag%2F1/1")
-    page.wait_for_selector(".asked")
-    yield page
-    page.close()
-    assert faults == []
+    with watch(tab):
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.emulate_media(color_scheme=scheme)
+        tab.goto(f"file://{tmp_path}/r.html#example=rag%2F1/1")
+        tab.wait_for_selector(".asked")
+        yield tab
 
 
 def test_the_page_says_calls_of_feedbacks_their_aggregate_and_the_trace(page: Any) -> None:
@@ -283,22 +270,21 @@ def test_the_page_says_calls_of_feedbacks_their_aggregate_and_the_trace(page: An
     assert gists[1].startswith('{"query":"half"} → ["half one","half and two"]')
 
 
-def test_the_page_shows_a_time_that_nobody_knows(browser: Any, tmp_path: Path) -> None:
+def test_the_page_shows_a_time_that_nobody_knows(tab: Any, tmp_path: Path) -> None:
     logs = [
         {"input": "x", "output": "y", "calls": {"find": {"rets": 1}}},
         {"input": "z", "output": "y", "duration": 2.0},
     ]
     record_logs(logs, version="1", store=DirectoryStore(tmp_path)).close()
     evaluand("report", "logged/1", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
-    page = browser.new_page()
-    page.goto(f"file://{tmp_path}/r.html#example=logged%2F1/0")
-    page.wait_for_selector(".spans")
-    assert "completed, time unknown" in page.locator("#rows").inner_text()
-    assert "time unknown" in page.locator(".spans").first.inner_text()
-    for order, first in (("fast", "z"), ("slow", "z")):
-        page.select_option("#sort", order)
-        assert first in page.locator("#rows > li").first.inner_text()
-    page.close()
+    with watch(tab):
+        tab.goto(f"file://{tmp_path}/r.html#example=logged%2F1/0")
+        tab.wait_for_selector(".spans")
+        assert "completed, time unknown" in tab.locator("#rows").inner_text()
+        assert "time unknown" in tab.locator(".spans").first.inner_text()
+        for order, first in (("fast", "z"), ("slow", "z")):
+            tab.select_option("#sort", order)
+            assert first in tab.locator("#rows > li").first.inner_text()
 
 
 def test_the_page_fits_its_window(page: Any) -> None:

@@ -304,13 +304,14 @@ def decided_apart(given: Confidences, points: Tradeoff, point: int) -> np.ndarra
 
 @pytest.mark.parametrize("apart", ["sex", "race", ["race", "sex"]])
 @pytest.mark.parametrize("thresholds", [[0.3, 0.6], 3, "roc"])
-def test_thresholds_of_groups_are_all_combinations(apart: Any, thresholds: Any) -> None:
+@pytest.mark.parametrize("checked", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_thresholds_of_groups_are_all_combinations(apart: Any, thresholds: Any, checked: int) -> None:
     truth, sure, by = random_rows(11, 60, 2, 1)
     given = Confidences.read(truth, sure, by)
     if apart != "sex" and thresholds == "roc":
         thresholds = [0.2, 0.5]
     points = solve(given, ["accuracy", "f_beta", "equalized_odds difference by race"], thresholds, thresholds_by=apart)
-    points = points.take(slice(None, None, max(3, len(points) // 100)))
+    points = points.take(slice(None, None, max(3, len(points) // checked)))
     for point in range(len(points)):
         decided = decided_apart(given, points, point)
         expected = (

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import unescape
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.browser import open_tab, watch
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.stats.disparity import IntervalEnds
@@ -24,7 +23,6 @@ from evaluand.report.html.tradeoff import write_page
 from evaluand.report.tradeoff_facts import area_of_front, describe_ends, ends_of, has_ends
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compare_systems, solve
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 LOW = "accuracy difference by g"
 
 
@@ -203,32 +201,21 @@ def test_a_rate_without_rows_is_none_and_has_no_bar() -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+def tab() -> Iterator[Any]:
+    with open_tab() as tab:
+        yield tab
 
 
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[dict[str, Tradeoff]], Any]]:
-    """Pages on which nothing may go wrong."""
-    faults: list[str] = []
-
+def opened(tab: Any, tmp_path: Path) -> Iterator[Callable[[dict[str, Tradeoff]], Any]]:
     def page(systems: dict[str, Tradeoff]) -> Any:
         file = tmp_path / "page.html"
         file.write_text(page_of(systems))
-        page = browser.new_page()
-        page.on("console", lambda output: faults.append(output.text) if output.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.goto(file.as_uri())
-        return page
+        tab.goto(file.as_uri())
+        return tab
 
-    yield page
-    assert faults == []
+    with watch(tab):
+        yield page
 
 
 def test_the_script_picks_what_pick_does_also_of_points_that_are_not_listed(opened: Any) -> None:
@@ -248,7 +235,6 @@ def test_the_script_picks_what_pick_does_also_of_points_that_are_not_listed(open
         pick = points.pick(points.objectives[0].name, where)
         shown = page.text_content("#chosen")
         assert shown.startswith(f"s · m · {float(pick.threshold[0])!r}".removesuffix(".0"))
-        page.close()
 
 
 @pytest.mark.parametrize(
@@ -262,7 +248,6 @@ def test_limits_are_read_as_people_write_them(opened: Any, text: str, same: str)
         output.append(page.text_content("#chosen"))
     assert output[0] == output[1]
     assert page.locator("#fault").is_hidden()
-    page.close()
 
 
 @pytest.mark.parametrize(
@@ -284,7 +269,6 @@ def test_a_limit_that_is_no_number_is_reported_and_nothing_is_chosen(opened: Any
     assert page.get_by_role("alert").count() == 0
     assert field.get_attribute("aria-invalid") == "false"
     assert page.locator("tr.chosen").count() == 1
-    page.close()
 
 
 def test_the_script_shows_the_rates_of_what_is_chosen_as_the_page_does_without_it(opened: Any) -> None:
@@ -299,7 +283,6 @@ def test_the_script_shows_the_rates_of_what_is_chosen_as_the_page_does_without_i
     assert page.text_content("#rates-of") == f"s · {chosen.models[chosen.model[0]]} · {float(chosen.threshold[0])!r}"
     page.get_by_label("accuracy at least").fill("2")
     assert page.locator("table.rates tbody tr").count() == 0
-    page.close()
 
 
 def normal(markup: str) -> str:

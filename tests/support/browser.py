@@ -1,0 +1,46 @@
+"""Pages in Chromium, on which nothing may go wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextmanager
+def open_tab() -> Iterator[Any]:
+    """A tab for all tests of a file: each new one starts a process, which takes longer than most tests."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser.new_page()
+        browser.close()
+
+
+@contextmanager
+def watch(tab: Any) -> Iterator[Any]:
+    """The tab for one test, in which it opens no dialog, logs and raises nothing, and requests nothing but files."""
+    faults: list[str] = []
+    watching = {
+        "dialog": lambda dialog: (faults.append(f"dialog {dialog.message}"), dialog.dismiss()),
+        "console": lambda message: faults.append(message.text),
+        "pageerror": lambda error: faults.append(str(error)),
+        "request": lambda request: None if request.url.startswith("file:") else faults.append(request.url),
+    }
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    tab.emulate_media(color_scheme="light")
+    for event, note in watching.items():
+        tab.on(event, note)
+    yield tab
+    tab.goto("about:blank")
+    for event, note in watching.items():
+        tab.remove_listener(event, note)
+    assert faults == []
