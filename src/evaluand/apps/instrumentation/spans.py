@@ -88,9 +88,9 @@ def extract_trace(top: Span, call_text: str | None, names: Mapping[int, str], ga
     given, call = decode(call_text or "[null,{}]")
     if gave is not ...:
         call["rets"] = top.output
-    own = {key: value for key, value in top.attributes.items() if key != CALL}
+    own = Fragment(text_of({key: value for key, value in top.attributes.items() if key != CALL} | {CALL: call}))
     status, events = rows[0][6], rows[0][10]
-    rows[0] = [0, None, rows[0][2], "task", 0, rows[0][5], status, None, None, _to_fragment(own | {CALL: call}), events]
+    rows[0] = [0, None, rows[0][2], "task", 0, rows[0][5], status, None, None, own, events]
     trace = Trace.from_rows(
         rows,
         name=top.name,
@@ -101,7 +101,3 @@ def extract_trace(top: Span, call_text: str | None, names: Mapping[int, str], ga
         status=top.status,
     )
     return trace
-
-
-def _to_fragment(attributes: Mapping[str, Any]) -> Fragment:
-    return Fragment(text_of(attributes))

@@ -168,20 +168,8 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
-def _without_punctuation(text: str) -> str:
-    return _unless_empty(text.translate(_PUNCTUATION), text)
-
-
-def _without_articles(text: str) -> str:
-    return _unless_empty(_ARTICLE.sub("", text), text)
-
-
 def _unless_empty(reduced: str, text: str) -> str:
     return reduced if reduced and not reduced.isspace() else text
-
-
-def _single_spaced(text: str) -> str:
-    return " ".join(text.split())
 
 
 class _Punctuation(dict[int, int | None]):
@@ -198,9 +186,9 @@ _ARTICLE: Final = re.compile(r"(?<!\S)(?:an?|the)(?!\S)\s*+", re.IGNORECASE)
 _STEPS: Final[Mapping[str, Callable[[str], str]]] = {
     "unicode": _composed,
     "case": str.casefold,
-    "punctuation": _without_punctuation,
-    "articles": _without_articles,
-    "space": _single_spaced,
+    "punctuation": lambda text: _unless_empty(text.translate(_PUNCTUATION), text),
+    "articles": lambda text: _unless_empty(_ARTICLE.sub("", text), text),
+    "space": lambda text: " ".join(text.split()),
 }
 
 

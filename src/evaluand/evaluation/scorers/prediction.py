@@ -221,10 +221,6 @@ def _labels(name: str, value: Any) -> list[str]:
     return sorted(labels)
 
 
-def _anything(name: str, value: Any) -> Any:
-    return value
-
-
 def _encode(name: str, value: Any) -> bytes:
     try:
         return identity.encode(value)
@@ -256,6 +252,6 @@ _TYPES: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "number": ("double", _number),
     "boolean": ("bool", _boolean),
     "labels": ("labels", _labels),
-    "json": ("json", _anything),
+    "json": ("json", lambda name, value: value),
 }
 """Type → the type of its columns, and how a value is checked."""
