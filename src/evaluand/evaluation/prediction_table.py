@@ -48,7 +48,7 @@ class PredictionColumns:
         prediction: n values of the same type.
         confidence: n numbers; None without confidences.
         scores: n lists of label and score; None without scores of classes.
-        weight: n numbers; None where all rows count alike.
+        weight: n numbers; None if all rows count equally.
 
     Example:
         >>> columns = PredictionColumns.build(["cat", "dog", "dog"], ["cat", "cat", None])

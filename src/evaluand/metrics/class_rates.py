@@ -59,7 +59,7 @@ class FBeta(Counting):
     Source: C. J. van Rijsbergen, Information Retrieval (2nd ed., 1979), chapter 7.
 
     Args:
-        beta: how much more recall counts than precision, above 0; 1 weighs both alike.
+        beta: how much more recall counts than precision, above 0; 1 weighs both equally.
 
     Example:
         >>> FBeta(beta=2).signature

@@ -100,7 +100,7 @@ _SIZES = "_sizes_"
 
 @dataclass(frozen=True, kw_only=True)
 class AdjustedRand(Clustering):
-    """The Rand index adjusted for chance: the share of pairs of rows that both partitions treat alike; 0 by chance.
+    """The Rand index adjusted for chance: the share of pairs of rows that both partitions treat the same; 0 by chance.
 
     1 if the partitions are the same, also if both are trivial. A pair of rows counts by the product of their
     weights, so that only the ratios of weights matter; a row makes no pair with itself, whatever its weight.
@@ -190,7 +190,7 @@ class VMeasure(OfEntropies):
     Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
 
     Args:
-        beta: how much more completeness counts than homogeneity, above 0; 1 weighs both alike.
+        beta: how much more completeness counts than homogeneity, above 0; 1 weighs both equally.
 
     Example:
         >>> VMeasure(beta=2).signature

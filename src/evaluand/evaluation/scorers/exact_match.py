@@ -1,11 +1,11 @@
-"""Whether an answer is the expected one: letter for letter, or after normalisations that are named.
+"""Whether an answer is the expected one: letter for letter, or after the chosen normalisations.
 
 Nothing is normalised unless asked for, because each step forgives something: dropping case makes `US` and `us` the
 same, dropping articles makes `The Who` and `Who` the same. What is forgiven is part of the scorer's identity.
 
 Normalising text in this way to compare short answers comes from SQuAD (Rajpurkar et al. 2016, "SQuAD: 100,000+
 questions for machine comprehension of text", arXiv:1606.05250); `case`, `punctuation`, `articles` and `space` together
-are its exact match, with three differences. Punctuation is what Unicode calls so, thus `—` and `«` go and the symbols
+are its exact match, with three differences. Punctuation is what Unicode calls so: `—` and `«` go, and the symbols
 `$+<=>^|~` and the backtick stay: `$5` and `5` differ. Articles are dropped as whole words between spaces. And a step
 that would leave nothing of a text is not taken, so that the option `A` is not taken for `The`, nor `?` for `!`.
 """

@@ -2,7 +2,7 @@ r"""Whether the number in an answer is the expected one, as with GSM8K and other
 
 What counts as a number: digits with an optional sign (`-` or `−`), decimals after a point, an exponent (`1e5`),
 thousands grouped by commas, underscores or no-break spaces (`1,450,000`), a fraction without spaces (`1/5`), a whole
-number and a fraction (`2 1/2`, `2½`). Currency signs, a trailing `.` and `%` are passed over: `25%` is 25.
+number and a fraction (`2 1/2`, `2½`). Currency signs, a trailing `.` and `%` are ignored: `25%` is 25.
 
 What does not: digits that continue a word (`H2O`, `covid19`). A minus after a letter, digit or bracket is a dash or a
 subtraction: `10-5` holds 10 and 5, `covid-19` holds 19. Groups must be complete: `1,2,3` are three numbers, and so are

@@ -1,6 +1,6 @@
 """Whether an answer matches a pattern, or contains a text.
 
-Python's regular expressions are meant, searched for anywhere in the text: anchor with `^` and `$` where that matters.
+Patterns are Python's regular expressions, searched for anywhere in the text: anchor them with `^` and `$` if needed.
 They backtrack: a pattern with repeats inside repeats, such as `(a+)+$`, takes exponential time on some texts, and
 nothing stops it, since a search cannot be interrupted. Write such a repeat possessively (`(?:a++)+$`) or without the
 nesting.

@@ -95,7 +95,7 @@ class Chrf(ReferenceScorer):
     Attributes:
         char_order: the longest pieces, in letters.
         word_order: the longest sequences of words; 0 is chrF, 2 is chrF++.
-        beta: how much recall counts beside precision.
+        beta: how much more recall counts than precision.
         lowercase: compare without case.
 
     Raises:
