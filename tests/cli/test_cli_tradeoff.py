@@ -25,9 +25,8 @@ from evaluand.metrics.column_statistics import Mean
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore
 from evaluand.tradeoff import solve
-from evaluand.tradeoff.evaluations import of_aggregation
+from evaluand.tradeoff.evaluations import confidences_of, of_aggregation
 from evaluand.tradeoff.files.metrics import parse_metric
-from evaluand.tradeoff.stored_confidences import confidences_of
 
 HOSTILE = "<script>alert(1)</script>"
 

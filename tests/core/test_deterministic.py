@@ -17,8 +17,10 @@ PIN = "declare version=... to pin it"
 ASKS = "asks about a file without opening it, which cannot be observed"
 CHANCE = "draws at random without a seed of its own"
 DATE = "depends on the date"
+FILLED = "is a cache that was filled before calls were observed"
 NATIVE = "reads files by native code, which cannot be observed"
 PROCESSES = "works in other processes, in which opened files cannot be observed"
+STATE = "depends on this process or machine, which is not in the code"
 SERVICE = "asks a service, whose answers are not in the code"
 SET_ORDER = "differs between processes, which hash texts at random"
 UNLISTED = "is not known to give the same each time"
@@ -28,6 +30,7 @@ UNSET = "holds whatever was in memory"
 ADVICE = {
     CHANCE: f"use random.Random(seed) or numpy.random.default_rng(seed), or {PIN}",
     UNSEEDED: f"give it one, or {PIN}",
+    FILLED: f"empty it with cache_clear(), or {PIN}",
     UNSET: f"use numpy.zeros, or {PIN}",
     NATIVE: f"name them with files=[...] or {PIN}",
     ASKS: f"name it with files=[...], or open it and catch FileNotFoundError, or {PIN}",
@@ -124,26 +127,6 @@ RANDOM = {
             return make_classification()[1].tolist()
         """,
     ),
-    "DummyClassifier": (
-        UNSEEDED,
-        """
-        from sklearn.dummy import DummyClassifier
-        model = DummyClassifier(strategy='uniform').fit([[0], [1]], [0, 1])
-
-        def answer(x):
-            return model.predict([[x]]).tolist()
-        """,
-    ),
-    "global forest refit": (
-        UNSEEDED,
-        """
-        from sklearn.ensemble import RandomForestClassifier
-        model = RandomForestClassifier()
-
-        def answer(x):
-            return model.fit([[0], [1]], [0, 1]).predict([[x]]).tolist()
-        """,
-    ),
     "permutation_importance": (
         UNSEEDED,
         """
@@ -201,6 +184,135 @@ RANDOM = {
             return s.sample(frac=1).tolist()
         """,
     ),
+    "time as an answer": (
+        DATE,
+        """
+        import time
+
+        def answer(x):
+            started = time.time()
+            return {'at': started}
+        """,
+    ),
+    "time in an attribute": (
+        DATE,
+        """
+        import time
+
+        class C:
+            def __call__(self, x):
+                self.now = time.time()
+                return self.text()
+            def text(self):
+                return f'{self.now}'
+
+        answer = C()
+        """,
+    ),
+    "Timestamp of a constant": (
+        DATE,
+        """
+        import pandas as pd
+        WHEN = 'now'
+
+        def answer(x):
+            return str(pd.Timestamp(WHEN))
+        """,
+    ),
+    "Period.now": (
+        DATE,
+        """
+        import pandas as pd
+
+        def answer(x):
+            return str(pd.Period.now('s'))
+        """,
+    ),
+    "other processes of a library": (
+        PROCESSES,
+        """
+        from sklearn.model_selection import cross_val_score
+
+        def answer(x):
+            return cross_val_score(x, [[1]], [1], n_jobs=2).tolist()
+        """,
+    ),
+    "glob that ends with a name": (
+        ASKS,
+        """
+        from pathlib import Path
+
+        def answer(x):
+            return sorted(map(str, Path('runs').glob('*/done.txt')))
+        """,
+    ),
+    "resolve": (
+        ASKS,
+        """
+        from pathlib import Path
+
+        def answer(x):
+            return (Path('latest').resolve() / 'prompt.txt').read_text()
+        """,
+    ),
+    "a file below a descriptor": (
+        NATIVE,
+        """
+        import os
+
+        def answer(x):
+            return os.read(os.open('a.txt', os.O_RDONLY, dir_fd=os.open('folder', os.O_RDONLY)), 9)
+        """,
+    ),
+    "sqlite": (
+        NATIVE,
+        """
+        import sqlite3
+
+        def answer(x):
+            return sqlite3.connect('a.db').execute('select 1').fetchone()
+        """,
+    ),
+    "lxml": (
+        NATIVE,
+        """
+        from lxml import objectify
+
+        def answer(x):
+            return objectify.parse('a.xml').getroot().text
+        """,
+    ),
+    "scipy.io": (
+        NATIVE,
+        """
+        import scipy.io
+
+        def answer(x):
+            return scipy.io.mmread('a.mtx').sum()
+        """,
+    ),
+    "a filled cache": (
+        FILLED,
+        """
+        from functools import lru_cache
+
+        @lru_cache
+        def prompt():
+            return 'text'
+
+        prompt()
+
+        def answer(x):
+            return prompt()
+        """,
+    ),
+    "the hash of a text": (
+        STATE,
+        """
+        def answer(text):
+            return text.__hash__()
+        """,
+    ),
     "sample of a parameter": (
         UNSEEDED,
         """
@@ -248,24 +360,6 @@ RANDOM = {
 
         def answer(x):
             return NormalDist().samples(2)
-        """,
-    ),
-    "networkx layout": (
-        UNSEEDED,
-        """
-        import networkx as nx
-
-        def answer(x):
-            return nx.spring_layout(nx.path_graph(3))[0].tolist()
-        """,
-    ),
-    "networkx graph": (
-        UNSEEDED,
-        """
-        import networkx as nx
-
-        def answer(x):
-            return sorted(nx.gnp_random_graph(9, 0.5).edges)
         """,
     ),
     "asyncio.as_completed": (
@@ -508,6 +602,103 @@ RANDOM = {
     ),
 }
 
+SETS_IN_ORDER = {  # body of `answer(text)`, or definitions that end with it
+    "defaultdict": (
+        "from collections import defaultdict\ndef answer(text):\n    d = defaultdict(set)\n    return list(d[0])"
+    ),
+    "setdefault": "def answer(text):\n    d = {}\n    d.setdefault(0, set()).add(text)\n    return list(d[0])",
+    "filled one by one": "def answer(text):\n    s = set()\n    s.add(text)\n    return list(s)",
+    "updated": "def answer(text):\n    s = set()\n    s |= set(text)\n    return list(s)",
+    "in a tuple": "def answer(text):\n    a, b = set(text), 1\n    return list(a)",
+    "in a list": "def answer(text):\n    return [set(text)][0].pop()",
+    "in a dictionary": "def answer(text):\n    d = {'a': set(text)}\n    return list(d['a'])",
+    "mapped": "def answer(text):\n    return list(map(set, [text]))[0]",
+    "intersection of all": "def answer(text):\n    return list(set.intersection(*map(set, [text, text])))",
+    "reduced": (
+        "from functools import reduce\ndef answer(text):\n    return list(reduce(set.union, map(frozenset, text)))"
+    ),
+    "global dictionary": (
+        "D = {'a': {'x', 'y'}}\ndef answer(text):\n    for k, v in D.items():\n        return ''.join(v)"
+    ),
+    "global that is filled": "S = set()\ndef answer(text):\n    S.update(text)\n    return list(S)",
+    "loop over a list of sets": "def answer(text):\n    for s in [set(text)]:\n        return list(s)",
+    "helper that gives a tuple": (
+        "def both(t):\n    return set(t), 1\ndef answer(text):\n    return list(both(text)[0])"
+    ),
+    "helper in a table": (
+        "def words(t):\n    return set(t)\nT = {'w': words}\ndef answer(text):\n    return list(T['w'](text))"
+    ),
+    "method of an unknown object": (
+        "class C:\n    def words(self, t):\n        return set(t)\n"
+        "def answer(text):\n    for c in [C()]:\n        return list(c.words(text))"
+    ),
+    "property": (
+        "class C:\n    def __init__(self, t):\n        self.t = t\n    @property\n    def words(self):\n"
+        "        return set(self.t)\ndef answer(text):\n    return list(C(text).words)"
+    ),
+    "factory of a dataclass": (
+        "from dataclasses import dataclass, field\n@dataclass\nclass C:\n    s: set = field(default_factory=set)\n"
+        "def answer(text):\n    c = C()\n    c.s.update(text)\n    return list(c.s)"
+    ),
+    "getattr": "class C: pass\ndef answer(text):\n    c = C()\n    c.s = set(text)\n    return list(getattr(c, 's'))",
+    "vars": "class C: pass\ndef answer(text):\n    c = C()\n    c.s = set(text)\n    return list(vars(c)['s'])",
+    "views": "def answer(text):\n    a, b = dict.fromkeys(text).keys(), {}.keys()\n    return list(a - b)",
+    "generator": (
+        "def words(t):\n    for w in set(t):\n        yield w\ndef answer(text):\n    return list(words(text))"
+    ),
+    "last of a loop": "S = {'a', 'b'}\ndef answer(text):\n    r = 0\n    for w in S:\n        r = w\n    return r",
+    "first of a loop": (
+        "S = {'a', 'b'}\ndef answer(text):\n    for w in S:\n        if w in text:\n            return w"
+    ),
+    "sum of fractions": "def answer(text):\n    return sum(0.1 * len(w) for w in set(text))",
+    "its own class": "def answer(text):\n    return list(type(frozenset())(text))",
+    "a subclass": "class S(set): pass\ndef answer(text):\n    return list(S(text))",
+    "the answer itself": "def answer(text):\n    return set(text)",
+    "handed to a library": "import json\ndef answer(text):\n    return json.dumps(set(text), default=list)",
+    "of a library": (
+        "from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS\n"
+        "def answer(text):\n    return list(ENGLISH_STOP_WORDS)"
+    ),
+}
+
+SEEDED = "import random\nfrom sklearn.datasets import make_moons\nfrom sklearn.utils import shuffle\n"
+SEEDS_THAT_MAY_BE_NONE = {
+    "default": "def answer(x, seed=None):\n    return random.Random(seed)",
+    "default of a helper": "def pick(seed=None):\n    return random.Random(seed)\ndef answer(x):\n    return pick()",
+    "helper of a helper": (
+        "def a(s=None):\n    return random.Random(s)\ndef b(s=None):\n    return a(s)\ndef answer(x):\n    return b()"
+    ),
+    "global": "SEED = None\ndef answer(x):\n    return random.Random(SEED)",
+    "global by name": "SEED = None\ndef answer(x):\n    return shuffle(x, random_state=SEED)",
+    "by position": "def answer(x):\n    return make_moons(9, True, None, None)",
+    "loop": "def answer(x):\n    return [random.Random(s) for s in [1, None]]",
+    "attribute": (
+        "class C:\n    def __init__(self, seed=None):\n        self.seed = seed\n"
+        "    def __call__(self, x):\n        return random.Random(self.seed)\nanswer = C()"
+    ),
+    "setting": "CONFIG = {}\ndef answer(x):\n    return random.Random(CONFIG.get('seed'))",
+    "condition": "def answer(x):\n    return random.Random(1 if x else None)",
+    "unpacked": "SEEDS = ()\ndef answer(x):\n    return random.Random(*SEEDS)",
+    "result": "def seed():\n    return None\ndef answer(x):\n    return random.Random(seed())",
+    "sample of a parameter": (
+        "def pick(f, s=None):\n    return f.sample(2, random_state=s)\ndef answer(x):\n    return pick(x)"
+    ),
+}
+
+SEEDS_THAT_ARE_SET = {
+    "default": "def answer(x, seed=3):\n    return random.Random(seed)",
+    "argument of a helper": "def pick(seed=None):\n    return random.Random(seed)\ndef answer(x):\n    return pick(1)",
+    "data": "def answer(x):\n    return random.Random(x)",
+    "loop": "def answer(x):\n    return [random.Random(s) for s in range(3)]",
+    "attribute": (
+        "class C:\n    def __init__(self, seed=None):\n        self.seed = seed\n"
+        "    def __call__(self, x):\n        return random.Random(self.seed)\nanswer = C(7)"
+    ),
+    "or": "def answer(x, seed=None):\n    return random.Random(seed or 5)",
+    "computed": "import zlib\ndef answer(x):\n    return random.Random(zlib.crc32(x.encode()) + 1)",
+}
+
+
 DETERMINISTIC = {
     "sorted(set)": """
         def answer(text):
@@ -668,11 +859,75 @@ DETERMINISTIC = {
             with ThreadPoolExecutor() as pool:
                 return list(pool.map(str.upper, x))
         """,
-    "sqlite": """
-        import sqlite3
+    "overlap of words": """
+        def words(text):
+            return set(text.lower().split())
+        def answer(text):
+            a, b = words(text), words('one two')
+            return len(a & b) / len(a | b)
+        """,
+    "words seen": """
+        def answer(text):
+            seen, found = set(), []
+            for word in text.split():
+                if word not in seen:
+                    seen.add(word)
+                    found.append(word)
+            return found
+        """,
+    "asking a set": """
+        BAD = {'x', 'y'}
+        def answer(text):
+            for word in BAD:
+                if word in text:
+                    return True
+            return False
+        """,
+    "counting over a set": """
+        WORDS = {'x', 'y'}
+        def answer(text):
+            n = 0
+            for word in WORDS:
+                if word in text:
+                    n += 1
+            return n + sum(text.count(word) for word in WORDS)
+        """,
+    "token F1": """
+        from collections import Counter
+        def answer(text):
+            a, b = Counter(text.split()), Counter('one two'.split())
+            return sum(min(a[w], b[w]) for w in set(a) & set(b))
+        """,
+    "types": """
         def answer(x):
-            with sqlite3.connect('a.db') as db:
-                return db.execute('select 1').fetchone()
+            return isinstance(x, (set, frozenset)) or type(x) is set
+        """,
+    "a logged set": """
+        import logging, time
+        log = logging.getLogger(__name__)
+        def answer(text):
+            log.info('%s %s', time.time(), set(text))
+            return text
+        """,
+    "measured time": """
+        import time
+        def answer(x):
+            start = time.perf_counter()
+            deadline = time.monotonic() + 5
+            deadline = deadline + 1
+            while time.monotonic() < deadline and x:
+                pass
+            return round(time.perf_counter() - start, 3)
+        """,
+    "its own folder": """
+        from pathlib import Path
+        def answer(x):
+            return (Path(__file__).resolve().parent / 'prompt.txt').read_text()
+        """,
+    "glob": """
+        from pathlib import Path
+        def answer(x):
+            return [path.read_text() for path in sorted(Path('docs').glob('*.txt'))]
         """,
     "own sample": """
         class C:
@@ -698,6 +953,23 @@ def test_what_may_differ_each_time_is_unpinned_and_says_why_and_how_to_pin_it(tm
     unpinned = of(tmp_path, source).unpinned
     assert why in unpinned[0]
     assert unpinned[0].endswith(f"; {ADVICE.get(why, PIN)}")
+
+
+@pytest.mark.parametrize("name", SETS_IN_ORDER)
+def test_a_set_may_only_be_used_where_its_order_cannot_count(tmp_path: Path, name: str) -> None:
+    unpinned = of(tmp_path, SETS_IN_ORDER[name]).unpinned
+    assert any(SET_ORDER in why for why in unpinned), unpinned
+
+
+@pytest.mark.parametrize("name", SEEDS_THAT_MAY_BE_NONE)
+def test_a_seed_that_may_be_none_is_no_seed(tmp_path: Path, name: str) -> None:
+    unpinned = of(tmp_path, SEEDED + SEEDS_THAT_MAY_BE_NONE[name]).unpinned
+    assert any(why in each for why in (CHANCE, UNSEEDED) for each in unpinned), unpinned
+
+
+@pytest.mark.parametrize("name", SEEDS_THAT_ARE_SET)
+def test_a_seed_is_followed_to_its_value(tmp_path: Path, name: str) -> None:
+    assert of(tmp_path, SEEDED + SEEDS_THAT_ARE_SET[name]).unpinned == ()
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)

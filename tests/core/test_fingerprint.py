@@ -138,7 +138,7 @@ class Settings:
 SETTINGS = Settings()
 
 def answer(text):
-    return text in WORDS or text in {"a", "b", "c", "d"} or MIXED or TABLE or SETTINGS or Color.RED
+    return text in WORDS or text in {"a", "b", "c", "d"} or len(MIXED) or len(TABLE) or SETTINGS or Color.RED
 """
 
 

@@ -19,7 +19,7 @@ from support.commands import Folder
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import EvaluandError
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
 
 FOLDER = VECTORS_FOLDER / "dyff"
 FILES = (

@@ -15,10 +15,9 @@ from hypothesis import assume, given, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
-from evaluand.data.adapters.base.adapter import Adapter, Counts, Row, create_adapter
+from evaluand.data.adapters.base.adapter import Adapter, Counts, Pipeline, Row, create_adapter
 from evaluand.data.adapters.base.columns import read_rows
-from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.options import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
 from evaluand.data.adapters.base.template import LooksLikePath
 from evaluand.store import tables as rows
 

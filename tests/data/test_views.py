@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evaluand.comparison import compare
 from evaluand.core.errors import DataError, SpecError
-from evaluand.data.adapters.base.faults import AdapterSpecError
+from evaluand.data.adapters.base.options import AdapterSpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.output_view import OutputView

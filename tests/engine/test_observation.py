@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support.fingerprinted import load
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
+from evaluand.engine import observation
 from evaluand.engine.engine import Aborted
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.runner import Run
@@ -55,6 +58,8 @@ class Project:
 
     def run(self, source: str, **options: Any) -> Run:
         """Runs the task `answer` of a module that is loaded afresh, as a new process would."""
+        observation._opened.clear()
+        observation._opened_once.clear()
         return Runner(self.store, self.policy).run(load(self.folder, source).answer, self.data, **options)
 
     def called(self, source: str, **options: Any) -> int:
@@ -415,20 +420,80 @@ def test_what_cannot_be_compared_later_is_never_reused(project: Project, how: st
     assert (project.called(source), project.called(source)) == (ROWS, ROWS)
 
 
-def test_a_database_that_is_only_read_is_a_file(project: Project) -> None:
-    import sqlite3
+NOT_REPEATABLE = {
+    "a global forest that is fitted": (
+        "drew from the generator that all code shares in numpy.random",
+        "from sklearn.ensemble import RandomForestClassifier\nforest = RandomForestClassifier(n_estimators=1)\n"
+        "def answer(x):\n    return forest.fit([[0], [1]], [0, 1]).predict([[x]]).tolist()\n",
+    ),
+    "cross-validation of a global forest": (
+        "drew from the generator that all code shares in numpy.random",
+        "from sklearn.ensemble import RandomForestClassifier\nfrom sklearn.model_selection import cross_val_score\n"
+        "forest = RandomForestClassifier(n_estimators=1)\n"
+        "def answer(x):\n    return cross_val_score(forest, [[0], [1]] * 3, [0, 1] * 3, cv=2).tolist()\n",
+    ),
+    "a dummy that draws": (
+        "drew from the generator that all code shares in numpy.random",
+        "from sklearn.dummy import DummyClassifier\n"
+        "model = DummyClassifier(strategy='uniform').fit([[0], [1]], [0, 1])\n"
+        "def answer(x):\n    return model.predict([[x]]).tolist()\n",
+    ),
+    "the generator of a distribution": (
+        "drew from the generator that all code shares in numpy.random",
+        "from scipy.stats import norm\ndef answer(x):\n    return float(norm.random_state.rand())\n",
+    ),
+    "a table behind an address": (
+        "connected to a service",
+        "import pandas as pd\ndef answer(x):\n    return int(pd.read_csv((HERE / 'url').read_text())['a'][0])\n",
+    ),
+    "the repr of an object": (
+        "holds an address in memory or the name of a temporary file",
+        "class A:\n    pass\ndef answer(x):\n    return repr(A())\n",
+    ),
+    "the name of a temporary file": (
+        "holds an address in memory or the name of a temporary file",
+        "def answer(x):\n    with tempfile.NamedTemporaryFile() as file:\n        return file.name\n",
+    ),
+}
 
-    def store(value: int) -> None:
-        with sqlite3.connect(project.folder / "a.db") as database:
-            database.executescript(f"drop table if exists t; create table t (n); insert into t values ({value})")
-        database.close()
 
-    store(1)
-    source = HEAD + "import sqlite3\ndef answer(x):\n    db = sqlite3.connect(HERE / 'a.db')\n"
-    source += "    return db.execute('select n from t').fetchone()[0]\n"
+@pytest.mark.parametrize("how", NOT_REPEATABLE)
+def test_what_a_library_does_at_random_or_elsewhere_is_never_reused_and_the_receipt_says_so(
+    project: Project, how: str
+) -> None:
+    why, source = NOT_REPEATABLE[how]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Tables)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    project.write("url", f"http://127.0.0.1:{server.server_port}/table.csv")
+    try:
+        assert project.called(HEAD + source) == ROWS
+        again = project.run(HEAD + source).receipt
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert again is not None
+    assert again.called == ROWS
+    assert again.why == f"a call {why}; declare version=... to pin it"
+
+
+class Tables(BaseHTTPRequestHandler):
+    """Serves a table of one row."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"a\n1\n")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_a_library_that_does_not_draw_is_reused(project: Project) -> None:
+    source = HEAD + (
+        "from sklearn.linear_model import LogisticRegression\nmodel = LogisticRegression()\n"
+        "def answer(x):\n    return model.fit([[0], [1]], [0, 1]).predict([[x]]).tolist()\n"
+    )
     assert (project.called(source), project.called(source)) == (ROWS, 0)
-    store(2)
-    assert project.called(source) == ROWS
 
 
 def test_a_file_that_does_not_exist_yet_counts_once_it_does(project: Project) -> None:

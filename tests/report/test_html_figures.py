@@ -29,8 +29,7 @@ from evaluand.metrics.probabilities import ExpectedCalibrationError
 from evaluand.report.facts.aggregation import confusion_matrix, curves_facts, summary_facts
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.facts.run import missing_facts
-from evaluand.report.html.boxes import Images, frames
-from evaluand.report.html.examples import Examples
+from evaluand.report.html.examples import Examples, Images, frames
 from evaluand.report.html.report import write_report
 from evaluand.run.runner import Runner
 

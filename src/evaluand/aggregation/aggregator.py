@@ -24,10 +24,9 @@ import pyarrow.compute as pc
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disparities
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, Fault, NotFound, SpecError
+from evaluand.core.errors import DataError, Fault, NotFound, SpecError, nearest
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
-from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.engine.keyed_work import Artifact, Receipt
@@ -90,11 +89,7 @@ class Measure:
 
 
 class Aggregation(Artifact):
-    """An aggregation in a store.
-
-    Attributes:
-        receipt: whether it was computed or reused.
-    """
+    """An aggregation in a store."""
 
     kind = "aggregations"
     _made_from: Sequence[Evaluation] | None = None
@@ -285,7 +280,8 @@ def _spec(
 def _own_tables(results: Sequence[Mapping[str, list[dict[str, Any]]]]) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities and curves; `metrics`, and those that have rows."""
     schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
-    tables = {name: _batch([row for each in results for row in each[name]], s) for name, s in schemas.items()}
+    records = {name: [row for each in results for row in each[name]] for name in schemas}
+    tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in schemas.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
 
@@ -654,7 +650,3 @@ def is_repeated(evaluation: Evaluation) -> bool:
     """Whether the run had several replications, whose rows are not independent."""
     run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
     return bool(run["spec"]["replications"] > 1)
-
-
-def _batch(records: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(records, schema)

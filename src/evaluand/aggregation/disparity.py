@@ -6,8 +6,6 @@ with all rows the interval is wider than necessary; where clusters extend across
 narrow where a cluster that is good in one group is bad in another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +14,7 @@ from typing import Any, Final, NamedTuple, get_args
 import numpy as np
 
 from evaluand.aggregation.groups import By, MetricRow, Summary, group_text
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.disparity import Disparity, IntervalEnds, Kind as Kind, disparity
 

@@ -6,8 +6,6 @@ differ (J. Kleinberg, S. Mullainathan & M. Raghavan, "Inherent trade-offs in the
 ITCS 2017): which one matters is a question about the decision, not about the data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal, get_args
@@ -18,8 +16,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind
 from evaluand.core import registry
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.class_scores import ScoredBy
 from evaluand.metrics.base.labels import contents
 

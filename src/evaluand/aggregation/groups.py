@@ -20,14 +20,12 @@ if every missing row had the worst or the best value of its range. They are comp
 one of three answers is missing, its example is scored, but its mean still has bounds.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -165,11 +163,7 @@ class Summary:
         return [row for each in self._groupings(position, names) for row in self._rows(metric, position, each)]
 
     def settled(self, position: int, confidence: float | None = None) -> Metric:
-        """One of the metrics, settled on the labels of all shards.
-
-        Args:
-            position: the place of the metric.
-            confidence: the level of its intervals; by default its own.
+        """One of the metrics, settled on the labels of all shards; arguments as for `values`.
 
         Raises:
             SpecError: its parameters do not fit these labels.
@@ -180,11 +174,9 @@ class Summary:
         return metric.settled(self.labels[position])
 
     def curves(self, position: int, names: By, most: int) -> Iterator[tuple[str | None, dict[str, str | None], Drawn]]:
-        """The curves of a metric under one grouping: target, group and curve.
+        """The curves of a metric under one grouping: target, group and curve; further arguments as for `values`.
 
         Args:
-            position: the place of the metric.
-            names: the attributes of the grouping.
             most: the most groups of a target with curves: those with the most scored rows. With very many groups there
                 are no curves.
         """
@@ -216,20 +208,15 @@ class Summary:
         Raises:
             DataError: such rows are missing.
         """
-        for position in positions:
-            self._refuse_missing(self.metrics[position])
-
-    def _refuse_missing(self, metric: Metric) -> None:
-        count, first = self.missing[rules_for(metric)]
-        if metric.missing == "refuse" and count:
-            indices = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
-            raise DataError(
-                Fault(
-                    f"{INDEX} {indices}",
+        for metric in (self.metrics[position] for position in positions):
+            count, first = self.missing[rules_for(metric)]
+            if metric.missing == "refuse" and count:
+                indices = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
+                message = (
                     f"{count} {'row has' if count == 1 else 'rows have'} no score (failed or abstained) and "
-                    f"{metric.kind} refuses missing rows; retry them, or use missing='leave_out' or 'wrong'",
+                    f"{metric.kind} refuses missing rows; retry them, or use missing='leave_out' or 'wrong'"
                 )
-            )
+                raise DataError(Fault(f"{INDEX} {indices}", message))
 
     def _rows(self, metric: Metric, position: int, grouping: Grouping) -> list[MetricRow]:
         groups = self.groups[grouping]
@@ -445,7 +432,10 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         DataError: two shards share an `_index_` or come in the wrong order.
     """
     first = summaries[0]
-    groups = {grouping: _union([summary.groups[grouping] for summary in summaries]) for grouping in first.groups}
+    groups = {
+        grouping: list(dict.fromkeys(chain.from_iterable(summary.groups[grouping] for summary in summaries)))
+        for grouping in first.groups
+    }
     places = {
         grouping: [_places_among(summary.groups[grouping], found) for summary in summaries]
         for grouping, found in groups.items()
@@ -608,10 +598,6 @@ def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
 def _first_missing(parts: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[int, tuple[int, ...]]:
     indices = dict.fromkeys(index for _, first in parts for index in first)
     return sum(count for count, _ in parts), tuple(indices)[: _SHOWN_MISSING + 1]
-
-
-def _union(groups: Sequence[Sequence[Key]]) -> list[Key]:
-    return list(dict.fromkeys(key for keys in groups for key in keys))
 
 
 def _places_among(keys: Sequence[Key], among: Sequence[Key]) -> np.ndarray:

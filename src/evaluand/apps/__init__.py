@@ -1,7 +1,5 @@
 """Apps: functions and objects of the user whose calls are recorded and judged."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

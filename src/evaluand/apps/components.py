@@ -9,8 +9,6 @@ methods of first-party classes. Methods that are not marked are traced on the ap
 gets a class derived from its own, which looks the same except to `type(x)`.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections import deque
@@ -24,10 +22,9 @@ from weakref import WeakValueDictionary
 
 from evaluand.apps.instrumentation.marking import find_instrumented, is_instrumented, make_instrumented
 from evaluand.apps.instrumentation.steps import class_key
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.json_like import attributes_of
-from evaluand.core.registry import nearest
 from evaluand.core.selector.steps import printed
 
 MOST_MEMBERS: Final = 100

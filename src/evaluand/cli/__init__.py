@@ -6,8 +6,6 @@ the texts of the overview, and imports the module of a command when the command 
 Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import importlib
 from keyword import iskeyword
 from typing import Any

@@ -1,7 +1,5 @@
 """`evaluand adapt`: tries a pipeline of adapters on the rows of a file."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from dataclasses import fields
@@ -19,10 +17,9 @@ from evaluand.cli.output import console, open_output, print_json
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.yaml import Document
-from evaluand.data.adapters.base.adapter import Counts, Row, row_name
+from evaluand.data.adapters.base.adapter import Counts, Pipeline, Row, row_name
 from evaluand.data.adapters.base.columns import read_rows
-from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError
 from evaluand.data.sources import DataSource, open_file
 from evaluand.report.export import json_line, write_parquet
 from evaluand.report.text import safe

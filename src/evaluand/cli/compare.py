@@ -1,7 +1,5 @@
 """`evaluand compare`: compares runs on the same examples, and checks gates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
@@ -14,8 +12,8 @@ from evaluand.cli.options import confidence_option, json_option, repeatable, sto
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison.comparing import compare, short_labels
-from evaluand.comparison.find import find_evaluations, find_measures
 from evaluand.comparison.gates import check_gates
+from evaluand.comparison.measures import find_evaluations, find_measures
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
 from evaluand.report.facts.base import Facts

@@ -1,7 +1,5 @@
 """`evaluand completion`: the script with which a shell completes commands, options and names of artifacts."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

@@ -1,7 +1,5 @@
 """`evaluand export`: writes the rows of an artifact as one flat table, for pandas and spreadsheets."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,8 +9,7 @@ from click import UsageError
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.options import TARGET, complete_artifact, json_option, store_option
 from evaluand.cli.output import open_output, print_json
-from evaluand.core.errors import NotFound, SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet

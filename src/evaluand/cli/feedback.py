@@ -1,7 +1,5 @@
 """`evaluand feedback`: judges recordings in separate processes."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import replace

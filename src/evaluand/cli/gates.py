@@ -1,7 +1,5 @@
 """The options and results that commands share for gates, also as JUnit XML, which build servers show."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`evaluand gc`: removes files and artifacts that are no longer needed from a store."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +10,7 @@ from click import UsageError
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import plural
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.garbage import Leftover, leftovers, remove

@@ -1,7 +1,5 @@
 """`evaluand import`: imports a file of predictions made elsewhere as a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -14,8 +12,7 @@ from click.exceptions import Exit
 from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import display, notes
-from evaluand.core.errors import DataError, NotFound
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, NotFound, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import FORMATS
 from evaluand.report.facts.base import Facts

@@ -1,7 +1,5 @@
 """`evaluand init`: creates a small project that runs, to be adapted."""
 
-from __future__ import annotations
-
 import os
 from importlib.resources import files
 from pathlib import Path

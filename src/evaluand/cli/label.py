@@ -1,7 +1,5 @@
 """`evaluand label`: have people grade the answers of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`evaluand leaderboard`: compares versions of apps by their feedbacks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`evaluand list`: lists what is stored. It reads the catalog alone, so it stays fast with thousands of artifacts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """Output: results go to stdout, everything else to stderr."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """`evaluand problem`: what a problem document says, and whether its data fit it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,10 +8,9 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import Group, json_option
 from evaluand.cli.output import condensed, print_json
-from evaluand.core.errors import DataError, Fault, SpecError
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import DataError, Fault, SpecError, plural
 from evaluand.problem.formats import OpenProblem, format_of
-from evaluand.problem.judge_parts import scoring_faults
+from evaluand.problem.parts import scoring_faults
 from evaluand.problem.problem import Criterion, Division, Problem
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe

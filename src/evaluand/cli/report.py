@@ -1,7 +1,5 @@
 """`evaluand report`: writes one self-contained HTML file."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -19,8 +17,7 @@ from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
-from evaluand.comparison.find import declared_measures
-from evaluand.comparison.measures import resolve_measures
+from evaluand.comparison.measures import declared_measures, resolve_measures
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.files.paths import replaced
 from evaluand.evaluation.evaluator import Evaluation

@@ -1,7 +1,5 @@
 """`evaluand resume`: continues an interrupted run or evaluation with the experiment file that began it."""
 
-from __future__ import annotations
-
 import hashlib
 from contextlib import suppress
 from pathlib import Path
@@ -71,7 +69,7 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
         try:
             results = carry_out(experiment, store, display(as_json, quiet=False), **options)
         except SpecError as error:
-            if _is_changed(path, origin):
+            if hashlib.blake2b(path.read_bytes()).hexdigest()[:32] != origin.get("digest"):
                 error.add_note(f"{path} has changed since")
             raise
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
@@ -112,7 +110,3 @@ def _find_file(origin: dict[str, Any], what: str) -> Path:
             f"{what} was started from {safe(path)}, which no longer exists; restore the file, or run another one"
         )
     return path
-
-
-def _is_changed(path: Path, origin: dict[str, Any]) -> bool:
-    return hashlib.blake2b(path.read_bytes()).hexdigest()[:32] != origin.get("digest")

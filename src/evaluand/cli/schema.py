@@ -15,8 +15,7 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import TARGET, Group, json_option
 from evaluand.cli.output import open_output, print_json, show
-from evaluand.core.errors import DataError, SpecError
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import DataError, SpecError, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa

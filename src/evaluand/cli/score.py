@@ -1,7 +1,5 @@
 """`evaluand score`: prediction files scored by the metrics of their problem."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Sequence
@@ -19,9 +17,8 @@ from evaluand.cli.options import TARGET, force_option, json_option, repeatable, 
 from evaluand.cli.output import condensed, open_output, print_json, show
 from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
-from evaluand.core.errors import DataError, Fault
+from evaluand.core.errors import DataError, Fault, plural
 from evaluand.core.files.json import none_if_nan
-from evaluand.core.text.wording import plural
 from evaluand.experiment.scoring import Score, Scores, Spread, score
 from evaluand.problem.formats import default_format
 from evaluand.problem.inline import criterion_named, inline_problem

@@ -1,7 +1,5 @@
 """`evaluand show`: shows an artifact, what it was made from and what was made from it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,7 +15,7 @@ from evaluand.cli.options import complete_artifact, json_option, repeatable, sto
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison.comparing import Comparison
-from evaluand.comparison.find import declared_measures
+from evaluand.comparison.measures import declared_measures
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset

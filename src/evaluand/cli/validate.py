@@ -1,7 +1,5 @@
 """`evaluand validate`: finds all faults of an experiment and its data before anything is called."""
 
-from __future__ import annotations
-
 import asyncio
 import warnings
 from collections import Counter
@@ -15,9 +13,8 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
 from evaluand.core.identity import digest
-from evaluand.core.text.wording import plural
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.experiment import Experiment
@@ -94,7 +91,8 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
             missing = asyncio.run(_find_missing(task, experiment))
             for why, count in sorted(Counter(missing.values()).items()):
                 first = next(message for message, kind in missing.items() if kind == why)
-                yield f"task {name}: {count:,} of {_count_calls(experiment):,} calls will fail: {first}"
+                calls = len(experiment.dataset) * (experiment.replications or 1)
+                yield f"task {name}: {count:,} of {calls:,} calls will fail: {first}"
 
 
 async def _find_missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]:
@@ -111,10 +109,6 @@ async def _find_missing(task: RecordedTask, experiment: Experiment) -> dict[str,
     return found
 
 
-def _count_calls(experiment: Experiment) -> int:
-    return len(experiment.dataset) * (experiment.replications or 1)
-
-
 def _scorer_notes(experiment: Experiment) -> Iterator[str]:
     measured = {measure.scorer for measure in experiment.measures}
     measured |= {name for trade in experiment.tradeoffs for name in trade.scorers}
@@ -129,7 +123,8 @@ def _scorer_notes(experiment: Experiment) -> Iterator[str]:
 def _example_notes(experiment: Experiment) -> Iterator[str]:
     dataset, metrics = experiment.dataset, [measure.metric for measure in experiment.measures]
     roles = dataset.roles
-    reads_weight = any("weight" in (*s.arguments, *s.columns) for s in _scorers(experiment))
+    scorers: list[Any] = [as_scorer(name, entry) for name, entry in experiment.scorers.items()]
+    reads_weight = any("weight" in (*s.arguments, *s.columns) for s in scorers)
     if roles.weight and not reads_weight and not any(getattr(metric, "weighted", False) for metric in metrics):
         yield f"the weights in {roles.weight!r} are used by no metric; set weighted: true on a metric to use them"
     if roles.cluster and not any(hasattr(metric, "confidence") for metric in metrics):
@@ -140,10 +135,6 @@ def _example_notes(experiment: Experiment) -> Iterator[str]:
         if missing:
             what = f" for {target}" if target else ""
             yield f"{missing:,} of {len(dataset):,} examples have no expected value{what} ({column!r} is empty)"
-
-
-def _scorers(experiment: Experiment) -> list[Any]:
-    return [as_scorer(name, entry) for name, entry in experiment.scorers.items()]
 
 
 def _group_notes(experiment: Experiment) -> Iterator[str]:

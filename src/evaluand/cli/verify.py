@@ -1,7 +1,5 @@
 """`evaluand verify`: checks that stored artifacts are intact."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

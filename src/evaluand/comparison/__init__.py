@@ -6,16 +6,14 @@ Several runs and metrics form a family of tests, whose p values are adjusted (`s
 systems cannot be distinguished (`ranking`). `gates` checks rules such as `accuracy not worse than base by 0.02`.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
-    from evaluand.comparison.find import find_evaluations as find_evaluations, find_measures as find_measures
     from evaluand.comparison.gates import GateResult as GateResult, check_fit as check_fit, check_gates as check_gates
+    from evaluand.comparison.measures import find_evaluations as find_evaluations, find_measures as find_measures
     from evaluand.comparison.rule import Gate as Gate
 
 __getattr__, __dir__ = lazy_names(__name__)

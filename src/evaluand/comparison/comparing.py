@@ -1,45 +1,54 @@
-"""`compare`: two or more evaluations, compared row by row and stored as a `Comparison`."""
+"""`compare`: two or more evaluations, compared row by row and stored as a `Comparison`.
 
-from __future__ import annotations
+Its tables are `pairs`, `ranking` and `flips`.
+"""
 
+import dataclasses
+import hashlib
 import itertools
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure, dataset_of
-from evaluand.comparison.find import declared_measures
-from evaluand.comparison.measures import resolve_measures
-from evaluand.comparison.tables import TABLES, compute_tables, read_run, tables_digest
-from evaluand.comparison.verdict import printable, same_evaluation_verdict, verdict
+from evaluand.comparison.difference import difference, rows_without_partner, weighted_mean
+from evaluand.comparison.measures import declared_measures, definition, resolve_measures
+from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm
+from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
-from evaluand.engine.keyed_work import Receipt
+from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
-from evaluand.run.excerpts import excerpts
+from evaluand.run.excerpts import examples_at, excerpts
+from evaluand.run.runner import Run
 from evaluand.store.store import Store, at_once, check_name, drafted, exists
+from evaluand.store.tables import FLIPS, PAIRS, RANKING
 
 METHOD = 3
 """Raised whenever the same evaluations and parameters would give other numbers."""
 
 
-class Comparison:
+class Comparison(Artifact):
     """A comparison in a store.
 
     Attributes:
         labels: short names of the evaluations.
-        receipt: whether it was computed now or found in the store.
     """
+
+    kind = "comparisons"
 
     def __init__(
         self, store: Store, id: str, receipt: Receipt | None = None, labels: Sequence[str] | None = None
     ) -> None:
-        self.store, self.id, self.receipt = store, id, receipt
-        self.manifest = store.manifest("comparisons", id)
+        super().__init__(store, id, receipt)
         self.labels: list[str] = list(labels or self.manifest["provenance"]["labels"])
 
     def __repr__(self) -> str:
@@ -58,11 +67,6 @@ class Comparison:
             yield f"{row_title(place)}: {labels[place['evaluation']]} {value} {place['letters']}"
         for one in self.left_out:
             yield f"{row_title(one | {'target': None})}: not compared, {one['reason']}"
-
-    @property
-    def digest(self) -> str:
-        """The digest of every number: 32 hexadecimal digits."""
-        return str(self.manifest["digest"])
 
     @property
     def confidence(self) -> float:
@@ -321,3 +325,127 @@ def _find_name(store: Store, id: str) -> str | None:
         return store.manifest("evaluations", id)["name"]  # type: ignore[no-any-return]
     except NotFound:
         return None
+
+
+SHOWN_IDS: Final = 5
+
+
+TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS}
+
+
+def compute_tables(
+    evaluations: Sequence[Evaluation], measures: Sequence[Measure], confidence: float, flips: int
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of all tables: every two evaluations by every measure and target."""
+    pairs: list[dict[str, Any]] = []
+    flipped: list[dict[str, Any]] = []
+    ranked: list[dict[str, Any]] = []
+    for measure in measures:
+        found = pair_rows(evaluations, measure.scorer, measure.metric)
+        for key in sorted(found.keys, key=lambda key: key[0] or "") or [(None,)]:
+            chosen = found.take(found.group == found.keys.index(key)) if found.keys else found
+            head = _describe_measure(measure.scorer, found.metric, key[0])
+            for a, b in itertools.combinations(range(len(evaluations)), 2):
+                flipped += [{"pair": len(pairs)} | flip for flip in _choose_flips(chosen, a, b, measure.metric, flips)]
+                numbers = _finite_or_none(dataclasses.asdict(difference(chosen, a, b, measure.metric, confidence)))
+                ids_ = {
+                    "only_a": _first_ids(evaluations[a], chosen, a, b),
+                    "only_b": _first_ids(evaluations[b], chosen, b, a),
+                }
+                pairs.append(head | {"a": a, "b": b} | numbers | ids_)
+            ranked += _rank(head, chosen, measure.metric) if len(evaluations) > 2 else []
+    p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in pairs])
+    for pair, by_holm, by_bh in zip(pairs, holm(p).tolist(), benjamini_hochberg(p).tolist(), strict=True):
+        pair |= _finite_or_none({"p_holm": by_holm, "p_benjamini_hochberg": by_bh})
+    return {"pairs": pairs, "ranking": _add_letters(ranked, pairs, confidence), "flips": flipped}
+
+
+def _describe_measure(scorer: str, metric: Metric, target: str | None) -> dict[str, Any]:
+    return {
+        "scorer": scorer,
+        "metric": metric.kind,
+        "signature": definition(metric),
+        "direction": metric.direction,
+        "share": metric.row_range == (0.0, 1.0),
+        "target": target,
+    }
+
+
+def _finite_or_none(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: None if isinstance(v, float) and not math.isfinite(v) else v for n, v in numbers.items()}
+
+
+def _first_ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> list[str]:
+    """The ids of the first examples that only side `a` has."""
+    indices = np.unique(found.index[a, rows_without_partner(found, a, b)])[:SHOWN_IDS].tolist()
+    try:
+        examples = examples_at(read_run(evaluation), indices)
+    except NotFound:
+        examples = {}
+    return [str(examples[i]["id"]) if i in examples else f"{INDEX} {i}" for i in indices]
+
+
+def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: int) -> Iterator[dict[str, Any]]:
+    """The first rows lost and won, or where values are not 0 and 1 those that changed most."""
+    used = found.take(found.known[a] & found.known[b])
+    change = used.value[b] - used.value[a]
+    gain = -change if metric.direction == "lower" else change
+    values = used.value[[a, b]]
+    by_size = np.zeros(len(gain)) if ((values == 0) | (values == 1)).all() else -np.abs(gain)
+    order = np.lexsort((used.replication, used.index[a], by_size))
+    for flip, sign in (("lost", -1), ("won", 1)):
+        for row in order[np.sign(gain[order]) == sign][:at_most].tolist():
+            yield {
+                "flip": flip,
+                "index_a": int(used.index[a, row]),
+                "index_b": int(used.index[b, row]),
+                "replication": int(used.replication[row]),
+                "value_a": float(used.value[a, row]),
+                "value_b": float(used.value[b, row]),
+            }
+
+
+def _rank(head: Mapping[str, Any], found: PairedRows, metric: Metric) -> list[dict[str, Any]]:
+    """The evaluations by their means over the rows that all have, best first."""
+    common = found.take(np.all(found.known, axis=0))
+    values = [weighted_mean(common, common.value[side], metric) for side in range(len(common.status))]
+    worst_first = metric.direction == "lower"
+    order = sorted(range(len(values)), key=lambda side: values[side] if worst_first else -values[side])
+    key = {name: head[name] for name in ("scorer", "signature", "target")}
+    n = len(common.group)
+    return [key | _finite_or_none({"evaluation": side, "value": values[side]}) | {"n": n} for side in order]
+
+
+def _add_letters(
+    ranked: list[dict[str, Any]], pairs: Sequence[dict[str, Any]], confidence: float
+) -> list[dict[str, Any]]:
+    """The rows of the ranking with letters: evaluations share one if they cannot be distinguished."""
+    keys = [tuple(row[name] for name in ("scorer", "signature", "target")) for row in ranked]
+    for key in dict.fromkeys(keys):
+        places = [row for row, own in zip(ranked, keys, strict=True) if own == key]
+        differing = [
+            frozenset((pair["a"], pair["b"]))
+            for pair in pairs
+            if (pair["scorer"], pair["signature"], pair["target"]) == key and is_significant(pair, confidence)
+        ]
+        found = assign_letters([row["evaluation"] for row in places], differing)
+        for row in places:
+            row["letters"] = found[row["evaluation"]]
+    return ranked
+
+
+def tables_digest(tables: Iterable[list[dict[str, Any]]]) -> str:
+    """The digest of the rows of some tables: 32 hexadecimal digits."""
+    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+    for table in tables:
+        state.update(identity.encode(table))
+    return state.hexdigest()
+
+
+def read_run(evaluation: Evaluation) -> Run:
+    """The run that was evaluated.
+
+    Raises:
+        NotFound: it is not in the store.
+    """
+    return Run(evaluation.store, evaluation.manifest["provenance"]["run"])

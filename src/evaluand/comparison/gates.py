@@ -17,8 +17,6 @@ a score count as wrong: a system that crashes on a hard example is not as good a
 without a worst value fails where scores are missing. A gate on an undefined value fails.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -40,15 +38,12 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
-from evaluand.comparison.find import declared_measures, find_evaluations
-from evaluand.comparison.measures import default_metric
+from evaluand.comparison.measures import declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, BETTER, LEVEL, NOT_WORSE, RELATIONS, Gate
-from evaluand.core.errors import DataError, NotFound, SpecError
+from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
-from evaluand.core.registry import nearest
-from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing, distinguishing_words, words_of
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
@@ -99,7 +94,12 @@ def check_gates(
     """
     parsed = [gate if isinstance(gate, Gate) else Gate.parse(gate) for gate in gates]
     others = dict(baselines or {})
-    found = {label: _find_measures(evaluation, others, measures) for label, evaluation in evaluations.items()}
+    found: dict[str, Sequence[Measure]] = dict.fromkeys(evaluations, measures or ())
+    if measures is None:
+        found = {
+            label: declared_measures([each]) or declared_measures(others.values())
+            for label, each in evaluations.items()
+        }
     results = []
     for gate in parsed:
         subjects = [label for label in evaluations if label != gate.baseline]
@@ -111,14 +111,6 @@ def check_gates(
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             results.append(_check_gate(gate, label, evaluations[label], base, chosen, metrics, missing))
     return results
-
-
-def _find_measures(
-    evaluation: Evaluation, baselines: Mapping[str, Evaluation], measures: Sequence[Measure] | None
-) -> Sequence[Measure]:
-    return (
-        measures if measures is not None else declared_measures([evaluation]) or declared_measures(baselines.values())
-    )
 
 
 def check_fit(
@@ -239,9 +231,8 @@ def _check_disparities(
     dataset = dataset_of(evaluation)
     _check_attributes(gate, dataset.roles.attributes)
     kind: Kind = gate.disparity  # type: ignore[assignment]
-    nearer = kind.startswith(
-        "difference" if gate.relation in (">=", ">") else "ratio"
-    )  # the end whose errors are more frequent
+    # the end whose errors are more frequent
+    nearer = kind.startswith("difference" if gate.relation in (">=", ">") else "ratio")
     chosen = metrics if gate.level is None else [_at_level(gate, one, AT_MOST if nearer else 0.5) for one in metrics]
     measures = [Measure(scorer, metric, (gate.by,), (kind,), gate.metric) for metric in chosen]
     found = compute_measures(

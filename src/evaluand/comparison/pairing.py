@@ -18,10 +18,8 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import attribute_columns, dataset_of, shards
 from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.core.registry import nearest
-from evaluand.core.text.wording import plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, stored_as
 from evaluand.store.tables import SCORE_STATUSES, SKIPPED
@@ -67,20 +65,9 @@ class PairedRows:
 
     def take(self, chosen: np.ndarray) -> PairedRows:
         """The chosen rows, by mask or position."""
-        return PairedRows(
-            metric=self.metric,
-            keys=self.keys,
-            group=self.group[chosen],
-            example=self.example[chosen],
-            cluster=None if self.cluster is None else self.cluster[chosen],
-            weight=None if self.weight is None else self.weight[chosen],
-            status=self.status[:, chosen],
-            index=self.index[:, chosen],
-            replication=self.replication[chosen],
-            value=self.value[:, chosen],
-            worst=self.worst[:, chosen],
-            best=self.best[:, chosen],
-        )
+        names = [each.name for each in fields(self) if each.name not in ("metric", "keys")]
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return replace(self, **{name: array[..., chosen] for name, array in arrays.items()})
 
     @property
     def asked(self) -> np.ndarray:

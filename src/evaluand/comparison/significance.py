@@ -1,7 +1,5 @@
 """Tests of whether two systems differ on the same rows, p values adjusted for many tests, and letters for rankings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple

@@ -3,12 +3,10 @@
 Reports need the words without the arithmetic, so this module imports neither NumPy nor Arrow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import plural
 
 
 def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, family: int) -> str:

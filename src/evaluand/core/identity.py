@@ -9,8 +9,6 @@ Why not Parquet bytes, Arrow buffers or plain orjson: the first two change with 
 last writes NaN as null.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import datetime as dt

@@ -10,8 +10,6 @@ are, except for what can only be a credential inside an object: a field `api_key
 password. This holds for plain objects, dataclasses and pydantic models, not for dictionaries.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import decimal

@@ -1,7 +1,5 @@
 """Names of the columns that identify an example and one of its responses in every table of the path."""
 
-from __future__ import annotations
-
 from typing import Final
 
 INDEX: Final = "_index_"

@@ -1,7 +1,5 @@
 """Public names of a package that are loaded on first use, so that importing the package costs next to nothing."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable

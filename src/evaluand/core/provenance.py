@@ -1,7 +1,5 @@
 """Where an artifact came from: facts worth recording that are not part of its identity."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -6,8 +6,6 @@ mean a credential (`password`, `secret`, `authorization`, `cookie` …). `key` a
 means a credential in a configuration, and data in the inputs and outputs of a call.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import lru_cache

@@ -6,13 +6,11 @@ any plug-in does, so a plug-in only has to be installed.
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, alternatives
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -63,42 +61,6 @@ def make_default(group: str, name: str, **parameters: Any) -> Any:
 def names(group: str) -> list[str]:
     """The names registered in a group, sorted."""
     return sorted(_entry_points(group))
-
-
-def alternatives(name: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest name, and all known names if they are few.
-
-    Example:
-        >>> alternatives("acuracy", ["accuracy", "mean"])
-        " (did you mean 'accuracy'?); known: accuracy, mean"
-    """
-    near = nearest(name, known)
-    if len(known) <= _FEW:
-        return f"{near}; known: {', '.join(known)}"
-    similar = difflib.get_close_matches(name, known, n=_SIMILAR, cutoff=0.0)
-    return near or f"; of {len(known)} names the most similar are {', '.join(similar)}"
-
-
-_FEW = 15
-_SIMILAR = 5
-
-
-def nearest(name: str, known: Any) -> str:
-    """` (did you mean 'x'?)` for the most similar known name, else the shortest with that prefix, else nothing.
-
-    Example:
-        >>> nearest("acuracy", ["accuracy", "mean"]), nearest("bas", ["baseline"]), nearest("f1", ["mean"])
-        (" (did you mean 'accuracy'?)", " (did you mean 'baseline'?)", '')
-    """
-    return _nearest(name, tuple(known))
-
-
-@lru_cache(maxsize=256)
-def _nearest(name: str, known: tuple[Any, ...]) -> str:
-    """Cached, because the same name may be asked for in every row."""
-    begun = sorted((other for other in known if name and other.startswith(name)), key=len)
-    close = difflib.get_close_matches(name, known, n=1) or begun
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 @cache

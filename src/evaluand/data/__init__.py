@@ -10,8 +10,6 @@ adapters/        rows from one shape to another
 schema/          what rows must look like
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from evaluand.core import registry
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.key_columns import INDEX
 from evaluand.data.sources import missing_column
 
@@ -87,7 +86,7 @@ class Roles:
         faults = []
         for role, value in declared.items():
             if role not in roles:
-                message = f"there is no such role{registry.nearest(role, roles)}; the roles are {', '.join(roles)}"
+                message = f"there is no such role{nearest(role, roles)}; the roles are {', '.join(roles)}"
                 faults.append((role, message))
             elif not (value is None or isinstance(value, str) or _is_column_names(value, role)):
                 faults.append((role, f"is {value!r}; give {_ALLOWED.get(role, 'the name of a column')}"))

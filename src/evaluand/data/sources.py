@@ -23,9 +23,8 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest
 from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
-from evaluand.core.registry import nearest
 from evaluand.store import tables
 from evaluand.store.tables import BATCH_CHARACTERS, BATCH_ROWS
 

@@ -21,8 +21,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core import identity, registry
-from evaluand.core.errors import SpecError
+from evaluand.core import identity
+from evaluand.core.errors import SpecError, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.store import tables as rows
 
@@ -30,6 +30,8 @@ NOT_TESTED: Final = -1
 _MAX_VALUES = 5
 
 Integers = np.ndarray[Any, np.dtype[np.integer[Any]]]
+Booleans = np.ndarray[Any, np.dtype[np.bool_]]
+AddFault = Callable[[int, str, str], None]  # takes a row, a code and a message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,13 +217,7 @@ class Folds:
 
     @classmethod
     def from_rows(
-        cls,
-        n: int,
-        positions: Integers,
-        tested: np.ndarray[Any, np.dtype[np.bool_]],
-        repeats: Integers,
-        folds: Integers,
-        fault: Callable[[int, str, str], None],
+        cls, n: int, positions: Integers, tested: Booleans, repeats: Integers, folds: Integers, fault: AddFault
     ) -> Folds:
         """The folds that a table describes: in each row, a fold of a repeat tests an example or learns from it.
 
@@ -256,7 +252,7 @@ class Folds:
         numbers[repeats[tested], positions[tested]] = folds[tested]
         return cls(numbers, count)
 
-    def to_rows(self) -> tuple[Integers, np.ndarray[Any, np.dtype[np.bool_]], Integers, Integers]:
+    def to_rows(self) -> tuple[Integers, Booleans, Integers, Integers]:
         """Every example in every fold of every repeat, as for `from_rows`: positions, tested, repeats, folds."""
         repeated, n = self.numbers.shape
         shape = (repeated, self.count, n)
@@ -364,7 +360,7 @@ def _hold_out_groups(
     return assigned
 
 
-def _check_numbers(numbers: Integers, what: str, fault: Callable[[int, str, str], None]) -> None:
+def _check_numbers(numbers: Integers, what: str, fault: AddFault) -> None:
     """Report the first number that does not follow the one before; numbers start from 0 without gaps."""
     known, first = np.unique(numbers, return_index=True)
     for number, row, expected in zip(known.tolist(), first.tolist(), range(len(known)), strict=True):
@@ -373,13 +369,7 @@ def _check_numbers(numbers: Integers, what: str, fault: Callable[[int, str, str]
             return fault(row, f"{what}_numbering", message)
 
 
-def _check_agreement(
-    cells: Integers,
-    tested: np.ndarray[Any, np.dtype[np.bool_]],
-    repeats: Integers,
-    folds: Integers,
-    fault: Callable[[int, str, str], None],
-) -> None:
+def _check_agreement(cells: Integers, tested: Booleans, repeats: Integers, folds: Integers, fault: AddFault) -> None:
     """Report examples that a fold both tests and learns from."""
     _, first, back = np.unique(cells, return_index=True, return_inverse=True)
     for row in np.flatnonzero(tested != tested[first][back]).tolist():
@@ -387,12 +377,7 @@ def _check_agreement(
         fault(row, "contradicted", f"{use}, and {other} in another row of repeat {repeats[row]}, fold {folds[row]}")
 
 
-def _check_tested_once(
-    examples: Integers,
-    folds: Integers,
-    tested: np.ndarray[Any, np.dtype[np.bool_]],
-    fault: Callable[[int, str, str], None],
-) -> None:
+def _check_tested_once(examples: Integers, folds: Integers, tested: Booleans, fault: AddFault) -> None:
     """Report examples tested in two folds of a repeat."""
     tests = np.flatnonzero(tested)
     _, first, back = np.unique(examples[tests], return_index=True, return_inverse=True)
@@ -402,13 +387,7 @@ def _check_tested_once(
         fault(row, "tested_twice", f"tested in fold {folds[row]} and, in the same repeat, in fold {fold}")
 
 
-def _check_complete(
-    n: int,
-    cells: Integers,
-    tested: np.ndarray[Any, np.dtype[np.bool_]],
-    count: int,
-    fault: Callable[[int, str, str], None],
-) -> None:
+def _check_complete(n: int, cells: Integers, tested: Booleans, count: int, fault: AddFault) -> None:
     """Report folds that list examples to learn from, but not every example."""
     folds, first = np.unique(cells[~tested] // n, return_index=True)
     learnt = np.flatnonzero(~tested)[first]
@@ -423,7 +402,7 @@ def _check_column(parameter: str, column: str, dataset: Dataset) -> None:
     known = dataset.roles.columns
     if column not in known:
         raise SpecError(
-            f"{parameter}: no column with a role is called {column!r}{registry.nearest(column, known)}; there are"
+            f"{parameter}: no column with a role is called {column!r}{nearest(column, known)}; there are"
             f" {', '.join(known)} (the role metadata does not change what the task sees)"
         )
 

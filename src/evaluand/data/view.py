@@ -5,8 +5,6 @@ use it. It sees what a task may know: `_index_` and the columns with the roles i
 the expected answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,10 +12,9 @@ import pyarrow as pa
 
 from evaluand.core.errors import SHOWN_FAULTS, DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
-from evaluand.data.adapters.base.adapter import Counts
+from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.adapters.base.columns import read_rows
-from evaluand.data.adapters.base.faults import AdapterError
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.options import AdapterError
 from evaluand.data.roles import Roles
 from evaluand.data.sources import DataSource
 

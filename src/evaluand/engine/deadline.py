@@ -4,8 +4,6 @@ A thread cannot be stopped from outside. So the call is made in a separate threa
 too long, and used for the next call otherwise: what a client caches per thread, such as a connection, stays useful.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

@@ -4,8 +4,6 @@ An engine maps a call over units and passes each outcome to `done` as it comes. 
 `LocalEngine` runs coroutine functions in worker loops on one event loop, and plain functions in threads.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import math
@@ -152,16 +150,16 @@ class UnitCodec(Generic[U]):
     close: Callable[[], None] = lambda: None
 
 
+Call = Callable[[U], Any]
+"""Plain or async: unit → value."""
+
+Done = Callable[[U, Outcome], None]
+
+
 class Engine(Protocol):
     """Maps a call over units."""
 
-    def map(
-        self,
-        units: Iterable[U],
-        call: Callable[[U], Any] | Callable[[U], Awaitable[Any]],
-        done: Callable[[U, Outcome], None],
-        policy: Policy,
-    ) -> None:
+    def map(self, units: Iterable[U], call: Call[U], done: Done[U], policy: Policy) -> None:
         """Calls each unit and passes on its outcome; returns when all are done.
 
         Failures are outcomes. `done` may be called from any thread, one call at a time.
@@ -179,13 +177,7 @@ class Aborted(TaskError):
 class LocalEngine:
     """Runs calls in this process."""
 
-    def map(
-        self,
-        units: Iterable[U],
-        call: Callable[[U], Any] | Callable[[U], Awaitable[Any]],
-        done: Callable[[U, Outcome], None],
-        policy: Policy,
-    ) -> None:
+    def map(self, units: Iterable[U], call: Call[U], done: Done[U], policy: Policy) -> None:
         if inspect.iscoroutinefunction(call):
             _run_in_loop(_AsyncMap(iter(units), call, done, policy).run)
         else:
@@ -195,13 +187,7 @@ class LocalEngine:
 class InlineEngine:
     """Makes one call after another in the caller's thread: for calls that neither wait nor cost."""
 
-    def map(
-        self,
-        units: Iterable[U],
-        call: Callable[[U], Any] | Callable[[U], Awaitable[Any]],
-        done: Callable[[U, Outcome], None],
-        policy: Policy,
-    ) -> None:
+    def map(self, units: Iterable[U], call: Call[U], done: Done[U], policy: Policy) -> None:
         for unit in units:
             try:
                 outcome = Outcome(call(unit), None, 1, 0, 0)
@@ -217,9 +203,7 @@ class InlineEngine:
 class _AsyncMap:
     """Worker loops that share one iterator, without a task object per unit."""
 
-    def __init__(
-        self, units: Iterator[Any], call: Callable[[Any], Awaitable[Any]], done: Callable[..., None], policy: Policy
-    ) -> None:
+    def __init__(self, units: Iterator[Any], call: Call[Any], done: Done[Any], policy: Policy) -> None:
         self._units, self._call, self._done, self._policy = units, call, done, policy
         self._stopping = False
 
@@ -377,9 +361,7 @@ class _ThreadMap:
     is ignored, and another thread replaces it.
     """
 
-    def __init__(
-        self, units: Iterator[Any], call: Callable[[Any], Any], done: Callable[..., None], policy: Policy
-    ) -> None:
+    def __init__(self, units: Iterator[Any], call: Call[Any], done: Done[Any], policy: Policy) -> None:
         self._units, self._call, self._done, self._policy = units, call, done, policy
         self._taking = threading.Lock()
         self._handing = threading.Lock()

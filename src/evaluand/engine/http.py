@@ -28,6 +28,7 @@ import orjson
 
 from evaluand._version import __version__
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
+from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import sent
 
 if TYPE_CHECKING:
@@ -144,10 +145,11 @@ class HttpClient:
         url: httpx2.URL | str = address
         try:
             for _ in range(_REDIRECTS):
-                async with client.stream(self.method, url, extensions={"trace": _note_sent}, **body) as response:
-                    if not response.has_redirect_location:
-                        return await self._read_answer(response)
-                    url = self._redirect_target(response)
+                with machinery():
+                    async with client.stream(self.method, url, extensions={"trace": _note_sent}, **body) as response:
+                        if not response.has_redirect_location:
+                            return await self._read_answer(response)
+                        url = self._redirect_target(response)
             raise BadAnswer(f"redirects more than {_REDIRECTS} times", code="redirect")
         except (http.ConnectError, http.ConnectTimeout, http.ProxyError) as error:
             raise Unavailable(self.hide_secrets(f"no connection to {self._host}: {error}"), code="connect") from None

@@ -5,8 +5,6 @@ outcome is written to the journal at once as one line. If the process stops, the
 what is missing.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import threading

@@ -1,20 +1,22 @@
-"""Observed inputs: the files that calls open, so that an answer is reused only while these files stay the same.
+"""Observed inputs: what calls read, so that an answer is reused only while it would be read the same again.
 
-An audit hook reports what Python opens and lists. While a call runs, it records
+An audit hook reports what Python opens, lists and connects to. While a call runs, it records
 
     a file opened for reading       with the digest of its content once the call has ended
     a folder that is listed         with the names in it
     a file that does not exist      as absent: once it exists, the answer no longer counts
-    a SQLite database               as a file
+    what cannot be compared later   a device or pipe, a file that changes during the call, a connection, another
+                                    program, and a draw from the generators that `random` and `numpy.random` share: such
+                                    an answer is never reused
 
 and leaves out files on which no answer depends: those that the call itself has written, installed packages, bytecode,
-`/proc` and `/sys`, the store. A device, a pipe and a file that changes during the call cannot be compared later, so
-such an answer is never reused.
+`/proc` and `/sys`, the store. Our own clients and providers are declared by model and version, so their connections
+do not count.
 
 A context variable says which call opened a file; coroutines and `asyncio.to_thread` inherit it. Other threads
 do not: what they open counts for every call in progress. A call may also use what an earlier one has read and cached.
 Where the code may remember anything between calls (`evaluand.core.fingerprint.memory`), each of its answers therefore
-counts with all files that calls of the same code have opened in this process so far; otherwise only with its own.
+counts with all files that observed calls have opened in this process so far; otherwise only with its own.
 
 Not observable: files opened by native code (they are declared with `files`), questions such as `exists`, and other
 processes. Code that does any of this is unpinned unless its files are declared (`evaluand.core.fingerprint.outside`).
@@ -22,7 +24,10 @@ processes. Code that does any of this is unpinned unless its files are declared 
 
 from __future__ import annotations
 
+import ctypes
 import os
+import random
+import re
 import stat
 import sys
 import threading
@@ -49,15 +54,25 @@ class Slotted(Protocol):
 U = TypeVar("U", bound=Slotted)
 
 UNKNOWN = ("", CHANGED)  # inputs that could not be observed
+CONNECTED = "(connected to a service)"  # names of inputs that are no files are in parentheses
+RAN = "(ran another program)"
+DREW = "(drew from the generator that all code shares in {})"
+SHOWED = "(holds an address in memory or the name of a temporary file)"
 
 _OPEN = "open"
 _LISTING = frozenset(("os.listdir", "os.scandir"))
-_EVENTS = frozenset((_OPEN, *_LISTING, "sqlite3.connect", "os.mkdir", "os.rename"))
+_NOT_REPEATABLE = {"socket.connect": CONNECTED, "socket.sendto": CONNECTED} | dict.fromkeys(
+    ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"), RAN
+)
+_EVENTS = frozenset((_OPEN, *_LISTING, *_NOT_REPEATABLE, "os.mkdir", "os.rename"))
+_MARKS_OF_PASSING = b" at 0x", b"/tmp"
+_PASSING = re.compile(r" at 0x[0-9a-f]{6,}|/tmp[a-z0-9_]{8}\b")  # the default `repr` of objects, and `tempfile`
+_STATE_OF_NUMPY = 2504  # bytes: 624 words of the Mersenne Twister, and the position
 _IGNORED_FOLDERS = ("/proc/", "/sys/")
 _IGNORED_DEVICES = frozenset((os.devnull, "/dev/stdout", "/dev/stderr"))
 _IMPORTING = ("<frozen importlib", "<frozen zipimport")
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
-_IGNORED_READERS = frozenset(  # full paths: a user's file may be called tokenize.py too
+_READERS_OF_SOURCE = frozenset(  # full paths: a user's file may be called tokenize.py too
     os.path.join(_STANDARD_LIBRARY, name) for name in ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
 )
 _IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_unsafe"))
@@ -73,6 +88,20 @@ class _Call:
     def __init__(self, observer: Observer[Any]) -> None:
         self.observer = observer
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
+        draws = observer.facts.draws
+        self._generators = [(module, _state_of(module)) for module in draws] if draws else ()
+
+    def __enter__(self) -> None:
+        _in_progress.add(self)
+        _current.set(self)
+
+    def __exit__(self, *error: object) -> None:
+        _current.set(_MACHINERY)
+        _in_progress.discard(self)
+        for module, state in self._generators:
+            if state != _state_of(module):
+                name = DREW.format(module)
+                _record(self, name, name, "", CHANGED)
 
     def created(self, path: str) -> bool:
         """Whether the call itself created a path, or a folder that contains it."""
@@ -87,6 +116,20 @@ class _Call:
         self.made |= {path}
 
 
+def _state_of(module: str) -> Any:
+    """The state of the generator that all code shares in `random` or `numpy.random`; None if it is not loaded."""
+    if module == "random":
+        _, words, gauss = random.getstate()
+        return words[0], words[-1], gauss
+    numpy = sys.modules.get("numpy.random.mtrand")
+    if numpy is None:
+        return None
+    generator = numpy._rand._bit_generator
+    if type(generator).__name__ == "MT19937":  # all others copy their state only, which takes 50 times as long
+        return ctypes.string_at(generator.ctypes.state_address, _STATE_OF_NUMPY)
+    return repr(generator.state)
+
+
 class _Machinery:
     """Marks the context of evaluand's own threads, which read datasets and write journals."""
 
@@ -94,8 +137,8 @@ class _Machinery:
 _current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default=None)
 _MACHINERY = _Machinery()
 _in_progress: set[_Call] = set()
-_remembered: list[tuple[str, str, Stamp | str | None, CodeFacts]] = []  # name, path, stamp, and who has opened it
-_remembered_keys: set[tuple[str, Stamp | str | None, CodeFacts]] = set()
+_opened: list[_Opened] = []  # by all calls of the process that may remember it
+_opened_once: set[_Opened] = set()
 _hooks: list[Callable[..., None]] = []  # the hook, once it is installed: it cannot be removed again
 
 
@@ -153,19 +196,15 @@ class Observer(Generic[U]):
         """The same call, observed."""
 
         def observed(unit: U) -> Any:
-            record = self._earlier.pop(unit.slot) if unit.slot in self._earlier else _Call(self)
-            _in_progress.add(record)
-            _current.set(record)
+            record = self._earlier.pop(unit.slot, None) or _Call(self)
             try:
-                return call(unit)
+                with record:
+                    return call(unit)
             except BaseException:
                 self._earlier[unit.slot] = record  # a retry continues it
                 raise
             finally:
-                _current.set(_MACHINERY)
-                _in_progress.discard(record)
-                if record.opened or self._always:
-                    self._end(unit, record)
+                self._end(unit, record)
 
         return observed
 
@@ -173,39 +212,33 @@ class Observer(Generic[U]):
         """The same coroutine function, observed."""
 
         async def observed(unit: U) -> Any:
-            record = self._earlier.pop(unit.slot) if unit.slot in self._earlier else _Call(self)
-            _in_progress.add(record)
-            _current.set(record)
+            record = self._earlier.pop(unit.slot, None) or _Call(self)
             try:
-                return await call(unit)
+                with record:
+                    return await call(unit)
             except BaseException:
                 self._earlier[unit.slot] = record
                 raise
             finally:
-                _current.set(_MACHINERY)
-                _in_progress.discard(record)
-                if record.opened or self._always:
-                    self._end(unit, record)
+                self._end(unit, record)
 
         return observed
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
         """A block that loads what all calls need: what it opens counts for each of their answers."""
-        record = _Call(self)
-        token = _current.set(record)
-        _in_progress.add(record)
+        record, token = _Call(self), _current.set(None)
         try:
-            yield
+            with record:
+                yield
         finally:
-            _in_progress.discard(record)
             with machinery():
                 self._prepared += self._states(record)
                 self._always |= bool(self._prepared)
             _current.reset(token)
 
     def _end(self, unit: U, record: _Call) -> None:
-        node = self._node_of(record)
+        node = self._node_of(record) if record.opened or self._always else None
         if node is not None:
             self._ended[unit.slot] = node
 
@@ -219,6 +252,8 @@ class Observer(Generic[U]):
             if self._earlier:
                 self._earlier.pop(unit.slot, None)
             node = self._ended.pop(unit.slot, None) if self._ended else None
+            if any(mark in written for mark in _MARKS_OF_PASSING) and _PASSING.search(str(outcome.value)):
+                node = self._node(node, SHOWED, CHANGED)
             if node is None:
                 return written, failed
             if written.count(b"\n") == 1:
@@ -255,10 +290,10 @@ class Observer(Generic[U]):
         if not self.facts.remembers:
             return self._chain_of(None, sorted({*self._states(record), *self._prepared}))
         with self._chaining:
-            entries = _remembered[self._chained :]
+            entries = _opened[self._chained :]
             self._chained += len(entries)
-            shared = [entry[:3] for entry in entries if self.facts.may_share(entry[3])]
-            own = [(name, _settle(path, stamp)) for name, path, stamp in shared]
+            named = [(self.name_of(raw, path), path, stamp) for raw, path, stamp in entries]
+            own = [(name, _settle(path, stamp)) for name, path, stamp in named if name is not None]
             if self._chain is None:
                 own = [*self._prepared, *own]
             self._chain = self._chain_of(self._chain, own)
@@ -286,13 +321,21 @@ class Observer(Generic[U]):
         return key
 
     def name_of(self, raw: str, path: str) -> str | None:
-        """The name of a file in the store; None if it is not an input."""
-        key = raw if raw == path else path + "\0"
+        """The name of an input in the store; None if it is none.
+
+        Args:
+            raw: how the code calls it; with a slash at the end for a folder that is listed.
+            path: the full path; empty for what is not a file.
+        """
+        key = raw if raw == path else path + "\0" + raw
         if key not in self._names:
-            ignored = _is_ignored(path) or (path + os.sep).startswith(self._ignored)
-            self._names[key] = None if ignored else _portable(raw, path, self.facts.folder)
+            ignored = bool(path) and (_is_ignored(path) or (path + os.sep).startswith(self._ignored))
+            self._names[key] = None if ignored else _portable(raw, path, self.facts.folder) if path else raw
         return self._names[key]
 
+
+_Opened = tuple[str, str, Stamp | str | None]
+"""How the code calls an input, the full path, and its stamp, or the state of a listing."""
 
 Node = tuple[str | None, str, str]
 """The files of the parent and one more: the parent's key, the file's name and its state."""
@@ -340,8 +383,11 @@ def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
         raw = "." if args[0] is None else args[0]
         if type(raw) is not int:
             _note_listing(os.fsdecode(raw), calls)
-    elif event == "sqlite3.connect":
-        _note_database(os.fsdecode(args[0]), calls)
+        elif sys._getframe(2).f_code.co_name not in _IGNORED_FUNCTIONS:
+            raise ValueError(raw)  # which folder it is, is not known
+    elif event in _NOT_REPEATABLE:
+        for call in calls:
+            _record(call, _NOT_REPEATABLE[event], _NOT_REPEATABLE[event], "", CHANGED)
     elif event == "os.mkdir":
         for call in calls:
             call.add_folder(os.path.abspath(os.fsdecode(args[0])))
@@ -360,35 +406,25 @@ def _note_open(raw: str, flags: int, calls: Collection[_Call]) -> None:
             call.add_written(path)
         return
     names = _inputs_of(calls, raw, path)
-    if not names or ((raw != path or raw.endswith((".py", ".zip"))) and _is_read_by_python()):
+    if not names or ((raw != path or raw.endswith((".py", ".zip"))) and _is_read_by_python(path)):
         return
     stamp = stamp_of(path)
     if stamp is None or not stat.S_ISDIR(stamp[0]):
         for call, name in names:
-            _record(call, name, path, stamp)
+            _record(call, name, raw, path, stamp)
 
 
 def _note_listing(raw: str, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
-    names = _inputs_of(calls, raw, path, "/")
-    if names and not _is_read_by_python():
+    raw, listed = os.path.join(raw, ""), os.path.join(path, "")
+    names = _inputs_of(calls, raw, listed)
+    if names and not _is_read_by_python(path):
         state = listing_state(path)
         for call, name in names:
-            _record(call, name, path, state)
+            _record(call, name, raw, listed, state)
 
 
-def _note_database(raw: str, calls: Collection[_Call]) -> None:
-    if sys._getframe(3).f_globals.get("__name__", "").partition(".")[0] == "evaluand":  # its journals and caches
-        return
-    if raw.startswith("file:"):
-        raw = raw.removeprefix("file:").partition("?")[0]
-    if raw in ("", ":memory:"):
-        return
-    for name in (raw, f"{raw}-wal"):
-        _note_open(name, os.O_RDWR, calls)
-
-
-def _inputs_of(calls: Collection[_Call], raw: str, path: str, end: str = "") -> list[tuple[_Call, str]]:
+def _inputs_of(calls: Collection[_Call], raw: str, path: str) -> list[tuple[_Call, str]]:
     """The calls for which a file is a new input, each with the file's name there."""
     found: list[tuple[_Call, str]] = []
     names: dict[Observer[Any], str | None] = {}
@@ -398,19 +434,17 @@ def _inputs_of(calls: Collection[_Call], raw: str, path: str, end: str = "") -> 
         name = names[call.observer]
         if name is None or ((call.made or call.written) and call.created(path)):
             continue
-        if name + end not in call.opened:
-            found.append((call, name + end))
+        if name not in call.opened:
+            found.append((call, name))
     return found
 
 
-def _record(call: _Call, name: str, path: str, stamp: Stamp | str | None) -> None:
+def _record(call: _Call, name: str, raw: str, path: str, stamp: Stamp | str | None) -> None:
     call.opened[name] = path, stamp
-    facts = call.observer.facts
-    if facts.remembers:
-        key = (path, stamp, facts)
-        if key not in _remembered_keys:
-            _remembered_keys.add(key)
-            _remembered.append((name, path, stamp, facts))
+    opened = (raw, path, stamp)
+    if call.observer.facts.remembers and opened not in _opened_once:
+        _opened_once.add(opened)
+        _opened.append(opened)
 
 
 def _settle(path: str, stamp: Stamp | str | None) -> str:
@@ -421,17 +455,17 @@ def _settle(path: str, stamp: Stamp | str | None) -> str:
     return file_state(path, now) if now == stamp else CHANGED
 
 
-def _is_read_by_python() -> bool:
+def _is_read_by_python(path: str) -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
-    frame = sys._getframe(4)  # below this function, `_note_open` or `_note_listing`, `_note` and the hook
-    code = frame.f_code
-    return code.co_filename in _IGNORED_READERS or (
-        code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
-    )
+    code = sys._getframe(4).f_code  # below this function, `_note_open` or `_note_listing`, `_note` and the hook
+    if code.co_filename in _READERS_OF_SOURCE:
+        return path.endswith((".py", "METADATA", "entry_points.txt"))
+    return code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
 
 
 def _is_ignored(path: str) -> bool:
     """Whether no answer depends on a file: of a package, bytecode, system state, a store."""
+    path = path.rstrip(os.sep)
     if path.startswith(_IGNORED_FOLDERS) or path in _IGNORED_DEVICES or path.endswith(".pyc"):
         return True
     if path.endswith(".zip") and path in sys.path:
@@ -443,4 +477,5 @@ def _is_ignored(path: str) -> bool:
 
 def _portable(raw: str, path: str, folder: str) -> str:
     """A path as it is stored: relative to the working folder if opened like that, else to the folder of the code."""
-    return f"./{os.path.normpath(raw)}" if raw != path else portable(path, folder)
+    name = f"./{os.path.normpath(raw)}" if raw != path else portable(path, folder)
+    return f"{name}/" if path.endswith(os.sep) else name

@@ -8,8 +8,6 @@ Children are forked, so that they have the task with its whole state. A call tha
 child; a child that dies fails its current example. The parent handles Ctrl-C, and its children end when it dies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import gc

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, located, stamp_of
+from evaluand.core.fingerprint.parts import PIN
 from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Store
@@ -146,10 +147,12 @@ class InputCheck:
 
     @property
     def why(self) -> str:
-        """Which files of the last attempt have changed, in words; empty if none has."""
-        names = sorted(self._changed)
-        shown = [*names[:MAX_SHOWN], *([f"{len(names) - MAX_SHOWN:,} more"] if len(names) > MAX_SHOWN else [])]
-        return f"changed since opened: {', '.join(shown)}" if names else ""
+        """Which inputs of the last attempt have changed or cannot be compared, in words; empty if none."""
+        files = sorted(name for name in self._changed if not name.startswith("("))
+        more = [f"{len(files) - MAX_SHOWN:,} more"] if len(files) > MAX_SHOWN else []
+        changed = [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
+        others = [f"a call {name.strip('()')}" for name in sorted(self._changed) if name.startswith("(")]
+        return "; ".join([*changed, *([f"{' and '.join(others)}; {PIN}"] if others else [])])
 
     def is_stale(self, kind: str, id: str, table: str) -> bool:
         """Whether sealed work has an answer whose inputs have changed or were not observed."""

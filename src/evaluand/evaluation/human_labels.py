@@ -23,10 +23,9 @@ import orjson
 from pydantic_core import from_json
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of, nearest
 from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.core.registry import nearest
 from evaluand.data.sources import open_texts
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.scorer import Score, Scorer

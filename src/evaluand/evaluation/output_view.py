@@ -4,16 +4,14 @@ What a task gave stays as it is stored; each scorer may see it in its own shape.
 graded, and is part of the identity of the grades.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.fingerprint import Identity
-from evaluand.data.adapters.base.faults import AdapterError, WrongType
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
+from evaluand.data.adapters.base.options import AdapterError, WrongType
 from evaluand.evaluation.scorer import Scorer
 
 

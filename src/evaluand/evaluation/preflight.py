@@ -4,8 +4,6 @@ One row that cannot be graded is reported in the evaluation. If no row can, a ty
 would cost its calls without a single score.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -36,6 +36,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.redaction import HIDDEN
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
+from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.evaluation.provider_secrets import (
     class_place,
@@ -395,11 +396,12 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
         @functools.wraps(method)
         async def ask_async(*args: _P.args, **kwargs: _P.kwargs) -> Any:
             request = _Request(method, signature, args, kwargs)
-            if request.replies is None:
-                return identity.decode(await request.make_async())
-            reply, new = await request.replies.get_async(
-                request.key, request.make_async, lasting=request.lasting, is_given_up=request.is_given_up
-            )
+            with machinery():
+                if request.replies is None:
+                    return identity.decode(await request.make_async())
+                reply, new = await request.replies.get_async(
+                    request.key, request.make_async, lasting=request.lasting, is_given_up=request.is_given_up
+                )
             return request.decode_reply(reply, new)
 
         return ask_async  # type: ignore[return-value]
@@ -407,11 +409,12 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
     @functools.wraps(method)
     def ask(*args: _P.args, **kwargs: _P.kwargs) -> Any:
         request = _Request(method, signature, args, kwargs)
-        if request.replies is None:
-            return identity.decode(request.make())
-        reply, new = request.replies.get(
-            request.key, request.make, lasting=request.lasting, is_given_up=request.is_given_up
-        )
+        with machinery():
+            if request.replies is None:
+                return identity.decode(request.make())
+            reply, new = request.replies.get(
+                request.key, request.make, lasting=request.lasting, is_given_up=request.is_given_up
+            )
         return request.decode_reply(reply, new)
 
     return ask

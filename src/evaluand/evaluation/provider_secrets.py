@@ -1,7 +1,5 @@
 """Secrets in the parameters of providers, which are neither stored nor shown."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

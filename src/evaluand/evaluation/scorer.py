@@ -22,9 +22,9 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final, NamedTuple, TypeGuard, overload
 
-from evaluand.core.errors import DataError, SpecError, with_article
+from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.core.registry import find, make_default, names, nearest
+from evaluand.core.registry import find, make_default, names
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight", "source")
 """The arguments that a scorer can have; `weight` is the example's, a float, or None where the dataset has no weights,

@@ -12,18 +12,14 @@
 
 Paths are relative to the file. Code is imported only from where the file says.
 
-    spec        the fields of an experiment file
-    parse       reads a file and collects its faults
+    spec        the fields of an experiment file; reads a file and collects its faults
     user_code   imports functions, classes and errors of the user by name
     build       makes datasets, tasks, scorers and measures from a spec
     preflight   finds what does not fit together before anything runs
     experiment  runs all of it in order
     arrays      `evaluate(truth, predictions)`, in memory
-    scoring     `score(problem, predictions)`, of prediction files
-    given_rows  stores scored files
+    scoring     `score(problem, predictions)`, of prediction files, which it stores
 """
-
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 

@@ -20,7 +20,7 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
@@ -324,7 +324,7 @@ def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: b
     if kind == "number" and VALUE in metric.columns:
         raise SpecError(f"{metric.kind}: real numbers are hardly ever equal; {_NUMERIC_HINT}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))
-    return _weighted(metric) if weighted and can_weigh else metric
+    return replace(metric, weighted=True) if weighted and can_weigh else metric  # type: ignore[call-arg]
 
 
 _NUMERIC_HINT = """take a metric of errors, such as mean_absolute_error, root_mean_squared_error or r_squared:
@@ -338,17 +338,13 @@ def _find_metric(name: str, kind: str) -> Any:
     try:
         return registry.make_default("metrics", name)
     except SpecError as error:
-        numeric = kind in ("integer", "number") and name not in known and not registry.nearest(name, known)
+        numeric = kind in ("integer", "number") and name not in known and not nearest(name, known)
         raise SpecError(f"{error}; for errors of numbers, {_NUMERIC_HINT}" if numeric else str(error)) from None
 
 
 def _for_class(one_class: Mapping[str, Any], metric: Any) -> Any:
     known = {field.name for field in fields(metric)} if metric.label_columns else set()
     return replace(metric, **{name: value for name, value in one_class.items() if name in known and "label" in known})
-
-
-def _weighted(metric: Any) -> Any:
-    return replace(metric, weighted=True)
 
 
 def _groupings(by: Any) -> Iterator[tuple[str, Any]]:

@@ -1,7 +1,5 @@
 """Builds the parts of an experiment from its spec: dataset, views, tasks, scorers and measures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -14,15 +12,14 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.core import registry
-from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.errors import DataError, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
-from evaluand.experiment.parse import ValidParts
 from evaluand.experiment.spec import (
     CodeSpec,
     DatasetSpec,
@@ -32,6 +29,7 @@ from evaluand.experiment.spec import (
     ScorerEntry,
     TaskEntry,
     TradeoffSpec,
+    ValidParts,
 )
 from evaluand.experiment.user_code import import_reference, load
 from evaluand.run.task import FunctionTask, Task, as_task
@@ -67,7 +65,7 @@ def view(entry: Any, of: DatasetSpec | None) -> Pipeline:
     known = of.views if of else {}
     if entry not in known:
         names = f"there are {', '.join(known)}" if known else "the dataset has no views"
-        raise SpecError(f"no view is called {entry!r}{registry.nearest(entry, known)}; {names}")
+        raise SpecError(f"no view is called {entry!r}{nearest(entry, known)}; {names}")
     return Pipeline.of(known[entry])
 
 
@@ -184,7 +182,7 @@ def _choose_scorer(name: str | None, scorers: Sequence[str]) -> str:
     if name is None:
         raise SpecError(f"name the scorer it reads: scorer: {' | '.join(scorers)}")
     if name not in scorers:
-        hint = registry.nearest(name, scorers)
+        hint = nearest(name, scorers)
         raise SpecError(f"no scorer is called {name!r}{hint}; there are {', '.join(scorers)}")
     return name
 
@@ -222,6 +220,6 @@ def _lax_flags(made: Any, parameters: Mapping[str, Any], place: tuple[str, ...] 
 
 
 def _unknown_parameter(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
-    message = f"{kind} has no such parameter{registry.nearest(name, known)}; it has {', '.join(known) or 'none'}"
+    message = f"{kind} has no such parameter{nearest(name, known)}; it has {', '.join(known) or 'none'}"
     error = PydanticCustomError("unknown", "{message}", {"message": message})
     return InitErrorDetails(type=error, loc=(name,), input=None)

@@ -12,18 +12,17 @@ from typing import Any
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
-from evaluand.core import registry
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
-from evaluand.experiment.parse import parse_file
 from evaluand.experiment.preflight import check_answers, check_fit, check_trade
+from evaluand.experiment.spec import parse_file
 from evaluand.experiment.user_code import transient_errors
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Task, as_task
@@ -182,7 +181,7 @@ class Experiment:
                 raise SpecError(f"tasks.{name}: {error}") from None
         for name in self.views:
             if name not in self.tasks:
-                raise SpecError(f"views.{name}: no task has this name{registry.nearest(name, self.tasks)}")
+                raise SpecError(f"views.{name}: no task has this name{nearest(name, self.tasks)}")
         scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
         self.measures = with_ranges(measures, {name: scorer.ranges for name, scorer in scorers.items()})
         check_measures(self.measures, {name: scorer.readable for name, scorer in scorers.items()}, self.dataset.roles)

@@ -1,7 +1,5 @@
 """Finds parts of an experiment that do not fit together, before anything is called."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -11,20 +9,18 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, check_measures
 from evaluand.aggregation.fairness import check_decided
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
-from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.experiment.parse import ValidParts
-from evaluand.experiment.spec import KindSpec
+from evaluand.experiment.spec import KindSpec, ValidParts
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
 from evaluand.run.task import FunctionTask, Task, as_task, may_give_several, prepare
 from evaluand.tradeoff.confidences import positive_label
-from evaluand.tradeoff.stored_confidences import missing_confidences
+from evaluand.tradeoff.evaluations import missing_confidences
 from evaluand.tradeoff.trade import Trade
 
 

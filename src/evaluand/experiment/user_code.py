@@ -1,7 +1,5 @@
 """Imports the user's functions, classes and errors by name, from files and modules."""
 
-from __future__ import annotations
-
 import builtins
 import hashlib
 import importlib
@@ -14,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from evaluand.core import registry
-from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.errors import SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.engine.engine import TRANSIENT
 from evaluand.experiment.spec import CodeSpec, RunSpec
@@ -44,7 +41,7 @@ def import_reference(function: str, folder: Path) -> Any:
     for part in name.split("."):
         if not hasattr(value, part):
             known = [n for n in vars(value) if not n.startswith("_")]
-            raise SpecError(f"{place} has no {part!r}{registry.nearest(part, known)}")
+            raise SpecError(f"{place} has no {part!r}{nearest(part, known)}")
         value = getattr(value, part)
     return value
 
@@ -71,7 +68,7 @@ def _error_class(name: str, folder: Path, any_name: bool) -> str:
     if found is None and any_name:
         return name
     if found is None:
-        hint = registry.nearest(name, known)
+        hint = nearest(name, known)
         raise SpecError(f"no error class is called {name!r}{hint}; name a class of your code, or write module.{name}")
     if not isinstance(found, type) or not issubclass(found, BaseException):
         raise SpecError(f"{name} is {kind_of(found)}, not an error class")

@@ -1,7 +1,5 @@
 """Public names of an interop package: loaded on first use, with advice for foreign names that it does not offer."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

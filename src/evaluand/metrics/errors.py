@@ -1,7 +1,5 @@
 """Errors of predicted numbers, squared or absolute: their means, and other numbers of their distribution."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final

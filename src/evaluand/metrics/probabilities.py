@@ -1,7 +1,5 @@
 """How far probabilities lie from what happened: losses, and the calibration error."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 

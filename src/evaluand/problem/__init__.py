@@ -10,15 +10,12 @@
     layout       the columns of prediction and truth files
     files        reads and checks such files
     truth        the truth of a problem, and the rows that each part of its split tests
-    parts        the files of each part
-    judge_parts  judges the files of a part, with faults by line
+    parts        the files of each part, judged with faults by line
     inline       a problem stated by two files and metrics, without a document
     formats      how problems are written by some system, found by the registry
 
 All faults are reported at once, and nothing with a fault is scored. The arithmetic is that of the kinds of metrics.
 """
-
-from __future__ import annotations
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,5 @@
 """Truth and predictions checked and aligned by their index, as each kind of metric reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

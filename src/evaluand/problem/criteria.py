@@ -1,7 +1,5 @@
 """How the labels of truth and predictions fit a criterion: the positive label, two classes, labels not in the truth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal
 
@@ -9,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import DataError, Fault, plural
 from evaluand.evaluation.prediction_table import label_text
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Rule

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from evaluand.core import registry
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.metric import OverTargets
 from evaluand.problem.problem import STANDARD_METRICS
 

@@ -18,11 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from evaluand.core.errors import DataError, Fault
+from evaluand.core.errors import DataError, Fault, nearest
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
 from evaluand.core.files.json import Findings, no_file
-from evaluand.core.registry import nearest
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.problem.layout import FileLayout
 from evaluand.problem.reading import CONFIDENCE, RANK, join_chunks

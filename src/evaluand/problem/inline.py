@@ -1,7 +1,5 @@
 """A problem stated by two files and the names of metrics, without a document."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

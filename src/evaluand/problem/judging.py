@@ -1,7 +1,5 @@
 """Predictions judged by the criteria of a problem, each under a public definition."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace

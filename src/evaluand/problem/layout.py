@@ -1,7 +1,5 @@
 """The columns of prediction and truth files: their index, their targets and the types of both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ So not even the last digit of a value depends on the order of rows in a file. On
 order read the rows as they are filed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A problem with its truth: the right target values, and which rows each part of the split tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

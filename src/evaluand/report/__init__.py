@@ -9,8 +9,6 @@
 Importing this package loads neither NumPy nor Arrow, so listing thousands of artifacts costs only the catalog.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

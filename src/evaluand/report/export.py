@@ -29,9 +29,8 @@ from orjson import Fragment
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.errors import EngineError, SpecError, nearest
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.run.runner import Run

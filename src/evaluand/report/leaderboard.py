@@ -1,7 +1,5 @@
 """Leaderboards for the terminal and for HTML pages, built from facts alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 

@@ -26,10 +26,8 @@ from evaluand.aggregation.groups import rules_for
 from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import count_earlier, number_rows, read_digests
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError, nearest, plural
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.core.registry import nearest
-from evaluand.core.text.wording import plural
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import read_column
 from evaluand.evaluation.evaluator import Evaluation

@@ -1,13 +1,11 @@
 """Numbers, times and foreign text, formatted for people."""
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.core.text.wording import pluralize
+from evaluand.core.errors import pluralize
 from evaluand.metrics.base.metric import distinguishing_words
 
 SHORT_ID = 12

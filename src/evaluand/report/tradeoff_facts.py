@@ -4,8 +4,6 @@ If every point lies between its two ends, the front lies between two other front
 all best ends. The area between them stays readable with any number of points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
@@ -126,15 +124,11 @@ def describe_ends(systems: Mapping[str, Tradeoff], marks: str = "Bars") -> str:
         "ends.",
     }.get(objectives, f"{marks}: between the ends of points of the front.")
     bands = {points.band for points in shown.values()}
-    levels = [
-        ("" if len(bands) == 1 else f"{', '.join(_systems_with(shown, band))}: ") + _describe_level(band)
-        for band in sorted(bands, key=lambda band: band or 0.0, reverse=True)
-    ]
+    levels = []
+    for band in sorted(bands, key=lambda band: band or 0.0, reverse=True):
+        names = ", ".join(safe(name, LABEL) for name, points in shown.items() if points.band == band)
+        levels.append(("" if len(bands) == 1 else f"{names}: ") + _describe_level(band))
     return f"{meaning} {' '.join(levels)}"
-
-
-def _systems_with(systems: Mapping[str, Tradeoff], band: float | None) -> list[str]:
-    return [safe(name, LABEL) for name, points in systems.items() if points.band == band]
 
 
 def _describe_level(band: float | None) -> str:

@@ -1,7 +1,5 @@
 """Verification: whether an artifact is intact, from its bytes to its id."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 

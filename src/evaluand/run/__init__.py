@@ -4,8 +4,6 @@
 exported by `evaluand`. The names are loaded on first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

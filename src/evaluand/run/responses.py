@@ -112,18 +112,14 @@ def _response_texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]]
     if not isinstance(answers, list | tuple):
         raise DataError(f"Candidates takes a list of answers, best first, not {with_article(type(answers).__name__)}")
     if not items:
-        return [(i, _text(answer)) for i, answer in enumerate(answers)], len(answers)
+        texts = (each if type(each) is Fragment else Fragment(identity.encode(each)) for each in answers)
+        return list(enumerate(texts)), len(answers)
     wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
     if wrong is not None:
         raise DataError(
             f"the task declares items, so it must return a list of items, not {with_article(type(wrong).__name__)}"
         )
     return [(i, Fragment(identity.encode(item))) for i, answer in enumerate(answers) for item in answer], len(answers)
-
-
-def _text(answer: Any) -> Fragment:
-    """The canonical text of an answer, which may already be one."""
-    return answer if type(answer) is Fragment else Fragment(identity.encode(answer))
 
 
 def _error(error: BaseException) -> list[Any]:
@@ -200,11 +196,16 @@ def responses_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[Res
 def response_of(record: Sequence[Any], items: bool = False) -> Response:
     """The row of a run that a journal record becomes, as `responses_of` reads it; its slot is its `_index_`."""
     slot, digest, fold, status, error, values, count = record[:7]
-    failure = error and dict(zip(tables.ERROR.names, error, strict=True))
-    texts = None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
+    failure, texts = _read_outcome(error, values)
     answers = None if texts is None else _answers(texts, count, items)
     content = _content(status, failure, texts, count, items)
     return Response(slot, 0, fold, status, failure, answers, bytes.fromhex(digest), content)
+
+
+def _read_outcome(error: Any, values: Any) -> tuple[dict[str, Any] | None, list[tuple[int, str]] | None]:
+    """The error of a journal record, and its response items as text."""
+    failure = error and dict(zip(tables.ERROR.names, error, strict=True))
+    return failure, None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
 
 
 READ = (INDEX, "replication", "fold", "status", "error", "n_responses", "digest", "responses")
@@ -332,8 +333,7 @@ def seal(
             if len(record) > N_FIELDS:
                 inputs.add(slot, record[N_FIELDS:])
             index, replication = indices[slot // replications], slot % replications
-            failure = error and dict(zip(tables.ERROR.names, error, strict=True))
-            texts = None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
+            failure, texts = _read_outcome(error, values)
             content = _content(status, failure, texts, count, of_items)
             state.update(row_digest(index, replication, fold, content))
             counts[status] = counts.get(status, 0) + 1

@@ -5,8 +5,6 @@ declared version or the fingerprint of its code and everything first-party it re
 leaves the task unpinned: it runs and is stored, but its results are never reused by themselves.
 """
 
-from __future__ import annotations
-
 import asyncio
 import functools
 import inspect

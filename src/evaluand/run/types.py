@@ -5,8 +5,6 @@ of a type if it could be read from JSON as that type in strict mode: numbers and
 but an object may become a model with these fields, a list a tuple, and a text the member of an enum.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import inspect

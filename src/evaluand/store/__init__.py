@@ -10,8 +10,6 @@ catalog    an index of the manifests, for listing
 garbage    what may be deleted
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

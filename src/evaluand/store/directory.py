@@ -7,7 +7,8 @@
     <kind>/<id>/journal/<log>/…         while open: finished work and leases
     catalog.db                          an index of the manifests, rebuilt if lost
 
-No name from a user becomes part of a path.
+No name from a user becomes part of a path. The manifests are authoritative: the catalog is updated from them whenever
+the folders have something new, so it may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,6 @@ import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, NotFound
-from evaluand.store.catalog import Catalog
 from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog, SqliteLeases, is_alive
 from evaluand.store.store import KINDS, Draft, Manifest, Ref, check_name, with_seal
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from evaluand.store import parquet as tables
+
 
 ID = re.compile(r"[0-9a-f]{32}")
 
@@ -116,7 +118,8 @@ class DirectoryStore:
     def refer(self, name: str, kind: str, id: str) -> None:
         folder = self.root / "refs"
         folder.mkdir(parents=True, exist_ok=True)
-        _replace(folder / f"{ids.digest([kind, check_name(name)]).hex()}.json", {"name": name, "kind": kind, "id": id})
+        path = folder / f"{ids.digest([kind, check_name(name)]).hex()}.json"
+        os.replace(_write(path, {"name": name, "kind": kind, "id": id}), path)
 
     def refs(self) -> list[Ref]:
         return sorted(ref for ref, _ in self.ref_files())
@@ -237,10 +240,6 @@ def _put_if_absent(path: Path, value: Manifest) -> Manifest:
     return value
 
 
-def _replace(path: Path, value: Manifest) -> None:
-    os.replace(_write(path, value), path)
-
-
 def _write(path: Path, value: Manifest) -> Path:
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.{os.getpid()}.tmp")
     with temporary.open("wb") as file:
@@ -256,3 +255,105 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+LAYOUT = 1  # of the table below; a catalog with another layout is rebuilt
+_COLUMNS = ("kind", "id", "name", "created", "work", "status", "digest", "counts")
+
+
+class Catalog:
+    """Rows about artifacts: kind, id, name, created, work, status (open or sealed), digest, counts (JSON text)."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def put(self, manifest: Manifest) -> None:
+        """Records an artifact; if the catalog cannot be written, its next reader updates it."""
+        try:
+            with self._connection() as db:
+                _insert(db, [_row(manifest)])
+        except sqlite3.Error:
+            return
+
+    def ids(self, kind: str) -> list[str]:
+        return sorted(entry["id"] for entry in self.entries(kind))
+
+    def find(self, kind: str, work: str) -> list[str]:
+        return [entry["id"] for entry in self.entries(kind) if work in entry["work"].split()]
+
+    def entries(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """All rows [of a kind], newest first."""
+        if not self._root.is_dir():
+            return []
+        with self._connection() as db:
+            self._sync(db)
+            query = f"SELECT {', '.join(_COLUMNS)} FROM artifact" + (" WHERE kind = ?" if kind else "")
+            found = db.execute(query + " ORDER BY created DESC, id", (kind,) if kind else ()).fetchall()
+        return [dict(zip(_COLUMNS, row, strict=True)) for row in found]
+
+    def _sync(self, db: sqlite3.Connection) -> None:
+        known = {(kind, id): status for kind, id, status in db.execute("SELECT kind, id, status FROM artifact")}
+        on_disk = {(kind, id) for kind in KINDS for id in _folders(self._root / kind)}
+        changed = [key for key in on_disk if known.get(key) != "sealed"]
+        removed = [key for key in known if key not in on_disk]
+        if removed:
+            db.executemany("DELETE FROM artifact WHERE kind = ? AND id = ?", removed)
+        _insert(db, (_row(m) for m in (self._manifest(*key) for key in changed) if m is not None))
+
+    def _manifest(self, kind: str, id: str) -> Manifest | None:
+        for name in ("manifest.json", "open.json"):
+            try:
+                value = ids.decode((self._root / kind / id / name).read_bytes())
+            except (OSError, orjson.JSONDecodeError):
+                continue
+            return value if isinstance(value, dict) else None
+        return None
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        try:
+            db = _connect(str(self._root / "catalog.db"))
+        except sqlite3.OperationalError:  # a read-only store or a full disk
+            db = _connect(":memory:")
+        except sqlite3.DatabaseError:  # not a catalog
+            (self._root / "catalog.db").unlink(missing_ok=True)
+            db = _connect(str(self._root / "catalog.db"))
+        try:
+            yield db
+            db.commit()
+        finally:
+            db.close()
+
+
+def _connect(place: str) -> sqlite3.Connection:
+    db = sqlite3.connect(place, timeout=30)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = OFF")  # it can always be rebuilt
+        if db.execute("PRAGMA user_version").fetchone() != (LAYOUT,):
+            db.execute("DROP TABLE IF EXISTS artifact")
+            db.execute(f"PRAGMA user_version = {LAYOUT}")
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS artifact (kind TEXT, id TEXT, name TEXT, created TEXT, work TEXT,"
+            " status TEXT, digest TEXT, counts TEXT, PRIMARY KEY (kind, id))"
+        )
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+def _folders(folder: Path) -> Iterator[str]:
+    if folder.is_dir():
+        yield from (entry.name for entry in os.scandir(folder))
+
+
+def _row(manifest: Manifest) -> tuple[Any, ...]:
+    status = "sealed" if "digest" in manifest else "open"
+    counts = orjson.dumps(manifest.get("counts", {}), option=orjson.OPT_SORT_KEYS).decode()
+    head = (manifest.get(column) for column in _COLUMNS[:4])
+    return (*head, " ".join(manifest.get("work", ())), status, manifest.get("digest"), counts)
+
+
+def _insert(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
+    db.executemany(f"INSERT OR REPLACE INTO artifact VALUES ({', '.join('?' * len(_COLUMNS))})", rows)

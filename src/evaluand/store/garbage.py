@@ -5,8 +5,6 @@ within the hour (processes of other machines and containers are invisible). Symb
 removed, and only the folders of kinds, refs and removals are read.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

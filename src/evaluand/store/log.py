@@ -1,7 +1,5 @@
 """The journal's log and leases on a local disk."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import socket

@@ -1,7 +1,5 @@
 """Tables as Parquet files: written and hashed as a stream, read in batches."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

@@ -1,7 +1,5 @@
 """The statuses of responses and scores; importing them needs no Arrow."""
 
-from __future__ import annotations
-
 from typing import Final
 
 COMPLETED: Final = "completed"

@@ -14,8 +14,6 @@ The key of a row is `_index_` (the example), `replication` (the repeat), `_respo
 `target` (one of several expected values). A text column of canonical JSON has `evaluand: json` in its field's metadata.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 

@@ -42,8 +42,6 @@ them a span to open theirs from: `parent.span(…)` is safe from any number of t
 The names are loaded on first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -5,8 +5,6 @@ attributes keep their names. Sources: the OpenTelemetry semantic conventions for
 specification.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

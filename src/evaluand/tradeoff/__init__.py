@@ -13,7 +13,11 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.tradeoff.confidences import Confidences as Confidences
-    from evaluand.tradeoff.evaluations import of_aggregation as of_aggregation, of_evaluations as of_evaluations
+    from evaluand.tradeoff.evaluations import (
+        confidences_of as confidences_of,
+        of_aggregation as of_aggregation,
+        of_evaluations as of_evaluations,
+    )
     from evaluand.tradeoff.indicators import (
         RADAR as RADAR,
         compare_systems as compare_systems,
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
     from evaluand.tradeoff.objectives import Objective as Objective
     from evaluand.tradeoff.points import Tradeoff as Tradeoff
     from evaluand.tradeoff.solving import solve as solve
-    from evaluand.tradeoff.stored_confidences import confidences_of as confidences_of
     from evaluand.tradeoff.trade import Trade as Trade
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -1,7 +1,5 @@
 """Checks of arguments: each returns a value of the expected type, or raises one sentence with the actual one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, TypeVar

@@ -5,8 +5,6 @@ worse and at least one is better; equal points do not dominate each other. Numbe
 equal: see `settled`.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence

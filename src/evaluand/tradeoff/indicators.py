@@ -1,7 +1,5 @@
 """Indicators of several systems with the same objectives, each computed against the others."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -18,9 +18,8 @@ import numpy as np
 from evaluand.aggregation.disparity import GroupComparison
 from evaluand.aggregation.fairness import CRITERIA, Criterion
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.errors import SpecError, kind_of, nearest
 from evaluand.core.key_columns import INDEX
-from evaluand.core.registry import nearest
 from evaluand.metrics.base.class_scores import CONFIDENCE, OfScores
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts, Confusion, OfCounts, class_counts
 from evaluand.metrics.base.metric import (

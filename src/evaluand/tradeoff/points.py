@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.groups import group_text
-from evaluand.core.errors import EvaluandWarning, SpecError
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import EvaluandWarning, SpecError, plural
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list

@@ -5,8 +5,6 @@ between. Another sample is another draw of that table, so a thousand samples cos
 correlation of the models is preserved. Clusters are drawn as a whole, and rows count by their weights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

@@ -4,8 +4,6 @@ Three tables of the aggregation hold them: `tradeoffs` has one row per trade-off
 `tradeoff_rates` one per group and listed point of a front. All name a trade-off by its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

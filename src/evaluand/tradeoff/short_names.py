@@ -1,7 +1,5 @@
 """Short names of objectives, as used in score and solution files: `acc`, `eod+race`, `minmaxd+f1+race`."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from evaluand.metrics.stats.disparity import Kind

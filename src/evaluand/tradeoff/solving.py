@@ -1,7 +1,5 @@
 """From confidences to points: every model at every threshold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """`Trade`: a trade-off that an experiment asks for."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,23 +12,21 @@ from evaluand.core.errors import SpecError, collect_warnings
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.evaluations import (
+    CONFIDENT,
     UNIT,
     Label,
     check_objective,
+    confidences_of,
     default_metric,
+    lacks_confidences,
+    missing_confidences,
     of_evaluations,
     resolve_objective,
+    unclear_scorer,
 )
 from evaluand.tradeoff.objectives import parse_objectives, parse_text
 from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.solving import solve
-from evaluand.tradeoff.stored_confidences import (
-    CONFIDENT,
-    confidences_of,
-    lacks_confidences,
-    missing_confidences,
-    unclear_scorer,
-)
 
 
 @dataclass(frozen=True, kw_only=True)

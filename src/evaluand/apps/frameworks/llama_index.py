@@ -29,8 +29,7 @@ from evaluand.apps.app import App
 from evaluand.apps.components import Component, find_components
 from evaluand.apps.instrumentation.calling import primed, primed_async
 from evaluand.apps.instrumentation.steps import Step, begin_step, class_key
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.selector import Selector
 
 try:

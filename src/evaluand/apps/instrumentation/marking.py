@@ -21,8 +21,6 @@ A call without it is not attributed to a recording that happens to be open elsew
 `Recorder.miss`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from contextvars import copy_context

@@ -30,7 +30,7 @@ from evaluand.apps.leaderboards.statistics import FeedbackBoard, compare_version
 from evaluand.apps.leaderboards.versions import group_versions, natural_order, version_label
 from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.apps.session import RecordingSession
-from evaluand.comparison.find import find_evaluations
+from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.verdict import printable
 from evaluand.core.errors import NotFound, SpecError, with_article
 from evaluand.evaluation.evaluator import Evaluation

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.apps.recording.stored import KIND, Lanes, Recording
-from evaluand.comparison.find import declared_measures
+from evaluand.comparison.measures import declared_measures
 from evaluand.comparison.pairing import digest_halves
 from evaluand.core import identity
 from evaluand.core.errors import NotFound

@@ -1,7 +1,5 @@
 """Versions of apps: all records of one version, taken together."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -4,8 +4,6 @@ A line of the lane `records` is the journal record of a call (`evaluand.run.resp
 facts about the call: `[input, name, tags, metadata]`.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections import Counter

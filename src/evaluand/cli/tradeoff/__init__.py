@@ -6,15 +6,11 @@ scores, each run is a point. The metrics decide: `acc` and `eod+race` apply to d
 to stored scores.
 """
 
-from __future__ import annotations
-
 import click
 
 from evaluand.cli.options import Group
+from evaluand.cli.tradeoff.commands import evaluate_command, pick_command, plot_command, solve_command
 from evaluand.cli.tradeoff.options import EXAMPLES
-from evaluand.cli.tradeoff.pick import pick_command
-from evaluand.cli.tradeoff.solve import solve_command
-from evaluand.cli.tradeoff.systems import evaluate_command, plot_command
 
 
 @click.group("tradeoff", cls=Group, epilog=EXAMPLES)

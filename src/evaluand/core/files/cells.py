@@ -3,8 +3,6 @@
 A file that declares its types is read as text first: guessing types would take `007` for a number or `1.50` for 1.5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 Arrow reads the cells; where a record begins, and whether a quote swallows what follows it, is read from the text.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

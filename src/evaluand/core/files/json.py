@@ -20,9 +20,8 @@ from typing import IO, Any, BinaryIO, Final, TextIO
 
 import orjson
 
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, kind_of, nearest
 from evaluand.core.files.paths import is_inside, outside_message, replaced
-from evaluand.core.registry import nearest
 
 Target = str | os.PathLike[str] | TextIO
 Source = Target | BinaryIO

@@ -1,7 +1,5 @@
 """Paths that a document names, which must stay inside its folder, and files that are replaced as a whole."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import stat

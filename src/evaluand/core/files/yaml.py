@@ -1,7 +1,5 @@
 """YAML files whose faults are reported by line, all at once and in plain sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +8,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from evaluand.core.errors import DataError, Fault, ParameterError, SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, Fault, ParameterError, SpecError, nearest
 
 Place = tuple[Any, ...]
 _DEEPEST = 50

@@ -23,8 +23,8 @@ Code is *unpinned*, with a message that says what, where and what to do, if its 
 
     unknown     it uses third-party code that is not listed as giving the same each time
     chance      what draws at random without a seed: the shared generators of `random` and `numpy.random`, whatever
-                takes a `random_state`, `seed` or `rng` and gets none, `sample` and `rvs` of any object; and the
-                order of a set, unless PYTHONHASHSEED is set
+                takes a `random_state`, `seed` or `rng` and gets none or one that may be None, `sample` and `rvs` of any
+                object; and a set used where its order may count, unless PYTHONHASHSEED is set
     state       a lock, a client or a generator, which cannot be read as data
     files       what reads files by native code, asks whether they exist, or works in other processes: none of these
                 can be observed. Declaring `files` pins such code, since its user states what it reads
@@ -32,7 +32,7 @@ Code is *unpinned*, with a message that says what, where and what to do, if its 
                 attribute made of them counts by its value
     others      services, databases, models loaded by name, other programs; their classes of errors are harmless
     dates       `datetime.now`, `date.today`, `time.localtime` and their like. Clocks (`time.time`, `perf_counter`,
-                `monotonic`, `sleep`) are pinned, because they are there to measure
+                `monotonic`) are pinned where they measure: their time is subtracted, compared or shown
     machine     the process, thread and machine, `hash`, `id`, the names of temporary files, the current folder's change
     code        `eval`, `exec`, `compile`, `globals`, `pickle.loads`, `ctypes`, and modules and names chosen while
                 running
@@ -43,10 +43,11 @@ are taken as having no influence. A global that a function itself assigns (a cli
 statement that first sets it, as its value is made by code that is covered already.
 
 The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`.
-`judge` decides what makes code unpinned, with `sets` for the order of sets; `memory` whether code stores something
-between calls. Each of the others answers one question: where code comes from (`homes`), what wraps it (`wrapping`),
-which text is its source (`source`), what names its syntax (`syntax`) and bytecode (`bytecode`) use, to what the names
-refer (`names`), which data are plain (`plain`) and which names make code unpinned (`outside`).
+`flow` follows values through variables, arguments, attributes and results. `judge` decides what makes code unpinned,
+with `sets`, `seeds` and `clocks`; `memory` whether code stores something between calls. Each of the others answers
+one question: where code comes from (`homes`), what wraps it (`wrapping`), which text is its source (`source`), what
+names its syntax (`syntax`) and bytecode (`bytecode`) use, to what the names refer (`names`), which data are plain
+(`plain`), what is only shown (`shown`) and which names make code unpinned (`outside`).
 """
 
 from __future__ import annotations

@@ -94,7 +94,9 @@ class Code:
         inner = wrapped(value)
         if inner is None:
             return None
-        if is_cached(value) or kind is functools.cached_property:
+        if is_cached(value):
+            self.judge.value(value, place)
+        if kind is functools.cached_property:
             self.judge.remembers = True
         if kind in (functools.partial, functools.partialmethod):
             self.judge.partial(value.func, value.keywords)
@@ -221,6 +223,7 @@ class Code:
         if is_text_or_path(value):
             return self._constant(namespace, name, lambda at: name_token(value, at.home.folder))
         if known := _public_name(value, name):
+            self.judge.meet(known)
             return leaf("object", known.encode())
         return self._constant(namespace, name, lambda at: self.value(value, at))
 
@@ -304,7 +307,7 @@ class Code:
                 continue
             if written:
                 covered.add(name)
-            self.judge.sets.note_value(name, value)
+            self.judge.flow.note_value(name, value, of_class=True)
             token = self.value(value, place.named(f"{place.shown}.{name}"))
             tokens.append(leaf("member", name.encode()) + token)
         return tokens, covered

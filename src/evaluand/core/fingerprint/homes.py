@@ -75,10 +75,6 @@ class Homes:
                 self._namespaces.setdefault(home.name, namespace)
         return home
 
-    def first_party(self) -> list[Namespace]:
-        """The names of every first-party module met."""
-        return [namespace for namespace in self._alive if self._homes[id(namespace)].ours]
-
     def of_class(self, kind: type) -> Home:
         """The home of a class."""
         if not is_readable(kind):

@@ -9,58 +9,60 @@ from __future__ import annotations
 
 import ast
 import inspect
-import logging
 import types
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evaluand.core.fingerprint.bytecode import Uses, nested
+from evaluand.core.fingerprint.clocks import measures
+from evaluand.core.fingerprint.flow import Flow, Scope
 from evaluand.core.fingerprint.homes import MISSING, Homes, imported
 from evaluand.core.fingerprint.memory import remembers
 from evaluand.core.fingerprint.names import CodeNames, closure_of, full_name_of, static_attribute
 from evaluand.core.fingerprint.outside import (
     ANYTHING,
+    ASKS,
     CHANCE,
     CLOCKS,
     DATE,
     DATES_OF_TEXT,
-    ENVIRONMENT,
+    FILLED,
+    GLOBS,
     LIFTED_BY_FILES,
     METHODS,
+    NATIVE,
     NOW,
+    PROCESSES,
     SEEDS,
     SHOWN_IS_HARMLESS,
-    STATE,
     UNSEEDED,
     WANTING,
     advice,
     hands_on,
     is_caching,
+    shared_generators_of,
     why_outside,
 )
 from evaluand.core.fingerprint.parts import PIN, Place
-from evaluand.core.fingerprint.sets import Scope, Sets, hash_seed
+from evaluand.core.fingerprint.seeds import may_be_none, seed_in
+from evaluand.core.fingerprint.sets import SET_MAKERS, Sets, hash_seed
+from evaluand.core.fingerprint.shown import is_shown
 from evaluand.core.fingerprint.syntax import Chain, Definition, Import, chain_of
-from evaluand.core.fingerprint.wrapping import innermost, is_a, is_cached, is_function, is_readable
+from evaluand.core.fingerprint.wrapping import innermost, is_a, is_cached, is_function, is_readable, name_of
 
 _IMPORTING = frozenset(("importlib.import_module", "builtins.__import__"))
 _CHECKING = frozenset(("builtins.isinstance", "builtins.issubclass"))
 _FACTORIES = frozenset(("default_factory", "factory"))
-_FITTING = frozenset(("fit", "fit_predict", "fit_resample", "fit_transform", "partial_fit"))
-_DRAWING = {
-    "DummyClassifier": ("stratified", "uniform"),
-    "IterativeImputer": (True,),
-}  # estimators that draw to predict
-_DRAWING_PARAMETERS = ("strategy", "sample_posterior")
 _OWN_GENERATORS = ("random.", "numpy.random.")  # whose methods are as good as the seed they were made with
-_LOGGING = frozenset(("critical", "debug", "error", "exception", "info", "log", "warn", "warning"))
-_LOGGERS = frozenset(("log", "logger", "task_span"))  # however many underscores, in whatever case
-_TRACING = frozenset(("log", "set"))
 _IDENTITY = frozenset(("builtins.hash", "builtins.id"))
 COMPUTED_MODULE = "imports a module whose name is known only when it runs"
 COMPUTED_NAME = "uses an attribute whose name is known only when it runs"
 SET_ORDER = "differs between processes, which hash texts at random"
 SET_ADVICE = f"use sorted(...), or set PYTHONHASHSEED, or {PIN}"
+
+
+_met_empty: weakref.WeakSet[Any] = weakref.WeakSet()  # cached functions: what fills them later is observed
 
 
 class Judge:
@@ -72,19 +74,23 @@ class Judge:
         seeds_estimators: whoever calls the code sets each `random_state` that is None.
 
     Attributes:
+        seeds: seeds that must not be None, with what they are for and why that counts.
+        clocks: calls of clocks, whose time must only be measured with.
         remembers: whether the code may keep something between calls.
+        draws: the modules from whose shared generators the code of others that it uses may draw.
         ordered_by_hash: whether it depends on the order of a set, which is the same in each process now.
     """
 
     def __init__(self, homes: Homes, unpinned: dict[str, str], seeds_estimators: bool = False) -> None:
-        self.homes, self.unpinned, self._seeds = homes, unpinned, seeds_estimators
+        self.homes, self.unpinned, self.seeds_estimators = homes, unpinned, seeds_estimators
         self.remembers = self.ordered_by_hash = False
-        self.sets = Sets()
+        self.draws = frozenset[str]()
+        self.flow = Flow()
         self._lifted: dict[str, str] = {}
         self._declared: set[int] = set()  # functions whose own task declares its files
         self._seeded: set[int] = set()  # functions in partials that give them a seed
-        self._unseeded: list[str] = []
-        self._fits: list[tuple[Place, int]] = []
+        self.seeds: list[tuple[Scope, ast.expr, str, str]] = []
+        self.clocks: list[tuple[Scope, ast.Call]] = []
 
     # -- what the traversal meets
 
@@ -92,7 +98,9 @@ class Judge:
         """Judges code that is reached as a value: a default, an attribute, an item, a base class."""
         kind = type(value)
         if is_cached(value):
-            self.remembers = True
+            self._cached(value, place)
+        if kind is types.FunctionType and "." not in value.__qualname__.rpartition("<locals>.")[2]:
+            self.flow.passed.add(id(innermost(value)))
         if not (kind is types.ModuleType or issubclass(kind, type) or is_function(value)) or _is_exception(value):
             return
         if not (name := full_name_of(value, self.homes)):
@@ -100,10 +108,18 @@ class Judge:
         why = why_outside(name)
         if why is None and name in WANTING:
             why = WANTING[name][1]
-        if why is None and is_function(value) and id(value) not in self._seeded and _wants_seed(value, None):
+        if why is None and is_function(value) and id(value) not in self._seeded and _wants_seed(value):
             why = UNSEEDED
         self._say(place.shown, name, why)
-        self.remembers |= is_caching(name)
+        self.meet(name)
+
+    def _cached(self, function: Any, place: Place) -> None:
+        """Judges a cached function: what it read when its cache was filled must have been observed."""
+        self.remembers = True
+        if not function.cache_info().currsize:
+            _met_empty.add(function)
+        elif function not in _met_empty:
+            self._say(place.shown, name_of(function), FILLED)
 
     def partial(self, function: Any, keywords: dict[str, Any]) -> None:
         """Takes note of a function that a partial gives a seed."""
@@ -117,13 +133,6 @@ class Judge:
         name = full_name_of(kind, self.homes)
         if name == "operator.methodcaller":
             self._methodcaller(value, place)
-        if not name or self._seeds or getattr(value, "random_state", 0) is not None:
-            return
-        if hasattr(kind, "fit"):
-            self._unseeded.append(f"{place.shown}: {kind.__name__}")
-        drawing = _DRAWING.get(kind.__name__, ())
-        if any(getattr(value, parameter, None) in drawing for parameter in _DRAWING_PARAMETERS):
-            self._say(place.shown, name, UNSEEDED)
 
     def declared(self, task: Any) -> None:
         """Takes note of a task that declares its files: what its own function reads is known."""
@@ -132,20 +141,28 @@ class Judge:
     def definition(self, function: types.FunctionType, node: Definition, names: CodeNames, place: Place) -> set[Import]:
         """Judges a function by its definition; gives the modules that it imports by a constant name."""
         scope = Scope(function, node, names, place, self._owner(function, names))
-        self.sets.note(scope)
-        self.remembers |= remembers(node, names)
+        self.flow.note(scope)
         found = _Definition(self, scope)
         found.judge()
         return found.imports
 
     def class_body(self, node: ast.AST, names: CodeNames, place: Place) -> None:
         """Judges what a class makes its instances' attributes with; else its body has run, and its values are read."""
-        for part in ast.walk(node):
-            if isinstance(part, ast.keyword) and part.arg in _FACTORIES:
-                for inner, call in references([part.value.body if isinstance(part.value, ast.Lambda) else part.value]):
-                    full = names.named(inner)
-                    self._say(place.shown, ".".join(chain_of(inner)), why_outside(full) if full else None, inner.lineno)
-                    del call
+        for statement in ast.walk(node):
+            if not isinstance(statement, ast.Assign | ast.AnnAssign) or not isinstance(statement.value, ast.Call):
+                continue
+            target = statement.target if isinstance(statement, ast.AnnAssign) else statement.targets[0]
+            for keyword in statement.value.keywords:
+                if keyword.arg in _FACTORIES:
+                    self._factory(keyword.value, getattr(target, "id", ""), names, place)
+
+    def _factory(self, node: ast.expr, name: str, names: CodeNames, place: Place) -> None:
+        """Judges what makes the default of an attribute."""
+        for inner, _ in references([node.body if isinstance(node, ast.Lambda) else node]):
+            full = names.named(inner)
+            self._say(place.shown, ".".join(chain_of(inner)), why_outside(full) if full else None, inner.lineno)
+            if full in SET_MAKERS:
+                self.flow.note_value(name, set())
 
     def bytecode(self, function: types.FunctionType, uses: Uses, place: Place) -> None:
         """Judges a function without source: by names alone, as the arguments cannot be seen."""
@@ -156,7 +173,7 @@ class Judge:
         for chain in sorted(uses.chains):
             value, full = names.resolve(chain)
             if full and not _is_exception(value):
-                wants = UNSEEDED if full in WANTING or _wants_seed(value, None) else None
+                wants = UNSEEDED if full in WANTING or _wants_seed(value) else None
                 self._say(shown, ".".join(chain), why_outside(full) or wants)
         for level, module, _ in sorted(uses.imports):
             for full in () if level else (module, *(f"{module}.{name}" for name in sorted(used))):
@@ -173,11 +190,14 @@ class Judge:
             declared: the user has said which files are read.
         """
         self.unpinned |= {} if declared else self._lifted
-        for where in self._unseeded:
-            for place, line in self._fits[:1]:
-                sentence = f"{where} {UNSEEDED}, and {place.shown}, line {line} fits it; {advice(UNSEEDED)}"
-                self.unpinned.setdefault(where, sentence)
-        for scope, node in self.sets.unordered_uses():
+        for scope, seed, what, why in self.seeds:
+            if may_be_none(seed, scope, self.flow):
+                self.say(scope, f"{what}, whose {shown_node(seed)} may be None,", why, seed.lineno)
+        for scope, call in self.clocks:
+            if not measures(call, scope, self.flow):
+                self.say(scope, shown_node(call.func), DATE, call.lineno)
+        self.remembers = self.remembers or any(remembers(scope, self.flow) for scope in self.flow.scopes.values())
+        for scope, node in Sets(self.flow).unordered_uses():
             self.ordered_by_hash = True
             if hash_seed() is None:
                 where = f"{scope.place.shown}, line {node.lineno}"
@@ -191,9 +211,10 @@ class Judge:
         lifted = why in LIFTED_BY_FILES and id(scope.function) in self._declared
         self._say(scope.place.shown, what, None if lifted else why, line)
 
-    def fits(self, scope: Scope, line: int) -> None:
-        """Takes note that something is fitted."""
-        self._fits.append((scope.place, line))
+    def meet(self, full: str) -> None:
+        """Takes note of code of others, by its full name."""
+        self.remembers |= is_caching(full)
+        self.draws |= shared_generators_of(full)
 
     def is_ours(self, value: Any) -> bool:
         """Whether a class or function is first-party."""
@@ -227,7 +248,7 @@ class _Definition:
     def __init__(self, judge: Judge, scope: Scope) -> None:
         self.owner, self.scope, self.names = judge, scope, scope.names
         self.imports: set[Import] = set()
-        self._ignored, self._printed, self._passed_on = set[int](), set[int](), set[int]()
+        self._ignored, self._passed_on = set[int](), set[int]()
         self._called_names: set[str] = set()
 
     def judge(self) -> None:
@@ -266,8 +287,6 @@ class _Definition:
             self._called_names.add(".".join(chain_of(node.func)))
             if self.names.named(node.func) in _CHECKING and len(node.args) > 1:
                 self._ignored.update(map(id, ast.walk(node.args[1])))
-            if self._shows(node):
-                self._printed.update(id(part) for argument in arguments for part in ast.walk(argument))
         if self.scope.function.__name__ in ("__hash__", "__repr__") and self._is_id(node):
             self._ignored.add(id(node))
 
@@ -279,22 +298,6 @@ class _Definition:
         """Whether an expression is `id` or `hash`; to compare objects by them says nothing of the process."""
         return isinstance(node, ast.Name) and node.id in ("hash", "id") and self.names.named(node) in _IDENTITY
 
-    def _shows(self, call: ast.Call) -> bool:
-        """Whether a call only prints, logs or traces its arguments."""
-        full = self.names.named(call.func)
-        if full == "builtins.print":
-            return all(keyword.arg != "file" or "std" in ast.unparse(keyword.value) for keyword in call.keywords)
-        if not isinstance(call.func, ast.Attribute) or call.func.attr not in _LOGGING | _TRACING:
-            return False
-        if full.startswith("logging."):
-            return True
-        if isinstance(call.func.value, ast.Call):
-            return self.names.named(call.func.value.func) == "logging.getLogger"
-        chain = chain_of(call.func.value)
-        value = self.names.resolve(chain)[0] if chain else MISSING
-        named = bool(chain) and chain[-1].strip("_").lower() in _LOGGERS
-        return named or is_a(value, logging.Logger, logging.LoggerAdapter)
-
     # -- names
 
     def _name(self, node: ast.expr, chain: Chain, call: ast.Call | None) -> None:
@@ -305,19 +308,19 @@ class _Definition:
             if call is not None or id(node) in self._passed_on:
                 self._unnamed(node, chain, value, call)
             return
-        self.owner.remembers |= is_caching(full)
+        self.owner.meet(full)
         why = self._why(full, value, call)
         table = full.partition(".__dict__")[0] if "__dict__" in chain else ""
         if (call is None and type(value) is types.ModuleType and hands_on(full)) or (table and hands_on(table)):
             why = why or ANYTHING
         if call is None and full in _IMPORTING:
             why = COMPUTED_MODULE
-        if not (why in SHOWN_IS_HARMLESS and id(node) in self._printed):
+        if full in CLOCKS and call is not None:
+            self.owner.clocks.append((self.scope, call))
+        if not (why in SHOWN_IS_HARMLESS and is_shown(node, self.scope)):
             self._say(".".join(chain), why, node.lineno)
         if call is not None:
             self._special(full, call)
-            if chain[-1] in _FITTING:
-                self.owner.fits(self.scope, node.lineno)
 
     def _unnamed(self, node: ast.expr, chain: Chain, value: Any, call: ast.Call | None) -> None:
         """Judges what has no full name: the method of an object, or first-party code."""
@@ -339,18 +342,27 @@ class _Definition:
             return
         if call is None and id(node) not in self._passed_on:
             return
-        if node.attr in _FITTING and call is not None:
-            self.owner.fits(self.scope, node.lineno)
         self._method(node.attr, call, shown_node(node), node.lineno)
 
     def _method(self, name: str, call: ast.Call | None, shown: str, line: int) -> None:
         """Judges a method of which nothing but the name is known."""
         why = METHODS.get(name)
-        if why == UNSEEDED and call is not None and (_gives_seed(call) or _is_of_generator(name, call)):
+        if why == UNSEEDED and call is not None and (seed_in(call) or _is_of_generator(name, call)):
+            self._check_seed(seed_in(call), shown, why)
             why = None
-        if why is not None and why in LIFTED_BY_FILES and (call is None or call.args):
+        if why is not None and why in LIFTED_BY_FILES and (call is None or call.args or _is_of_own_file(call)):
             why = None
-        self._say(shown, why, line)
+        self._say(shown, why or (self._why_arguments(name, call) if call is not None else None), line)
+
+    def _why_arguments(self, name: str, call: ast.Call) -> str | None:
+        """Why a call leaves code unpinned, whatever is called."""
+        if name in GLOBS and call.args and not _lists_folders(call.args[0]):
+            return ASKS
+        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+        jobs = keywords.get("n_jobs")
+        if jobs is not None and not (isinstance(jobs, ast.Constant) and jobs.value in (None, 1)):
+            return PROCESSES
+        return NATIVE if "dir_fd" in keywords else None
 
     def _made_by(self, node: ast.expr) -> tuple[Any, str]:
         """What an object was made by, where the definition shows it: value and full name of a class or function."""
@@ -368,38 +380,45 @@ class _Definition:
         """Why what has a full name gives something else each time, used like this."""
         if full in WANTING:
             position, missing = WANTING[full]
-            return None if call is not None and self._is_given(call, position) else missing
+            named = [] if call is None else [keyword.value for keyword in call.keywords if keyword.arg]
+            arguments = [] if call is None else [*call.args[position:], *named]
+            arguments = [each for each in arguments if not _is_constant(each, None)]
+            if missing == CHANCE and arguments:
+                self._check_seed(arguments[0], full, missing)
+            return None if arguments else missing
         why = why_outside(full)
+        if why in LIFTED_BY_FILES and call is not None and _is_of_own_file(call):
+            return None
         if why is not None or full.startswith(("evaluand.", *_OWN_GENERATORS)):
             return why
         last = full.rpartition(".")[2]
-        if last in DATES_OF_TEXT and call is not None and any(_is_now(argument) for argument in call.args):
+        if call is not None and (last in NOW or (last in DATES_OF_TEXT and any(map(self._is_now, call.args)))):
             return DATE
-        wants = METHODS.get(last) in (UNSEEDED, CHANCE) and not (call is not None and _gives_seed(call))
-        if wants and "." in full.partition(".")[2]:
-            return METHODS[last]
-        return UNSEEDED if self._is_unseeded(value, call) else None
+        by_name = METHODS.get(last) if "." in full.partition(".")[2] else None
+        if by_name in (UNSEEDED, CHANCE) or self._takes_seed(value, call):
+            seed = None if call is None else seed_in(call) or self._positional_seed(value, call)
+            if seed is None:
+                return by_name or UNSEEDED
+            self._check_seed(seed, full, by_name or UNSEEDED)
+        return self._why_arguments(last, call) if call is not None else None
 
-    def _is_unseeded(self, value: Any, call: ast.Call | None) -> bool:
-        if self.owner._seeds and is_a(value, type):
+    def _takes_seed(self, value: Any, call: ast.Call | None) -> bool:
+        """Whether something draws at random, used like this, unless it gets a seed."""
+        if is_a(value, type) and (call is None or self.owner.seeds_estimators):
             return False
-        return (call is not None or not is_a(value, type)) and _wants_seed(value, call)
+        return bool(_places_of_seeds(value)) and (call is None or _shuffles(value, call))
 
-    def _is_given(self, call: ast.Call, position: int) -> bool:
-        """Whether a call has a seed or a time that is the same each time."""
-        values = [*call.args[position:], *(keyword.value for keyword in call.keywords)]
-        seeds = [value for value in values if not (isinstance(value, ast.Constant) and value.value is None)]
-        return bool(seeds) and not any(name in CLOCKS or _is_chance(name) for name in self._names_in(seeds, set()))
+    def _positional_seed(self, value: Any, call: ast.Call) -> ast.expr | None:
+        return next((call.args[place] for place in _places_of_seeds(value) if place < len(call.args)), None)
 
-    def _names_in(self, nodes: Sequence[ast.AST], seen: set[str]) -> Iterator[str]:
-        """The full names in some syntax, and in what its variables are set to."""
-        for part in (part for node in nodes for part in ast.walk(node)):
-            if isinstance(part, ast.Name | ast.Attribute):
-                yield self.names.named(part)
-            if isinstance(part, ast.Name) and part.id not in seen:
-                seen.add(part.id)
-                values = self.names.settings.get(part.id, ())
-                yield from self._names_in([value for value in values if value is not None], seen)
+    def _check_seed(self, seed: ast.expr | None, what: str, why: str) -> None:
+        if seed is not None:
+            self.owner.seeds.append((self.scope, seed, what, why))
+
+    def _is_now(self, node: ast.expr) -> bool:
+        chain = chain_of(node)
+        text = self.names.resolve(chain)[0] if chain else _text(node)
+        return type(text) is str and text.lower() in NOW
 
     # -- calls that hide names
 
@@ -517,29 +536,39 @@ def _is_exception(value: Any) -> bool:
     return is_readable(value) and issubclass(value, BaseException) if issubclass(type(value), type) else False
 
 
-def _wants_seed(value: Any, call: ast.Call | None) -> bool:
-    """Whether a function or class takes a seed, has none by default, and the call has none."""
+def _wants_seed(value: Any) -> bool:
+    """Whether a function takes a seed and has none by default."""
+    return bool(_places_of_seeds(value))
+
+
+def _places_of_seeds(value: Any) -> list[int]:
+    """The positions of a function's or class's parameters that are seeds and None by default."""
     if value is MISSING or not (callable(value) or is_a(value, classmethod, staticmethod)):
-        return False
+        return []
     try:
         parameters = list(inspect.signature(value).parameters.values())
     except Exception:  # whatever compiled code and metaclasses raise
-        return False
-    places = [i for i, each in enumerate(parameters) if each.name in SEEDS and each.default is None]
-    if not places or call is None:
-        return bool(places)
-    if any(each.name == "shuffle" and each.default is False for each in parameters) and not _shuffles(call):
-        return False
-    by_place = any(place < len(call.args) and not isinstance(call.args[place], ast.Starred) for place in places)
-    return not (by_place or _gives_seed(call))
+        return []
+    return [place for place, each in enumerate(parameters) if each.name in SEEDS and each.default is None]
 
 
-def _shuffles(call: ast.Call) -> bool:
+def _shuffles(value: Any, call: ast.Call) -> bool:
+    """Whether a call draws at all, as far as a parameter `shuffle` says so."""
+    default = inspect.signature(value).parameters.get("shuffle")
+    if default is None or default.default is not False:
+        return True
     return any(keyword.arg in ("shuffle", None) and not _is_constant(keyword.value, False) for keyword in call.keywords)
 
 
-def _gives_seed(call: ast.Call) -> bool:
-    return any(keyword.arg in SEEDS and not _is_constant(keyword.value, None) for keyword in call.keywords)
+def _lists_folders(pattern: ast.expr) -> bool:
+    """Whether a pattern ends with a wildcard, so that matching lists the folders, which is observed."""
+    last = (_text(pattern) or "").replace("\\", "/").rpartition("/")[2]
+    return any(mark in last for mark in "*?[") and last != "**"
+
+
+def _is_of_own_file(call: ast.Call) -> bool:
+    """Whether a call is about the file of the code itself."""
+    return any(isinstance(part, ast.Name) and part.id == "__file__" for part in ast.walk(call))
 
 
 def _is_of_generator(name: str, call: ast.Call) -> bool:
@@ -552,15 +581,6 @@ def _is_of_generator(name: str, call: ast.Call) -> bool:
 
 def _is_constant(node: ast.expr, value: object) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
-
-
-def _is_now(node: ast.expr) -> bool:
-    text = _text(node)
-    return text is not None and text.lower() in NOW
-
-
-def _is_chance(name: str) -> bool:
-    return bool(name) and name not in WANTING and why_outside(name) in (CHANCE, DATE, STATE, ENVIRONMENT)
 
 
 def _text(node: ast.expr) -> str | None:

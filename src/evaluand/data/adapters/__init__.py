@@ -5,8 +5,6 @@
 One module per kind; `base/` has the class `Adapter` and what the kinds share.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names
@@ -15,10 +13,10 @@ if TYPE_CHECKING:
     from evaluand.data.adapters.base.adapter import (
         Adapter as Adapter,
         Counts as Counts,
+        Pipeline as Pipeline,
         create_adapter as create_adapter,
     )
-    from evaluand.data.adapters.base.faults import AdapterError as AdapterError, AdapterSpecError as AdapterSpecError
-    from evaluand.data.adapters.base.pipeline import Pipeline as Pipeline
+    from evaluand.data.adapters.base.options import AdapterError as AdapterError, AdapterSpecError as AdapterSpecError
     from evaluand.data.adapters.drop import Drop as Drop
     from evaluand.data.adapters.embed_index import EmbedIndex as EmbedIndex
     from evaluand.data.adapters.explode_collections import ExplodeCollections as ExplodeCollections

@@ -1,15 +1,12 @@
 """Number fields in the elements of lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from evaluand.core.errors import kind_of
 from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.collections import number_elements, read_collections, read_index
-from evaluand.data.adapters.base.faults import AdapterError, WrongType
-from evaluand.data.adapters.base.options import read_field_names, read_options
+from evaluand.data.adapters.base.options import AdapterError, WrongType, read_field_names, read_options
 
 
 class EmbedIndex(Adapter):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.collections import number_elements, read_collections, read_index
 from evaluand.data.adapters.base.columns import explode
-from evaluand.data.adapters.base.faults import AdapterError
-from evaluand.data.adapters.base.options import read_field_names, read_options
+from evaluand.data.adapters.base.options import AdapterError, read_field_names, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,7 +1,5 @@
 """Rows as multipart uploads."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json
@@ -10,8 +8,7 @@ from typing import Any
 
 from evaluand.core.errors import DataError, kind_of
 from evaluand.data.adapters.base.adapter import UPLOAD, Adapter, Row
-from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError, WrongType
-from evaluand.data.adapters.base.options import read_options
+from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError, WrongType, read_options
 from evaluand.data.adapters.base.template import Compute, compile_template, read_path
 
 

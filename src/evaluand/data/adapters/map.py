@@ -1,15 +1,11 @@
 """Adapters applied to the elements of lists."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
-from evaluand.data.adapters.base.adapter import Adapter, Row
+from evaluand.data.adapters.base.adapter import Adapter, Row, create_inner_pipeline
 from evaluand.data.adapters.base.collections import read_collection
-from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
-from evaluand.data.adapters.base.options import read_field_names, read_options
-from evaluand.data.adapters.base.pipeline import create_inner_pipeline
+from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError, read_field_names, read_options
 
 
 class Map(Adapter):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from evaluand.data.adapters.base.adapter import Adapter, Row
-from evaluand.data.adapters.base.pipeline import create_inner_pipeline
+from evaluand.data.adapters.base.adapter import Adapter, Row, create_inner_pipeline
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from evaluand.core.registry import nearest
+from evaluand.core.errors import nearest
 from evaluand.data.adapters.base.adapter import Adapter, Row
-from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments
+from evaluand.data.adapters.base.options import AbsentField, AdapterError, AdapterSpecError, WrongArguments
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evaluand.core.registry import nearest
+from evaluand.core.errors import nearest
 from evaluand.data.adapters.base.adapter import Adapter, Row
-from evaluand.data.adapters.base.faults import AbsentField
-from evaluand.data.adapters.base.options import read_field_names, read_options
+from evaluand.data.adapters.base.options import AbsentField, read_field_names, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa

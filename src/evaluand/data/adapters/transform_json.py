@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.columns import apply_template
-from evaluand.data.adapters.base.faults import WrongArguments
+from evaluand.data.adapters.base.options import WrongArguments
 from evaluand.data.adapters.base.template import compile_template
 
 if TYPE_CHECKING:

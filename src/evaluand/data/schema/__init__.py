@@ -17,8 +17,6 @@ keys.py          `_index_` and other reserved names, derived ids
 named/           the named schemas
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -8,8 +8,6 @@ field nullable, and the keyword `null` holds the real nullability; in a Dyff sch
 without that keyword are not nullable.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections import Counter
@@ -19,8 +17,7 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.data.schema import keys
 from evaluand.data.schema.kinds import (
     KINDS,
@@ -134,7 +131,8 @@ def _inner_names(kind: pa.DataType, path: str) -> Iterator[tuple[str, str]]:
 
 def write_arrow(struct: StructType, *, dyff: bool = False) -> pa.Schema:
     """The Arrow schema of a row type, in the native form or in Dyff's."""
-    writer = _Writer(dyff, implied=dyff and _has_documented_index(struct))
+    documented = (keys.INDEX, keys.INDEX_FIELD.doc) in ((each.name, each.doc) for each in struct.fields)
+    writer = _Writer(dyff, implied=dyff and documented)
     words = {} if writer.implied else _title_words(struct)
     return pa.schema([writer.field(each) for each in struct.fields], {KEYWORDS: orjson.dumps(words)} if words else None)
 
@@ -142,10 +140,6 @@ def write_arrow(struct: StructType, *, dyff: bool = False) -> pa.Schema:
 def arrow_type(type_: Type, *, dyff: bool = False) -> pa.DataType:
     """The Arrow type of a type, in the native form or in Dyff's."""
     return _Writer(dyff, implied=dyff).type(type_)
-
-
-def _has_documented_index(struct: StructType) -> bool:
-    return any(each.name == keys.INDEX and each.doc == keys.INDEX_FIELD.doc for each in struct.fields)
 
 
 def _title_words(type_: Type) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, with_article
+from evaluand.core.errors import SpecError, nearest, with_article
 from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.data.schema import keys, kinds
 from evaluand.data.schema.arrow import (
@@ -21,12 +21,11 @@ from evaluand.data.schema.arrow import (
     repeated_names,
     write_arrow,
 )
-from evaluand.data.schema.declared import TOO_DEEP, check_declared
+from evaluand.data.schema.declared import TOO_DEEP, check_declared, check_rows
 from evaluand.data.schema.faults import Faults, SchemaError
 from evaluand.data.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.data.schema.kinds import StructType
 from evaluand.data.schema.models import Model, read_annotation, read_model, write_model
-from evaluand.data.schema.rows import check_rows
 
 GROUP = "schemas"
 
@@ -204,7 +203,7 @@ def find(name: str) -> Schema:
         return _registered[name]
     known = names()
     if name not in known:
-        raise SpecError(f"no schema is called {name!r}{registry.nearest(name, known)}; known: {', '.join(known)}")
+        raise SpecError(f"no schema is called {name!r}{nearest(name, known)}; known: {', '.join(known)}")
     return Schema.of(registry.find(GROUP, name))
 
 

@@ -5,8 +5,6 @@ have one that begins with `x-`. Objects have no fields but those they name, sinc
 object that omits `additionalProperties` is read that way (few schemas set it), one that allows others is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final

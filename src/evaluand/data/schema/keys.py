@@ -4,8 +4,6 @@ Names that begin and end with an underscore, and names in the namespace `dyff.io
 schema. The usable ones are listed here; a user's schema may contain no other reserved name.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Checks of limits on whole columns, shared by rows of Python objects and tables."""
 
-from __future__ import annotations
-
 import decimal
 import operator
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@ Validators and computed fields are code and not part of a schema. Types that Arr
 sets, untyped lists, models that contain themselves, …) are refused, all in one error.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 import enum

@@ -4,8 +4,6 @@ Arrow does not validate: it stores a missing field as null, ignores an unknown o
 names and types are checked before the values become columns, all values of a field at once.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import decimal
 import enum
@@ -20,8 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from evaluand.core.errors import with_article
-from evaluand.core.registry import nearest
+from evaluand.core.errors import nearest, with_article
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import write_arrow
 from evaluand.data.schema.faults import FaultCollector, Place

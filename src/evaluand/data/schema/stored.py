@@ -7,8 +7,6 @@
 Plain `int` and `float` are stored in 64 bits.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Arrow tables as validated columns of a schema; their own types may differ, as long as the values are the same."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import arrow_type, is_list_type, scalar_kind, write_arrow
 from evaluand.data.schema.faults import FaultCollector, Place, RowFault

@@ -32,9 +32,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
-from evaluand.core.errors import DataError, SpecError, warn
+from evaluand.core.errors import DataError, SpecError, nearest, warn
 from evaluand.core.fingerprint import CodeFacts, Identity, code_identity
-from evaluand.core.registry import nearest
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
 from evaluand.evaluation.feedback.calls import (

@@ -4,14 +4,11 @@ The keys of a record, a call and an example are the same in all apps, so a selec
 anything. The calls that the app instruments are known; others may be traced by hand.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from evaluand.core.errors import DataError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, nearest
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import Every, Filter, Slice, Step, Union, printed
 from evaluand.trace.record import CALL_KEYS, COST_KEYS, ITSELF, PERF_KEYS, RECORD_KEYS, place_of

@@ -1,7 +1,5 @@
 """Agreement of answers with expected ones, by the scorers and metrics of the same names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache

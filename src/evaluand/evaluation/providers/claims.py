@@ -1,7 +1,5 @@
 """Differences that embeddings miss, found by rules: numbers, names, negation, yes and no. In English."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from decimal import Decimal

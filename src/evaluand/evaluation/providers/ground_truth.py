@@ -1,7 +1,5 @@
 """Agreement with a table of expected answers, looked up by question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

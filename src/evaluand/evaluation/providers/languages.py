@@ -1,7 +1,5 @@
 """Whether two texts are in the same language: the extra `language`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from evaluand.core.text.language import languages_of, require_language

@@ -4,8 +4,6 @@ Only data with a fixed format are found. Names, streets and dates of birth have 
 still hold personal data.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """How easily English texts are read: the formulas of Flesch, which count words, sentences and syllables."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A feedback function, as an experiment's file defines it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from evaluand.core.errors import DataError, SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,

@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, nearest
 from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import relative_name, require_within
-from evaluand.core.registry import nearest
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
     DATASET,

@@ -16,10 +16,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.json import Findings, Node, read_json, write_json
-from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row

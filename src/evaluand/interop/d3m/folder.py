@@ -19,10 +19,9 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError, nearest
 from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import is_within, relative_name, require_within
-from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from evaluand.core.errors import DataError, Fault, SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, Fault, SpecError, nearest
 from evaluand.interop.d3m.names import name_of
 from evaluand.metrics.detection import BoxPrecisionCurve, Points, average_precision
 from evaluand.problem import judge

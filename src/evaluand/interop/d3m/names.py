@@ -1,14 +1,11 @@
 """The words of D3M's documents, and what evaluand calls the same."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Fault
+from evaluand.core.errors import DataError, Fault, nearest
 from evaluand.core.files.json import Node
-from evaluand.core.registry import nearest
 from evaluand.problem.problem import SubType, TaskType
 
 Version = tuple[int, ...]

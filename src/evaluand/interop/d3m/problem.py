@@ -4,8 +4,6 @@ Versions 3.x name one task type and at most one sub-type; versions 4.x a list of
 types. Writing a problem warns of what the version cannot express, or refuses to write it.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterator, Mapping
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from evaluand.core import registry
-from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, alternatives, nearest
 from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.interop.d3m.names import (
     KEYWORDS,
@@ -287,7 +285,7 @@ def _specified(node: Node, word: str | None) -> str | None:
     known = registry.names("metrics")
     if name is None or name in known:
         return name
-    message = f"there is no metric {name!r}{registry.alternatives(name, known)}"
+    message = f"there is no metric {name!r}{alternatives(name, known)}"
     node.fault("specifyOther", "unregistered_metric", message)
     return None
 
@@ -360,7 +358,7 @@ def _inexpressible(problem: Problem, version: Version) -> Iterator[Fault]:
         yield Fault("keywords", f"schema 3 has none; left out: {', '.join(problem.keywords)}", code="left_out")
     for i, keyword in enumerate(problem.keywords):
         if not old and keyword not in KEYWORDS.values():
-            near = registry.nearest(keyword, KEYWORDS.values())
+            near = nearest(keyword, KEYWORDS.values())
             yield Fault(f"keywords[{i}]", f"schema 4 has no keyword {keyword!r}{near}", code="not_allowed")
     for i, dataset in enumerate(problem.datasets):
         if old and (dataset.privileged or dataset.horizon):
@@ -384,7 +382,7 @@ def _inexpressible_criterion(criterion: Criterion, version: Version, where: str)
     old = version < (4,)
     word = _METRIC_WORDS.get(criterion.metric)
     if word is None and criterion.metric not in registry.names("metrics"):
-        near = registry.nearest(criterion.metric, [*_METRIC_WORDS, *registry.names("metrics")])
+        near = nearest(criterion.metric, [*_METRIC_WORDS, *registry.names("metrics")])
         yield Fault(f"{where}.metric", f"there is no metric {criterion.metric!r}{near}", code="unregistered_metric")
     if word in (METRICS_ONLY_4 if old else METRICS_ONLY_3):
         yield Fault(f"{where}.metric", f"schema {version[0]} has no {criterion.metric}", code="other_version")

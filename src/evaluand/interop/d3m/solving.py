@@ -19,8 +19,8 @@ from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.checks import declared_layout
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.format import D3MFormat
-from evaluand.problem.judge_parts import scoring_faults
 from evaluand.problem.layout import BY_CLASS, FileLayout, reads_of
+from evaluand.problem.parts import scoring_faults
 from evaluand.problem.reading import CONFIDENCE
 from evaluand.run.runner import Runner
 from evaluand.run.tasks.estimator import EstimatorTask

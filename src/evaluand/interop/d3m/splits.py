@@ -14,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.files.cells import typed
 from evaluand.core.files.csv import write_table
 from evaluand.core.files.json import Findings
-from evaluand.core.registry import nearest
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import one_chunk, open_csv
 from evaluand.problem.files import MOST_SHOWN

@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.files.csv import write_table
 from evaluand.core.files.paths import require_within
 from evaluand.core.key_columns import INDEX
-from evaluand.core.registry import nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (

@@ -12,8 +12,6 @@ The modules have the names of those in `dyff.schema`, and are imported on first 
                       named schemas: Text, Tokens, TaggedSpan, TaggedSpans, Label, Media, Image, embedding
 """
 
-from __future__ import annotations
-
 import importlib
 from types import ModuleType
 

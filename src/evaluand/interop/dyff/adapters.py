@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evaluand.core import registry
-from evaluand.data.adapters.base.adapter import Adapter as Adapter, create_adapter as create_adapter
-from evaluand.data.adapters.base.pipeline import Pipeline as Pipeline
+from evaluand.data.adapters.base.adapter import (
+    Adapter as Adapter,
+    Pipeline as Pipeline,
+    create_adapter as create_adapter,
+)
 from evaluand.data.adapters.drop import Drop as Drop
 from evaluand.data.adapters.embed_index import EmbedIndex as EmbedIndex
 from evaluand.data.adapters.explode_collections import ExplodeCollections as ExplodeCollections

@@ -1,7 +1,5 @@
 """`dyff.schema.arrow`: Arrow schemas of models, their encoding and their derived forms."""
 
-from __future__ import annotations
-
 from evaluand.data.schema.arrow import (
     decode_schema,
     encode_schema,

@@ -1,7 +1,5 @@
 """`dyff.schema.base`: the base class of schemas, and sized numbers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from evaluand.data.schema.stored import SchemaModel as DyffSchemaBaseModel, fixed_list as list_, sized

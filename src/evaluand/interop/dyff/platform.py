@@ -19,9 +19,8 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.core.errors import SpecError, nearest
+from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset as Examples
 from evaluand.data.schema.data import DataSchema as DataSchema, DyffDataSchema as DyffDataSchema
 from evaluand.engine.engine import Policy

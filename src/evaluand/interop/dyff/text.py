@@ -1,7 +1,5 @@
 """`dyff.schema.text`."""
 
-from __future__ import annotations
-
 from evaluand.data.schema.named.text import TaggedSpan, TaggedSpans, Text, Tokens
 
 __all__ = ["TaggedSpan", "TaggedSpans", "Text", "Tokens"]

@@ -5,8 +5,6 @@ be labelled in any order and by any tool. Results can be retrieved any number of
 a label count.
 """
 
-from __future__ import annotations
-
 import reprlib
 import warnings
 from abc import abstractmethod
@@ -17,9 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from evaluand.core.errors import DataError, EvaluandWarning
+from evaluand.core.errors import DataError, EvaluandWarning, plural
 from evaluand.core.files.paths import replaced
-from evaluand.core.text.wording import plural
 from evaluand.evaluation.human_labels import filled_in
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (

@@ -1,7 +1,5 @@
 """Base classes that users implement for the second and third step: how to evaluate an example, how to aggregate."""
 
-from __future__ import annotations
-
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Names of the SDKs that this package does not have, and their replacements; shown on import and in the guide."""
 
-from __future__ import annotations
-
 from typing import Final
 
 REPLACEMENTS: Final = {

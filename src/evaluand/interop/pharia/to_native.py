@@ -8,8 +8,6 @@ A result may have any type that can be written as JSON. It is stored in `data` o
 each of its numbers by its path: `data.correct`, `data.rouge.f_score`. A single number is `value`, and a text `label`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

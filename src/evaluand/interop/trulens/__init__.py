@@ -3,8 +3,6 @@
 Each name is loaded on first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.interop.names import interop_names

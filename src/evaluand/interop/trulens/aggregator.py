@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, plural
 from evaluand.evaluation.provider import Judgement, Provider
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.experiment.arrays import evaluate

@@ -1,7 +1,5 @@
 """`TruChain`, over `evaluand.apps.frameworks.langchain`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluand.apps.frameworks.langchain import RETRIEVE, LangChainApp, LangChainRecordingSession

@@ -1,7 +1,5 @@
 """`TruLlama`, over `evaluand.apps.frameworks.llama_index`."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from evaluand.apps.frameworks.llama_index import LlamaIndexApp

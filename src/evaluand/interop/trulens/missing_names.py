@@ -1,7 +1,5 @@
 """Names of TruLens that this package does not offer, and what to use instead; shown on import and in the guide."""
 
-from __future__ import annotations
-
 from typing import Final
 
 REPLACEMENTS: Final = {

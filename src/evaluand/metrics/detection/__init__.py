@@ -9,8 +9,6 @@ A detection and a true box can match if they are in the same image and have the 
 boxes or images.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -1,15 +1,12 @@
 """Public definitions of average precision in object detection, and how they differ."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 
 Points = Literal["area", 11, 101]
 """What precision is averaged over: the area under its envelope, or 11 or 101 evenly spaced recalls."""

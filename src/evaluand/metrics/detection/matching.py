@@ -9,8 +9,6 @@ Only pairs that can reach the threshold are compared: a box that overlaps anothe
 / t of the other's width before it and (1 - t) after it, and true boxes are sorted by where they begin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Recall and precision along the confidence, and their average."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from evaluand.core.errors import NotFound, SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import graded_rows
 from evaluand.report.text import add_labels

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.core.errors import SpecError
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.report.facts.base import Facts, choose_rows, plain_row, read_row
 from evaluand.report.facts.run import missing_facts, run_facts
 from evaluand.report.text import SHORT_ID

@@ -1,7 +1,5 @@
 """The sections of a report on confusion matrices, curves and disparities of groups."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,14 +7,13 @@ from html import escape
 from typing import Any, Final
 
 from evaluand.aggregation.disparity import SMALL
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import plural
 from evaluand.metrics.base.curves import part_name
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
-from evaluand.report.html.charts import Axis, Dot
+from evaluand.report.html.charts import Axis, Dot, Plot, Series
 from evaluand.report.html.page import clean, figure, name, table, th
-from evaluand.report.html.plots import Plot, Series
 from evaluand.report.text import LABEL, group_name, join_names, number_format, numbers, safe
 
 Labels = Mapping[tuple[str, str], str]

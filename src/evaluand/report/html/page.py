@@ -3,8 +3,6 @@
 All text from data enters a page through `clean`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 import orjson
 
-from evaluand.core.text.wording import plural as _plural
+from evaluand.core.errors import plural as _plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot

@@ -1,7 +1,5 @@
 """The building blocks of tables for the terminal."""
 
-from __future__ import annotations
-
 import base64
 import math
 from collections.abc import Collection, Iterable

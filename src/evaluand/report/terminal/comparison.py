@@ -1,7 +1,5 @@
 """Comparisons and gates for the terminal."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.comparison.verdict import format_difference, unit_suffix
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import plural
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, add_labels, clusters_text, numbers, safe
 

@@ -1,7 +1,5 @@
 """Tables for the terminal, made from facts alone, so that they always agree with `--json`."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import plural
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, feedback_calls

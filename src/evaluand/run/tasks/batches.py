@@ -5,16 +5,13 @@ sent when it is full, or shortly after its first row. So a run needs at least as
 rows.
 """
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluand.core.errors import kind_of
-from evaluand.core.text.wording import plural
+from evaluand.core.errors import kind_of, plural
 from evaluand.data.adapters.base.adapter import INDEX
 from evaluand.data.schema.keys import RESPONSES
 from evaluand.engine.http import BadAnswer, BadRequest

@@ -4,8 +4,6 @@ What answers cannot be seen from here, so a model is pinned by nothing but its d
 given: it is read from the environment when it is sent, and stands in no trace, message or file.
 """
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import json

@@ -3,8 +3,6 @@
 Nothing is lost or changed: the joined chunks are the text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterator

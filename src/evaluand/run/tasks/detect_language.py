@@ -1,7 +1,5 @@
 """Which language a text is in, offline: the extra `language`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

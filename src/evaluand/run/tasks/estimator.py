@@ -20,8 +20,8 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError
+from evaluand.core import identity
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, nearest
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import NOT_TESTED, Folds, Split
@@ -378,7 +378,7 @@ def _features(dataset: Dataset, frame: bool, known: Sequence[str] | None) -> Any
     if known is not None:
         missing = [name for name in known if name not in names]
         if missing:
-            hint = registry.nearest(missing[0], names)
+            hint = nearest(missing[0], names)
             raise SpecError(f"estimator: it was fitted on {', '.join(missing)}, which the input lacks{hint}")
         return _frame(_table(dataset, list(known)))
     table = _table(dataset, names)

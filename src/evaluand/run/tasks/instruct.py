@@ -1,7 +1,5 @@
 """A model's reply to an instruction with a context."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 

@@ -132,14 +132,13 @@ class ProgramTask(Task[Any, Any]):
         if self.version is not None:
             spec["version"] = self.version
         why = (
-            ()
-            if self.version is not None or self.files
-            else (
-                f"{self.name}: what the program {self.arguments[0]} does cannot be seen in its command;"
-                " declare `version`, or all its `files`, to pin it",
-            )
+            f"{self.name}: what the program {self.arguments[0]} does cannot be seen in its command;"
+            " declare `version`, or all its `files`, to pin it",
         )
-        return Identity(spec, not why, why, {**contents, "command": identity.digest(spec["command"]).hex()})
+        pinned = self.version is not None or bool(self.files)
+        return Identity(
+            spec, pinned, () if pinned else why, {**contents, "command": identity.digest(spec["command"]).hex()}
+        )
 
     def prepare(self, dataset: Dataset) -> None:
         """Raise a SpecError if the program cannot be found or executed."""
@@ -242,7 +241,8 @@ def _output(line: bytes, fields: Mapping[str, Any]) -> Any:
         ProgramError: the line is not an answer to the call.
     """
     try:
-        answer = _parse_line(line)
+        # json also reads numbers of any length, and NaN
+        answer = identity.decode(line) if b'"$' in line else json.loads(line)
     except (ValueError, TypeError, ArithmeticError, RecursionError):
         what = f"what is not JSON: {_excerpt(line)}; only answers may go to stdout, all else to stderr"
         raise _broken(f"wrote {what}") from None
@@ -252,12 +252,6 @@ def _output(line: bytes, fields: Mapping[str, Any]) -> Any:
         if name in answer and answer[name] != fields[name]:
             raise _broken(f"answered another call: {name} is {answer[name]!r}, not {fields[name]!r}")
     return _read_error(answer["error"]) if "error" in answer else answer["output"]
-
-
-def _parse_line(line: bytes) -> Any:
-    if b'"$' in line:
-        return identity.decode(line)
-    return json.loads(line)  # also reads numbers of any length, and NaN
 
 
 _CHECKED = ("index", "id", "replication", "seed")

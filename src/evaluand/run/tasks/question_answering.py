@@ -1,7 +1,5 @@
 """Answers to questions about a document, or about passages that a retriever finds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

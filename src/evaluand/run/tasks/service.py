@@ -7,8 +7,6 @@ is evaluated, so they are part of the identity; where and how the service is rea
 seen from here, so a service is pinned by nothing but the declared `model` and `version`.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re
@@ -24,9 +22,8 @@ from evaluand.core import identity
 from evaluand.core.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.core.fingerprint import Identity, fingerprint
 from evaluand.core.key_columns import RESPONSE_INDEX
-from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, create_adapter
-from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError
-from evaluand.data.adapters.base.pipeline import Pipeline
+from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create_adapter
+from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema.data import Schema
 from evaluand.data.schema.kinds import Array, Map, StructType, Type

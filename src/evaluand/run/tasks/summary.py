@@ -1,7 +1,5 @@
 """Summaries of texts of any length."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Base of tracers with watchers: each span opened from them starts a trace that they watch."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy

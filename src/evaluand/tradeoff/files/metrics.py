@@ -1,12 +1,9 @@
 """The metrics of score and solution files, by their short names: `acc`, `eod+race`, `minmaxd+f1+race`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 
-from evaluand.core.errors import SpecError, kind_of
-from evaluand.core.registry import nearest
+from evaluand.core.errors import SpecError, kind_of, nearest
 from evaluand.tradeoff.arguments import read_list
 from evaluand.tradeoff.objectives import Objective
 from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN

@@ -1,7 +1,5 @@
 """Reading score and solution files: the object of a file, and the names of its models."""
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Score files: the confidences of a system's models for each sample, the truth and sensitive attributes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +7,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from evaluand.core.errors import kind_of
+from evaluand.core.errors import kind_of, nearest
 from evaluand.core.files.json import (
     Findings,
     Node,
@@ -18,7 +16,6 @@ from evaluand.core.files.json import (
     short_repr,
     to_number,
 )
-from evaluand.core.registry import nearest
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, root_node, unique_names
 

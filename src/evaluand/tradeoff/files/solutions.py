@@ -9,7 +9,7 @@ from typing import IO, Any, Final, Self
 
 import numpy as np
 
-from evaluand.core.errors import SpecError, kind_of
+from evaluand.core.errors import SpecError, kind_of, nearest
 from evaluand.core.files.json import (
     Findings,
     Node,
@@ -18,7 +18,6 @@ from evaluand.core.files.json import (
     short_repr,
     write_open,
 )
-from evaluand.core.registry import nearest
 from evaluand.tradeoff.arguments import check_type
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics

@@ -18,12 +18,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, get_args
 
 from evaluand.core import registry
-from evaluand.core.errors import kind_of
-from evaluand.data.adapters.base.faults import AdapterError, AdapterSpecError, WrongType
-from evaluand.data.adapters.base.options import check_json, read_options
+from evaluand.core.errors import kind_of, nearest
+from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError, WrongType, check_json, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,9 +99,7 @@ def create_adapter(spec: Any) -> Adapter:
     options = read_options("an adapter", spec, required=("kind",), optional=("configuration",), what="its spec")
     kind, known = options["kind"], registry.names("adapters")
     if kind not in known:
-        raise AdapterSpecError(
-            f"no adapter is called {kind!r}{registry.nearest(str(kind), known)}; known: {', '.join(known)}"
-        )
+        raise AdapterSpecError(f"no adapter is called {kind!r}{nearest(str(kind), known)}; known: {', '.join(known)}")
     adapter: Adapter = registry.find("adapters", kind)(options.get("configuration"))
     return adapter
 
@@ -235,3 +232,193 @@ class Adapted(Iterator[Row]):
             return ()
         self.counts.defaulted += 1
         return (dict(copy.deepcopy(self._default)),)
+
+
+class Pipeline:
+    """Adapters one after the other.
+
+    Args:
+        adapters: adapters, or their specs.
+        on_error: what happens to a row that cannot be transformed: `abort` raises, `skip` leaves it out, `default`
+            replaces it. Skipped and replaced rows are counted. The unit is the row that entered: where an earlier
+            adapter has split it and one of its parts fails, none of its parts comes out.
+        default: the replacement row, with `on_error="default"`.
+
+    Attributes:
+        apply: the new rows of one row, as a function; an `AdapterError` names the adapter and its step.
+
+    Raises:
+        AdapterSpecError: specs are wrong; lists every fault.
+
+    Example:
+        >>> pipeline = Pipeline([
+        ...     {"kind": "Rename", "configuration": {"text": "prompt"}},
+        ...     {"kind": "Drop", "configuration": {"fields": ["label"]}},
+        ... ])
+        >>> list(pipeline([{"text": "hello", "label": 1}]))
+        [{'prompt': 'hello'}]
+    """
+
+    def __init__(
+        self,
+        adapters: Iterable[Adapter | Mapping[str, Any]],
+        *,
+        on_error: OnError = "abort",
+        default: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.adapters = _create_adapters(adapters)
+        self.on_error, self.default = on_error, default
+        self._check()
+        self.default = copy.deepcopy(default)
+        self.apply = chain_steps(
+            [
+                make_step(adapter.adapt, self._step_name(i), objects_only=adapter.objects_only)
+                for i, adapter in enumerate(self.adapters)
+            ]
+        )
+
+    @classmethod
+    def of(cls, spec: Any) -> Self:
+        """A pipeline from its spec: a list of adapters' specs, a single spec, or an object with `adapters`.
+
+        Raises:
+            AdapterSpecError: the spec is none of these.
+        """
+        if isinstance(spec, Mapping) and "kind" not in spec:
+            options = read_options(
+                "a pipeline", spec, required=("adapters",), optional=("onError", "default"), what="its spec"
+            )
+            return cls(options["adapters"], on_error=options.get("onError", "abort"), default=options.get("default"))
+        return cls([spec] if isinstance(spec, Mapping | Adapter) else spec)
+
+    @property
+    def spec(self) -> Any:
+        """The spec that `of` reads; just a list where a failing row raises."""
+        adapters = [adapter.spec for adapter in self.adapters]
+        if self.on_error == "abort":
+            return adapters
+        spec = {"adapters": adapters, "onError": self.on_error}
+        return spec if self.default is None else spec | {"default": copy.deepcopy(self.default)}
+
+    @property
+    def last(self) -> bool:
+        """Whether the results are no longer rows."""
+        return any(adapter.last for adapter in self.adapters)
+
+    def __call__(self, stream: Iterable[Row], counts: Counts | None = None) -> Adapted:
+        """The new rows of a stream of rows; give the `counts` of an earlier stream to continue them."""
+        return Adapted(self.apply, stream, Counts() if counts is None else counts, self.on_error, self.default)
+
+    def adapt(self, row: Row, place: int = 0) -> Sequence[Row]:
+        """The new rows of one row; `place` is its position in the stream, for messages.
+
+        Raises:
+            AdapterError: names the row, the adapter and its step.
+        """
+        try:
+            return self.apply(row)
+        except AdapterError as error:
+            error.add_place(row_name(row, place))
+            raise
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """The new rows of a whole batch, or None where an adapter or a row requires that it goes row by row."""
+        adapted = batch if len(set(batch.schema.names)) == batch.num_columns else None
+        for adapter in self.adapters:
+            if adapted is None:
+                return None
+            adapted = adapter.adapt_batch(adapted)
+        return adapted
+
+    def pieces(
+        self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None
+    ) -> Iterator[pa.RecordBatch | list[Row]]:
+        """The results of each batch of a stream: a batch where it can be transformed whole, else a list of rows.
+
+        Args:
+            batches: of a table, `table.to_batches()`; of a Parquet file, `file.iter_batches()`.
+            counts: counts to continue; they are the same either way.
+
+        Raises:
+            AdapterError: a row cannot be transformed, with `on_error="abort"`.
+        """
+        from evaluand.data.adapters.base.columns import read_rows  # on use: pyarrow and NumPy
+
+        counts = Counts() if counts is None else counts
+        for batch in batches:
+            adapted = self.adapt_batch(batch)
+            if adapted is None:
+                yield list(self(read_rows(batch), counts))
+            else:
+                counts.read += batch.num_rows
+                counts.made += adapted.num_rows
+                yield adapted
+
+    def table(self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None) -> pa.Table:
+        """The new rows of Arrow batches as one table, each batch transformed whole where possible, else row by row.
+
+        Column types are those of the batches that are transformed whole. Where there are none, or other rows do not
+        fit them, types are inferred from the values; objects and columns of several types become JSON texts
+        (`evaluand.store.tables.is_json`).
+
+        Raises:
+            AdapterError: a row cannot be transformed, with `on_error="abort"`.
+            DataError: a result is not a row, or has a value that cannot be stored.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> batch = pa.RecordBatch.from_pylist([{"text": "hello"}, {"text": "bye"}])
+            >>> Pipeline([{"kind": "Rename", "configuration": {"text": "prompt"}}]).table([batch]).to_pylist()
+            [{'prompt': 'hello'}, {'prompt': 'bye'}]
+        """
+        from evaluand.data.adapters.base.columns import build_table  # on use: pyarrow and NumPy
+
+        return build_table(list(self.pieces(batches, counts)))
+
+    def _step_name(self, number: int) -> str:
+        kind = self.adapters[number].kind
+        return kind if len(self.adapters) == 1 else f"{kind} (step {number + 1} of {len(self.adapters)})"
+
+    def _check(self) -> None:
+        faults = [
+            f"{self._step_name(i)} must be the last adapter of a pipeline; move it to the end"
+            for i, adapter in enumerate(self.adapters[:-1])
+            if adapter.last
+        ]
+        if self.on_error not in get_args(OnError):
+            faults.append(f"onError is {self.on_error!r}; give one of {', '.join(get_args(OnError))}")
+        elif (self.on_error == "default") != (self.default is not None):
+            faults.append('default: give the row that replaces a failed one together with "onError": "default"')
+        elif self.default is not None and not isinstance(self.default, Mapping):
+            faults.append(f"default is {kind_of(self.default)}; give an object")
+        if faults:
+            raise AdapterSpecError("\n".join(faults))
+        check_json("default", self.default)
+
+
+def create_inner_pipeline(kind: str, spec: Any) -> Pipeline:
+    """The pipeline inside an adapter; a failure in it fails the row that the adapter works on."""
+    try:
+        pipeline = Pipeline.of(spec)
+    except AdapterSpecError as error:
+        raise type(error)(f"{kind}: {error}") from None
+    if pipeline.on_error != "abort":
+        raise AdapterSpecError(f"{kind}: only the outermost pipeline has onError; leave it out here")
+    return pipeline
+
+
+def _create_adapters(specs: Iterable[Adapter | Mapping[str, Any]]) -> tuple[Adapter, ...]:
+    if isinstance(specs, str | Mapping) or not isinstance(specs, Iterable):
+        found = repr(specs) if specs else "empty"
+        raise AdapterSpecError(f"a pipeline is {found}; give a list of adapters")
+    adapters, faults, specs = [], [], list(specs)
+    for number, spec in enumerate(specs, 1):
+        try:
+            adapters.append(create_adapter(spec))
+        except AdapterSpecError as error:
+            faults.append(type(error)(f"step {number}: {error}") if len(specs) > 1 else error)
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        raise AdapterSpecError("\n".join(map(str, faults)))
+    return tuple(adapters)

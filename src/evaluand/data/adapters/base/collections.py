@@ -1,14 +1,11 @@
 """The lists of a row that belong together, and the numbers of their elements."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluand.core.errors import kind_of
-from evaluand.core.registry import nearest
+from evaluand.core.errors import kind_of, nearest
 from evaluand.core.selector import Selector
-from evaluand.data.adapters.base.faults import AbsentField, AdapterError, AdapterSpecError, WrongType
+from evaluand.data.adapters.base.options import AbsentField, AdapterError, AdapterSpecError, WrongType
 from evaluand.data.adapters.base.template import read_path
 
 

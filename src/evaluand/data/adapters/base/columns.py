@@ -5,8 +5,6 @@ be at fault, and only the pass over the rows can name it. The values of a text c
 parsed texts, as in rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any

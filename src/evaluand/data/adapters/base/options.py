@@ -1,14 +1,47 @@
-"""Checks of a configuration: JSON data, known keys only, of the right types."""
+"""Checks of a configuration: JSON data, known keys only, of the right types; and the errors that adapters raise.
 
-from __future__ import annotations
+Each error is also a built-in one, for code that catches those.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.core.errors import kind_of
-from evaluand.core.registry import nearest
-from evaluand.data.adapters.base.faults import AdapterSpecError, WrongArguments
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest
+
+
+class AdapterSpecError(SpecError, ValueError):
+    """An adapter's spec is wrong."""
+
+
+class WrongArguments(AdapterSpecError, TypeError):
+    """An adapter, or a function of a template, lacks an argument or has one that it does not take."""
+
+
+class UnknownFunction(AdapterSpecError, KeyError):
+    """A template names an unknown function."""
+
+    __str__ = Exception.__str__  # that of KeyError adds quotes
+
+
+class AdapterError(DataError, ValueError):
+    """A row cannot be transformed."""
+
+    def add_place(self, where: str) -> None:
+        """Put the place of the fault before the message."""
+        self.faults = (Fault(where, str(self)),)
+        self.args = (self._message(),)
+
+
+class AbsentField(AdapterError, KeyError):
+    """A row lacks a field."""
+
+    __str__ = Exception.__str__
+
+
+class WrongType(AdapterError, TypeError):
+    """A value is of a type that the adapter cannot work on."""
+
 
 MAX_DEPTH: Final = 100
 """Levels of objects and lists in a configuration, so that none exhausts the stack."""

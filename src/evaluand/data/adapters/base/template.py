@@ -13,8 +13,6 @@
 A template is compile_template once into functions of the row; no text of it is executed as code.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import operator
@@ -24,10 +22,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of
-from evaluand.core.registry import nearest
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.selector import Selector, is_jsonpath
-from evaluand.data.adapters.base.faults import (
+from evaluand.data.adapters.base.options import (
     AdapterError,
     AdapterSpecError,
     UnknownFunction,

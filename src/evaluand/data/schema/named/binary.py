@@ -1,7 +1,5 @@
 """Bytes of a media type."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Outputs of classifiers."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from pydantic import Field

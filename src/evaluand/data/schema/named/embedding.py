@@ -1,7 +1,5 @@
 """Vectors of fixed length."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field, create_model

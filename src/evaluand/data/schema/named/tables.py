@@ -3,8 +3,6 @@
 Datasets and scorers add their columns to `evaluand.examples` and `evaluand.scores`.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from evaluand.core.key_columns import DIGEST, INDEX

@@ -1,7 +1,5 @@
 """Text, and text in parts."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Images. In new schemas prefer `binary.Media`, which holds any media type."""
 
-from __future__ import annotations
-
 import builtins
 from typing import ClassVar
 

@@ -1,0 +1,312 @@
+"""What an expression may be, followed through variables, parameters, attributes and the user's own functions."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from evaluand.core.fingerprint.homes import MISSING
+from evaluand.core.fingerprint.names import CodeNames, static_attribute
+from evaluand.core.fingerprint.parts import Place
+from evaluand.core.fingerprint.syntax import Definition, chain_of
+from evaluand.core.fingerprint.wrapping import innermost, is_a
+
+MAX_FOLLOWED = 300  # expressions on the way to what one of them may be
+
+_PROPERTIES = frozenset(("functools.cached_property", "builtins.property"))
+
+
+@dataclass(eq=False)
+class Scope:
+    """A definition, to be judged once everything that is reached has been met."""
+
+    function: types.FunctionType
+    node: Definition
+    names: CodeNames
+    place: Place
+    owner: Any = MISSING
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All syntax of the body, without annotations."""
+        body = self.node.body
+        return [node for part in (body if isinstance(body, list) else [body]) for node in _without_annotations(part)]
+
+    @cached_property
+    def parents(self) -> dict[int, ast.AST]:
+        """The `id` of a node → the node around it."""
+        return {id(child): node for node in (self.node, *self.nodes) for child in ast.iter_child_nodes(node)}
+
+    def parent(self, node: ast.AST) -> ast.AST:
+        """The node around another one; the definition itself at the top."""
+        return self.parents.get(id(node), self.node)
+
+    def loads(self, name: str) -> Iterator[ast.expr]:
+        """Where a variable or an attribute is read."""
+        for node in self.nodes:
+            found = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+            if found == name and isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                yield node
+
+    @cached_property
+    def results(self) -> list[ast.expr]:
+        """The expressions that it returns."""
+        if isinstance(self.node, ast.Lambda):
+            return [self.node.body]
+        return [node.value for node in self.nodes if isinstance(node, ast.Return) and node.value is not None]
+
+    def is_property(self) -> bool:
+        """Whether its result is read as an attribute."""
+        decorators = [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
+        return any(self.names.named(decorator) in _PROPERTIES for decorator in decorators)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value that is there when the code is read: of a global, a default, an attribute."""
+
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """An expression that is not followed further; the syntax is None for what is not known at all."""
+
+    node: ast.expr | None
+    scope: Scope
+
+
+@dataclass
+class Flow:
+    """The definitions of one traversal, and how values flow between them.
+
+    Attributes:
+        scopes: a function's `id` → its definition.
+        passed: functions (`id`) that are used as values, so that not all their calls are known.
+    """
+
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    passed: set[int] = field(default_factory=set)
+    _calls: dict[int, list[tuple[Scope, ast.Call, int]]] = field(default_factory=dict)
+    _called_names: set[str] = field(default_factory=set)
+    _methods: dict[str, list[Scope]] = field(default_factory=dict)
+    _set: dict[str, list[tuple[Scope, ast.expr]]] = field(default_factory=dict)  # by the name of the attribute
+    _of_objects: dict[str, list[Any]] = field(default_factory=dict)
+    _of_classes: dict[str, list[Any]] = field(default_factory=dict)
+
+    def note_value(self, name: str, value: Any, of_class: bool = False) -> None:
+        """Takes note of an attribute's value."""
+        (self._of_classes if of_class else self._of_objects).setdefault(name, []).append(value)
+
+    def note(self, scope: Scope) -> None:
+        """Takes note of a definition: of whom it calls, and which attributes it sets."""
+        self.scopes[id(scope.function)] = scope
+        if scope.owner is not MISSING:
+            self._methods.setdefault(scope.function.__name__, []).append(scope)
+        for node in scope.nodes:
+            if isinstance(node, ast.Call):
+                if callee := find_callee(scope, node.func):
+                    self._calls.setdefault(id(callee[0]), []).append((scope, node, callee[1]))
+                elif isinstance(node.func, ast.Attribute):
+                    self._called_names.add(node.func.attr)
+            for target, value in _attributes_set(node):
+                self._set.setdefault(target, []).append((scope, value))
+
+    def knows_calls(self, scope: Scope) -> bool:
+        """Whether a function is only called where that shows, so that its results can be followed."""
+        if id(scope.function) in self.passed:
+            return False
+        name = scope.function.__name__
+        by_name = scope.owner is not MISSING and (name in self._called_names or scope.is_property())
+        return by_name or id(scope.function) in self._calls
+
+    def attributes(self) -> Iterator[Known | Leaf]:
+        """What the attributes of all objects may be."""
+        for values in (*self._of_objects.values(), *self._of_classes.values()):
+            yield from map(Known, values)
+        for places in self._set.values():
+            for scope, value in places:
+                yield from self.origins(value, scope)
+
+    # -- origins
+
+    def origins(self, node: ast.expr, scope: Scope) -> Iterator[Known | Leaf]:
+        """What an expression may be."""
+        return self._follow(node, scope, set())
+
+    def _follow(self, node: ast.expr, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        if id(node) in seen or len(seen) > MAX_FOLLOWED:
+            return
+        seen.add(id(node))
+        if isinstance(node, ast.Constant):
+            yield Known(node.value)
+        elif isinstance(node, ast.Await | ast.NamedExpr):
+            yield from self._follow(node.value, scope, seen)
+        elif isinstance(node, ast.IfExp):
+            yield from self._follow(node.body, scope, seen)
+            yield from self._follow(node.orelse, scope, seen)
+        elif isinstance(node, ast.BoolOp):
+            for value in node.values:
+                yield from self._follow(value, scope, seen)
+        elif isinstance(node, ast.Call):
+            yield from self._follow_call(node, scope, seen)
+        elif isinstance(node, ast.Name) and scope.names.is_local(node.id):
+            yield from self._follow_variable(node, scope, seen)
+        elif isinstance(node, ast.Name | ast.Attribute):
+            yield from self._follow_name(node, scope, seen)
+        else:
+            yield Leaf(node, scope)
+
+    def _follow_call(self, node: ast.Call, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        for inner in self._called(node, scope):
+            for result in inner.results:
+                yield from self._follow(result, inner, seen)
+        if scope.names.named(node.func) == "builtins.getattr" and len(node.args) > 1:
+            name = node.args[1]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield from self._follow_attribute(ast.Attribute(node.args[0], name.value, ast.Load()), scope, seen)
+        yield Leaf(node, scope)
+
+    def _called(self, node: ast.Call, scope: Scope) -> list[Scope]:
+        """The definitions that a call may run; by the name of the method, where the object is not known."""
+        callee = find_callee(scope, node.func)
+        if callee is not None:
+            return [inner] if (inner := self.scopes.get(id(callee[0]))) else []
+        if isinstance(node.func, ast.Attribute) and not scope.names.named(node.func):
+            return self._methods.get(node.func.attr, [])
+        return []
+
+    def _follow_variable(self, node: ast.Name, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        values = list(scope.names.settings[node.id])
+        if node.id in _parameters(scope.node):
+            values.remove(None)
+            yield from self._follow_parameter(node.id, scope, seen)
+        for value in values:
+            if value is not None:
+                yield from self._follow(value, scope, seen)
+        if None in values:
+            yield from self._follow_loops(node, scope, seen)
+
+    def _follow_parameter(self, name: str, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        default = _defaults(scope.function).get(name, MISSING)
+        calls = self._calls.get(id(scope.function), [])
+        if not calls and scope.function.__name__ == "__init__":
+            return  # no call makes such an object
+        for caller, call, before in calls:
+            argument = argument_of(call, scope.node, name, before)
+            if argument is not None:
+                yield from self._follow(argument, caller, seen)
+            elif default is MISSING:
+                yield Leaf(None, caller)
+            else:
+                yield Known(default)
+        if not self.knows_calls(scope):
+            yield Leaf(_PARAMETER, scope) if default is MISSING else Known(default)
+
+    def _follow_loops(self, node: ast.Name, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        """What a variable may be that loops set."""
+        loops = [each for each in scope.nodes if isinstance(each, ast.For | ast.comprehension)]
+        iters = [each.iter for each in loops if isinstance(each.target, ast.Name) and each.target.id == node.id]
+        if len(iters) < scope.names.settings[node.id].count(None) - (node.id in _parameters(scope.node)):
+            yield Leaf(None, scope)
+        for each in iters:
+            yield from self._elements(each, scope, seen)
+
+    def _elements(self, node: ast.expr, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        if isinstance(node, ast.List | ast.Tuple):
+            for item in node.elts:
+                yield from self._follow(item, scope, seen)
+        elif isinstance(node, ast.Call) and scope.names.named(node.func) == "builtins.range":
+            yield Known(0)
+        else:
+            chain = chain_of(node)
+            values: Any = scope.names.resolve(chain)[0] if chain else MISSING
+            if is_a(values, list, tuple):
+                yield from map(Known, values)
+            else:
+                yield Leaf(None, scope)
+
+    def _follow_name(self, node: ast.Name | ast.Attribute, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        chain = chain_of(node)
+        value, full = scope.names.resolve(chain) if chain else (MISSING, "")
+        if value is not MISSING:
+            yield Known(value)
+        elif full or not isinstance(node, ast.Attribute):
+            yield Leaf(node, scope)
+        else:
+            yield from self._follow_attribute(node, scope, seen)
+
+    def _follow_attribute(self, node: ast.Attribute, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        found: list[Known | Leaf] = [Known(value) for value in self._of_objects.get(node.attr, ())]
+        for owner, value in self._set.get(node.attr, ()):
+            found += self._follow(value, owner, seen)
+        found = found or [Known(value) for value in self._of_classes.get(node.attr, ())]
+        for method in self._methods.get(node.attr, ()):
+            for result in method.results if method.is_property() else ():
+                found += self._follow(result, method, seen)
+        yield from found or [Leaf(node, scope)]
+
+
+_PARAMETER = ast.Name("parameter", ast.Load())  # stands for an argument that comes from outside: the data
+
+
+def is_parameter(leaf: Leaf) -> bool:
+    """Whether a leaf is an argument of a function that evaluand or a library calls."""
+    return leaf.node is _PARAMETER
+
+
+def find_callee(scope: Scope, function: ast.expr) -> tuple[Any, int] | None:
+    """The user's own function that is called, and how many arguments precede those of the call."""
+    chain = chain_of(function)
+    value = scope.names.resolve(chain)[0] if chain else MISSING
+    bound = 0
+    if value is MISSING and len(chain) == 2 and scope.owner is not MISSING:
+        value, bound = static_attribute(scope.owner, chain[1]), 1
+    if is_a(value, type):
+        value, bound = static_attribute(value, "__init__"), 1
+    if type(value) is types.MethodType:
+        value, bound = value.__func__, 1
+    inner = innermost(value)
+    return (inner, bound) if type(inner) is types.FunctionType and scope.names.is_ours(inner) else None
+
+
+def argument_of(call: ast.Call, node: Definition, name: str, before: int) -> ast.expr | None:
+    """The expression that a call has for a parameter; None where it has none."""
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    positional = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+    place = positional.index(name) - before if name in positional else -1
+    return call.args[place] if 0 <= place < len(call.args) else None
+
+
+def _parameters(node: Definition) -> set[str]:
+    arguments = node.args
+    return {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    code, positional = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    return dict(zip(names[len(names) - len(positional) :], positional, strict=True)) | (function.__kwdefaults__ or {})
+
+
+def _attributes_set(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    value = getattr(node, "value", None)
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and value is not None:
+        yield from ((target.attr, value) for target in targets if isinstance(target, ast.Attribute))
+
+
+def _without_annotations(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those inside it, without annotations, which nothing runs."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        annotations = (getattr(node, "annotation", None), getattr(node, "returns", None))
+        waiting += [child for child in ast.iter_child_nodes(node) if child not in annotations]
