@@ -18,7 +18,8 @@ from support.places import ROOT_FOLDER
 from evaluand import Experiment, MemoryStore
 from evaluand.aggregation.groups import Grouping, MetricRow, summarise, summarise_shard
 from evaluand.core import registry
-from evaluand.metrics.base.metric import Metric, words_of
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.base.signature import words_of
 from evaluand.metrics.base.weighted_rows import BLOCKS
 from evaluand.metrics.stats.intervals import random_bits, steady_interval
 

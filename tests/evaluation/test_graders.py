@@ -31,7 +31,7 @@ from evaluand.interop.pharia.graders import (
     MeanAccumulator,
     RougeGrader,
 )
-from evaluand.metrics.base.metric import words_of
+from evaluand.metrics.base.signature import words_of
 from evaluand.report.facts.aggregation import metrics_facts
 
 ENGLISH = "The weather is going to be very nice tomorrow."

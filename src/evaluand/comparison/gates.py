@@ -45,7 +45,8 @@ from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import Metric, Missing, distinguishing_words, words_of
+from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
 from evaluand.store.store import Store

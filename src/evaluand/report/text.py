@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.core.errors import pluralize
-from evaluand.metrics.base.metric import distinguishing_words
+from evaluand.metrics.base.signature import distinguishing_words
 
 SHORT_ID = 12
 LABEL = 60

@@ -22,7 +22,6 @@ import dataclasses
 import math
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -498,43 +497,3 @@ def _empty_cells(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind == "M":
         return np.asarray(np.isnat(column))
     return np.asarray(np.isnan(column)) if column.dtype.kind == "f" else np.zeros(len(column), np.bool_)
-
-
-_WORD = re.compile(r'interval=\S+ \S+\Z|(?:"(?:[^"\\]|\\.)*"|[^\s"])+')
-
-
-_UNBOUNDED = "(-inf,inf)"
-"""The range of a metric that declares none."""
-
-
-def words_of(signature: str) -> dict[str, str]:
-    """Parameter name → value as written in a signature; the version has an empty name.
-
-    Example:
-        >>> words_of("f_beta v1 tag=PER interval=wilson 95%")
-        {'': 'v1', 'tag': 'PER', 'interval': 'wilson 95%'}
-    """
-    pairs = (word.partition("=") for word in _WORD.findall(signature)[1:])
-    return {name if sign else "": value if sign else name for name, sign, value in pairs}
-
-
-def distinguishing_words(signatures: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Signature → the parameters that distinguish it from the other signatures of its kind.
-
-    A parameter that most signatures share, or that some omit, is not listed for those that share, or omit, it; so no
-    two signatures have the same parameters. `k`, the number of answers that a metric looks at, is always listed.
-
-    Args:
-        signatures: all signatures of one kind.
-
-    Example:
-        >>> distinguishing_words(["f_beta v1 beta=1", "f_beta v1 beta=1 tag=A", "f_beta v1 beta=2"])
-        {'f_beta v1 beta=1': {}, 'f_beta v1 beta=1 tag=A': {'tag': 'A'}, 'f_beta v1 beta=2': {'beta': '2'}}
-    """
-    words = {s: {n: w for n, w in words_of(s).items() if w != _UNBOUNDED} for s in signatures}
-    return {signature: _select_words(own, list(words.values())) for signature, own in words.items()}
-
-
-def _select_words(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    counts = {name: Counter(other.get(name) for other in others) for name in words}
-    return {n: w for n, w in words.items() if n == "k" or None in counts[n] or counts[n][w] * 2 <= len(others)}
