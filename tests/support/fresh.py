@@ -17,7 +17,18 @@ from subprocess import CompletedProcess
 from types import ModuleType
 
 _PATIENCE = 120.0
-_WARM = ("numpy", "pyarrow.parquet", "pyarrow.compute", "evaluand.cli", "evaluand.experiment.experiment", "pandas")
+_WARM = (
+    "evaluand.cli",
+    "evaluand.experiment.experiment",
+    "numpy",
+    "pandas",
+    "pyarrow.compute",
+    "pyarrow.parquet",
+    "pytest",
+    "rich.table",
+    "sklearn.ensemble",
+    "sklearn.linear_model",
+)
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(list(_WARM))
 
