@@ -18,8 +18,7 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.class_rates import FBeta
-from evaluand.metrics.count import Count
-from evaluand.metrics.quantile import Quantile
+from evaluand.metrics.column_statistics import Count, Quantile
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Names
 from evaluand.report.facts.evaluation import evaluation_facts

@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
-from evaluand.apps.leaderboards.board import leaderboard
-from evaluand.apps.leaderboards.collect import add_evaluations
+from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
