@@ -42,7 +42,7 @@ def _data(n: int, per_image: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 def _ours(definition: str, per_image: int, n: int) -> Callable[[], float]:
     import pyarrow as pa
 
-    from evaluand.interop.d3m.detection import object_detection_ap
+    from evaluand.interop.d3m.metrics import object_detection_ap
 
     image, truth, detected, confidence = _data(n, per_image)
     names = pa.array([f"img_{number:06d}.png" for number in image.tolist()])

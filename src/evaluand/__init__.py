@@ -55,24 +55,12 @@ if TYPE_CHECKING:
     from evaluand.evaluation.scorer import Score as Score, Scorer as Scorer, scorer as scorer
     from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
     from evaluand.experiment.experiment import Experiment as Experiment
-    from evaluand.metrics.absolute_errors import (
-        MaxError as MaxError,
-        MeanAbsoluteError as MeanAbsoluteError,
-        MeanAbsolutePercentageError as MeanAbsolutePercentageError,
-        MedianAbsoluteError as MedianAbsoluteError,
-    )
-    from evaluand.metrics.accuracy import Accuracy as Accuracy
+    from evaluand.metrics.accuracy import Accuracy as Accuracy, TopK as TopK
     from evaluand.metrics.areas import AveragePrecision as AveragePrecision, RocAuc as RocAuc
-    from evaluand.metrics.at_k import (
-        HitsAtK as HitsAtK,
-        MapAtK as MapAtK,
-        Ndcg as Ndcg,
-        PrecisionAtK as PrecisionAtK,
-        RecallAtK as RecallAtK,
+    from evaluand.metrics.box_averages import (
+        AverageRecall as AverageRecall,
+        MeanAveragePrecision as MeanAveragePrecision,
     )
-    from evaluand.metrics.average_recall import AverageRecall as AverageRecall
-    from evaluand.metrics.balanced_accuracy import BalancedAccuracy as BalancedAccuracy
-    from evaluand.metrics.chance_corrected import CohenKappa as CohenKappa, MatthewsCorrelation as MatthewsCorrelation
     from evaluand.metrics.class_rates import (
         FalseNegativeRate as FalseNegativeRate,
         FalsePositiveRate as FalsePositiveRate,
@@ -80,19 +68,31 @@ if TYPE_CHECKING:
         Jaccard as Jaccard,
         Precision as Precision,
         Recall as Recall,
+        SelectionRate as SelectionRate,
         Specificity as Specificity,
     )
-    from evaluand.metrics.confusion_matrix import ConfusionMatrix as ConfusionMatrix
-    from evaluand.metrics.count import Count as Count
-    from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError as ExpectedCalibrationError
-    from evaluand.metrics.hamming_loss import HammingLoss as HammingLoss
-    from evaluand.metrics.kendall import Kendall as Kendall
-    from evaluand.metrics.mean import Mean as Mean
-    from evaluand.metrics.mean_average_precision import MeanAveragePrecision as MeanAveragePrecision
-    from evaluand.metrics.mean_reciprocal_rank import MeanReciprocalRank as MeanReciprocalRank
-    from evaluand.metrics.mean_squared_error import (
+    from evaluand.metrics.column_statistics import Count as Count, Mean as Mean, Quantile as Quantile
+    from evaluand.metrics.confusion_matrix import (
+        BalancedAccuracy as BalancedAccuracy,
+        CohenKappa as CohenKappa,
+        ConfusionMatrix as ConfusionMatrix,
+        HammingLoss as HammingLoss,
+        MatthewsCorrelation as MatthewsCorrelation,
+    )
+    from evaluand.metrics.correlations import (
+        ExplainedVariance as ExplainedVariance,
+        Kendall as Kendall,
+        Pearson as Pearson,
+        RSquared as RSquared,
+        Spearman as Spearman,
+    )
+    from evaluand.metrics.errors import (
+        MaxError as MaxError,
+        MeanAbsoluteError as MeanAbsoluteError,
+        MeanAbsolutePercentageError as MeanAbsolutePercentageError,
         MeanSquaredError as MeanSquaredError,
         MeanSquaredLogError as MeanSquaredLogError,
+        MedianAbsoluteError as MedianAbsoluteError,
         RootMeanSquaredError as RootMeanSquaredError,
     )
     from evaluand.metrics.partitions import (
@@ -102,14 +102,21 @@ if TYPE_CHECKING:
         NormalizedMutualInformation as NormalizedMutualInformation,
         VMeasure as VMeasure,
     )
-    from evaluand.metrics.pearson import Pearson as Pearson, Spearman as Spearman
-    from evaluand.metrics.precision_at_top_k import PrecisionAtTopK as PrecisionAtTopK
-    from evaluand.metrics.probability_losses import Brier as Brier, LogLoss as LogLoss
-    from evaluand.metrics.quantile import Quantile as Quantile
-    from evaluand.metrics.r_squared import ExplainedVariance as ExplainedVariance, RSquared as RSquared
+    from evaluand.metrics.probabilities import (
+        Brier as Brier,
+        ExpectedCalibrationError as ExpectedCalibrationError,
+        LogLoss as LogLoss,
+    )
+    from evaluand.metrics.rankings import (
+        HitsAtK as HitsAtK,
+        MapAtK as MapAtK,
+        MeanReciprocalRank as MeanReciprocalRank,
+        Ndcg as Ndcg,
+        PrecisionAtK as PrecisionAtK,
+        PrecisionAtTopK as PrecisionAtTopK,
+        RecallAtK as RecallAtK,
+    )
     from evaluand.metrics.replications import KOfN as KOfN, PassAtK as PassAtK
-    from evaluand.metrics.selection_rate import SelectionRate as SelectionRate
-    from evaluand.metrics.top_k import TopK as TopK
     from evaluand.run.runner import Run as Run, Runner as Runner
     from evaluand.run.task import Candidates as Candidates, Task as Task, task as task
     from evaluand.run.tasks.chat import ChatModel as ChatModel

@@ -1,7 +1,5 @@
 """Gates in a test suite: `assert_gate(evaluation, "accuracy >= 0.9")`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from evaluand.comparison.comparing import short_labels

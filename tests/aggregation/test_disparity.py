@@ -25,7 +25,7 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.metrics.stats.intervals import normal_quantile, wilson
 from evaluand.report.terminal.report import disparities_table
 from evaluand.report.verification import verify

@@ -17,8 +17,7 @@ from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_s
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import Columns, Metric, Missing, Reduce, State, Values
-from evaluand.metrics.count import Count
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Count, Mean
 
 TYPES = {
     "_index_": pa.int64(),

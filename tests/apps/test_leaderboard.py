@@ -31,15 +31,14 @@ from evaluand import (
     Runner,
     asks,
 )
-from evaluand.apps.leaderboards.board import LEADERBOARD, Leaderboard, leaderboard
-from evaluand.apps.leaderboards.collect import collect_sources
+from evaluand.apps.leaderboards.board import LEADERBOARD, Leaderboard, collect_sources, leaderboard
 from evaluand.apps.leaderboards.versions import version_label
 from evaluand.apps.logs import record_logs
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.evaluation.feedback import Feedback
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.verification import verify
 from evaluand.store.store import Store

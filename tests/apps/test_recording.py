@@ -25,7 +25,7 @@ from evaluand.apps.recording.writer import NotRecorded, RecordingWriter, annotat
 from evaluand.cli import main
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.feedback import Feedback
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.report.verification import verify
 from evaluand.store.garbage import leftovers
 from evaluand.store.journal import SHARD_SLOTS

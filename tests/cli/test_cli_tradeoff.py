@@ -21,7 +21,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.interop.fairical import Solutions
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore
 from evaluand.tradeoff import solve

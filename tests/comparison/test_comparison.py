@@ -25,8 +25,7 @@ from evaluand.comparison.verdict import format_difference
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.count import Count
-from evaluand.metrics.quantile import Quantile
+from evaluand.metrics.column_statistics import Count, Quantile
 from evaluand.metrics.replications import PassAtK
 from evaluand.metrics.stats.intervals import binomial_tail, least_mean, normal_tail, paired_score
 from evaluand.report.terminal.comparison import comparison_table

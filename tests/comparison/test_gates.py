@@ -37,7 +37,7 @@ from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_e
 from evaluand.core.errors import EvaluandWarning
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.class_rates import FBeta
-from evaluand.metrics.quantile import Quantile
+from evaluand.metrics.column_statistics import Quantile
 from evaluand.metrics.stats.intervals import paired_score
 from evaluand.report.terminal.comparison import comparison_table
 from evaluand.store.store import Store

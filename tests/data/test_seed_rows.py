@@ -18,8 +18,7 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.count import Count
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Count, Mean
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, task
 from evaluand.run.tasks.recorded import RecordedTask

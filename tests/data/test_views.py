@@ -19,7 +19,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorers.exact_match import ExactMatch
-from evaluand.evaluation.scorers.includes import Includes
+from evaluand.evaluation.scorers.pattern import Includes
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.report.facts.report import Part, report_facts

@@ -32,7 +32,7 @@ from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, Task, task
 from evaluand.run.tasks.recorded import DoubtfulJoin, RecordedTask
@@ -60,7 +60,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.count import Count
+from evaluand.metrics.column_statistics import Count
 from evaluand.run.runner import Runner
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.store.directory import DirectoryStore

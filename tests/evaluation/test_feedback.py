@@ -31,7 +31,7 @@ from evaluand.evaluation.provider import Judgement, Provider
 from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.scorers.feedback import FeedbackKind
 from evaluand.interop.trulens import Feedback as TruLens
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.store.store import MemoryStore
 from evaluand.trace import span
 

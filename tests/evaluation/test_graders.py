@@ -20,11 +20,9 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.core.registry import find
 from evaluand.core.text.language import language_of
 from evaluand.evaluation.scorer import ReferenceScorer, Score
-from evaluand.evaluation.scorers.bleu import Bleu
-from evaluand.evaluation.scorers.chrf import Chrf
-from evaluand.evaluation.scorers.highlight_coverage import HighlightCoverage
 from evaluand.evaluation.scorers.language_match import LanguageMatch
-from evaluand.evaluation.scorers.rouge import Rouge
+from evaluand.evaluation.scorers.spans import HighlightCoverage
+from evaluand.evaluation.scorers.text_overlap import Bleu, Chrf, Rouge
 from evaluand.interop.pharia.graders import (
     BleuGrader,
     FScores,

@@ -89,7 +89,7 @@ def methods(kind: type[Provider]) -> list[str]:
     return [
         name
         for name, method in inspect.getmembers(kind, inspect.isfunction)
-        if inspect.signature(method).return_annotation in (Judgement, "Judgement") and not name.startswith("_")
+        if inspect.signature(method).return_annotation in ("Judgement", Judgement) and not name.startswith("_")
     ]
 
 

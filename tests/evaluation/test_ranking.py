@@ -20,10 +20,16 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.ranking import Ranking
 from evaluand.experiment.arrays import evaluate
-from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.mean_reciprocal_rank import MeanReciprocalRank
-from evaluand.metrics.precision_at_top_k import PrecisionAtTopK
+from evaluand.metrics.rankings import (
+    HitsAtK,
+    MapAtK,
+    MeanReciprocalRank,
+    Ndcg,
+    PrecisionAtK,
+    PrecisionAtTopK,
+    RecallAtK,
+)
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 

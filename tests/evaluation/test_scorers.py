@@ -19,10 +19,9 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.exact_match import NORMALISATIONS, ExactMatch
-from evaluand.evaluation.scorers.includes import Includes
 from evaluand.evaluation.scorers.json_equality import JsonEquality
 from evaluand.evaluation.scorers.numeric_answer import NumericAnswer
-from evaluand.evaluation.scorers.pattern import Pattern
+from evaluand.evaluation.scorers.pattern import Includes, Pattern
 from evaluand.evaluation.scorers.prediction import Prediction
 
 NAN = math.nan

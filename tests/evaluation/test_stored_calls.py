@@ -20,7 +20,7 @@ from evaluand.apps.recording.stored import MODES
 from evaluand.cli import main
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.feedback import Feedback
-from evaluand.evaluation.feedback.call_storage import SHORT, read_calls
+from evaluand.evaluation.feedback.calls import SHORT, read_calls
 from evaluand.interop import trulens
 from evaluand.report.facts.report import Part
 from evaluand.report.html.examples import Examples

@@ -13,8 +13,8 @@ from sklearn.metrics import top_k_accuracy_score
 from evaluand import Accuracy, Aggregator, Candidates, Dataset, Evaluator, Measure, Runner, SpecError, evaluate, task
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core.errors import DataError
-from evaluand.evaluation.scorers.top_k import TopK
-from evaluand.metrics.top_k import TopK as TopKMetric
+from evaluand.evaluation.scorers.exact_match import TopK
+from evaluand.metrics.accuracy import TopK as TopKMetric
 
 LABELS = ("ant", "bee", "cow", "dog")
 

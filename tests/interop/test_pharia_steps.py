@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
-from evaluand.evaluation.scorers.bleu import Bleu
+from evaluand.evaluation.scorers.text_overlap import Bleu
 from evaluand.interop.pharia import (
     AggregationLogic,
     AggregationRepository,

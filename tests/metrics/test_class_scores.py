@@ -21,10 +21,9 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.areas import AveragePrecision, RocAuc
-from evaluand.metrics.base.curves import calibration_curve, precision_recall_curve, roc_curve
+from evaluand.metrics.base.curves import precision_recall_curve, roc_curve
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.probability_losses import Brier, LogLoss
+from evaluand.metrics.probabilities import Brier, ExpectedCalibrationError, LogLoss
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 
@@ -518,5 +517,7 @@ def test_a_calibration_curve_has_the_bins_of_scikit_learn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         share, mean = reference(truth == "a", scores[:, 0], n_bins=7)
-    curve = calibration_curve(truth == "a", scores[:, 0], bins=7)
-    np.testing.assert_allclose(np.stack([curve.x, curve.y]), np.stack([mean, share]))
+    metric = ExpectedCalibrationError(scored_by="positive", label="a", bins=7, confidence=None)
+    rows = {"probability": scores[:, 0], "right": (truth == "a").astype(np.float64)}
+    [[shown]] = metric.curves(metric.state(rows, np.zeros(300, np.int64), n_groups=1))
+    np.testing.assert_allclose(np.stack([shown.points.x, shown.points.y]), np.stack([mean, share]))

@@ -28,7 +28,7 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import FunctionScorer, Score, Scorer
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.run.responses import Response
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, task

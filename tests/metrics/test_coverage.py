@@ -21,8 +21,7 @@ from evaluand.aggregation.groups import merge, summarise, summarise_shard
 from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.class_rates import Recall
-from evaluand.metrics.kendall import Kendall
-from evaluand.metrics.pearson import Spearman
+from evaluand.metrics.correlations import Kendall, Spearman
 
 RUNS = 1_000
 AREA, PRECISION = (kind(scored_by="positive", label="yes") for kind in (RocAuc, AveragePrecision))

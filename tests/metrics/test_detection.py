@@ -17,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, SpecError
-from evaluand.interop.d3m.detection import object_detection_ap, objectDetectionAP
+from evaluand.interop.d3m.metrics import object_detection_ap, objectDetectionAP
 from evaluand.metrics.detection import (
     DEFINITIONS,
     Boxes,

@@ -26,8 +26,7 @@ from evaluand.metrics.base.metric import (
     numbers,
     refuse,
 )
-from evaluand.metrics.count import Count
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Count, Mean
 from evaluand.metrics.stats.intervals import merge_moments, moments, t_quantile, wilson
 
 

@@ -14,8 +14,7 @@ from hypothesis import given, strategies as st
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import Metric, Values
-from evaluand.metrics.count import Count
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Count, Mean
 
 
 def values_of(metric: Metric, n_groups: int = 1, group: list[int] | None = None, **columns: list[Any]) -> Values:

@@ -16,15 +16,17 @@ from evaluand.comparison.pairing import why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError
 from evaluand.experiment.arrays import evaluate
-from evaluand.metrics.absolute_errors import MeanAbsoluteError, MeanAbsolutePercentageError
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.kendall import Kendall
-from evaluand.metrics.mean import Mean
-from evaluand.metrics.mean_squared_error import MeanSquaredError, MeanSquaredLogError, RootMeanSquaredError
-from evaluand.metrics.pearson import Pearson, Spearman
-from evaluand.metrics.quantile import Quantile
-from evaluand.metrics.r_squared import ExplainedVariance, RSquared
+from evaluand.metrics.column_statistics import Mean, Quantile
+from evaluand.metrics.correlations import ExplainedVariance, Kendall, Pearson, RSquared, Spearman
+from evaluand.metrics.errors import (
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    MeanSquaredLogError,
+    RootMeanSquaredError,
+)
 
 REFERENCES: dict[str, Any] = {
     "mean_squared_error": sk.mean_squared_error,

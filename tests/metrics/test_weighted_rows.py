@@ -16,12 +16,11 @@ from hypothesis import given, settings, strategies as st
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
 from evaluand.core.key_columns import INDEX
-from evaluand.metrics.balanced_accuracy import BalancedAccuracy
 from evaluand.metrics.base.confusion import OfCounts
 from evaluand.metrics.base.metric import CLUSTER, LABELS, Metric
 from evaluand.metrics.base.weighted_rows import BLOCKS, WeightedRowsMetric
-from evaluand.metrics.chance_corrected import CohenKappa, MatthewsCorrelation
 from evaluand.metrics.class_rates import FBeta, Jaccard, Precision, Recall, Specificity
+from evaluand.metrics.confusion_matrix import BalancedAccuracy, CohenKappa, MatthewsCorrelation
 from evaluand.metrics.partitions import AdjustedRand, VMeasure
 from evaluand.metrics.stats.intervals import Spread, interval_within, random_bits, wilson
 

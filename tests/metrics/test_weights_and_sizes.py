@@ -16,13 +16,11 @@ from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core import registry
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.ranking import Ranking
-from evaluand.metrics.absolute_errors import MeanAbsolutePercentageError, MedianAbsoluteError
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.mean_squared_error import RootMeanSquaredError
+from evaluand.metrics.correlations import Pearson, RSquared
+from evaluand.metrics.errors import MeanAbsolutePercentageError, MedianAbsoluteError, RootMeanSquaredError
 from evaluand.metrics.partitions import AdjustedRand
-from evaluand.metrics.pearson import Pearson
-from evaluand.metrics.r_squared import RSquared
+from evaluand.metrics.probabilities import ExpectedCalibrationError
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -17,7 +17,7 @@ from evaluand.evaluation.prediction_table import scored_table
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.areas import RocAuc
 from evaluand.metrics.class_rates import FBeta
-from evaluand.metrics.mean_squared_error import RootMeanSquaredError
+from evaluand.metrics.errors import RootMeanSquaredError
 from evaluand.problem import DEFINITIONS, CriterionResult, Rule, judge, rule_of, tables
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.problem import STANDARD_METRICS, Criterion

@@ -14,14 +14,11 @@ from support.places import VECTORS_FOLDER
 from evaluand.aggregation.groups import summarise
 from evaluand.evaluation.scorers.ranking import Ranking
 from evaluand.experiment.arrays import evaluate
-from evaluand.metrics.absolute_errors import MeanAbsoluteError
 from evaluand.metrics.areas import RocAuc
-from evaluand.metrics.at_k import HitsAtK
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.mean_reciprocal_rank import MeanReciprocalRank
-from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
-from evaluand.metrics.precision_at_top_k import PrecisionAtTopK
-from evaluand.metrics.r_squared import RSquared
+from evaluand.metrics.correlations import RSquared
+from evaluand.metrics.errors import MeanAbsoluteError, MeanSquaredError, RootMeanSquaredError
+from evaluand.metrics.rankings import HitsAtK, MeanReciprocalRank, PrecisionAtTopK
 
 FILE = VECTORS_FOLDER / "d3m" / "metrics.json"
 CASES = {case["id"]: case for case in json.loads(FILE.read_text())["cases"]} if FILE.exists() else {}

@@ -21,10 +21,9 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.scorers.exact_match import ExactMatch
-from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.accuracy import Accuracy, TopK
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.mean import Mean
-from evaluand.metrics.top_k import TopK
+from evaluand.metrics.column_statistics import Mean
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import evaluation_facts

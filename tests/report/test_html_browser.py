@@ -15,7 +15,7 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.evaluation.scorers.spans import Spans
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.html.examples import Examples

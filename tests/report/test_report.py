@@ -18,13 +18,11 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.class_rates import FBeta
-from evaluand.metrics.count import Count
-from evaluand.metrics.quantile import Quantile
+from evaluand.metrics.column_statistics import Count, Quantile
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Names
 from evaluand.report.facts.evaluation import evaluation_facts
-from evaluand.report.facts.report import report_facts
-from evaluand.report.facts.results import results_facts
+from evaluand.report.facts.report import report_facts, results_facts
 from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.terminal.cells import name_values
 from evaluand.report.terminal.report import (

@@ -37,8 +37,7 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.areas import RocAuc
-from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
-from evaluand.metrics.probability_losses import Brier, LogLoss
+from evaluand.metrics.probabilities import Brier, ExpectedCalibrationError, LogLoss
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.estimator import EstimatorTask, PartedClusters

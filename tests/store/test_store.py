@@ -32,7 +32,7 @@ from evaluand.evaluation.scorer import FunctionScorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.mean import Mean
+from evaluand.metrics.column_statistics import Mean
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore

@@ -32,7 +32,7 @@ from support.places import SUPPORT_FOLDER, VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop import pharia
-from evaluand.interop.pharia.trace_storage import ExampleTracer, restore_traces
+from evaluand.interop.pharia.runs import ExampleTracer, restore_traces
 from evaluand.run.task import Task
 from evaluand.trace import OpenSpanError, RootTracer, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
 from evaluand.trace.conventions import read_attributes

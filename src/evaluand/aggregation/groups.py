@@ -239,9 +239,8 @@ class Summary:
             n_targets = len({key[0] for key in self.groups[Grouping(grouping.by)]})
             data = [{**(each or {}), "targets": n_targets} for each in data]
         worst, best = (_bound(compute, states.get(end), values, counts[:, _MISSING]) for end in _ENDS)
-        lone = np.isnan(values.value) & (
-            np.isnan(worst) | np.isnan(best)
-        )  # a single bound of an undefined value has no meaning
+        # a single bound of an undefined value has no meaning
+        lone = np.isnan(values.value) & (np.isnan(worst) | np.isnan(best))
         worst, best = (np.where(lone, np.nan, end) for end in (worst, best))
         signature = metric.signature
         return [

@@ -114,13 +114,7 @@ class App:
 
     @staticmethod
     def logged(structure: Mapping[str, Any] | None = None, *, name: str = "logged", **options: Any) -> App:
-        """An app that is known from its logs only; see `record_logs`.
-
-        Args:
-            structure: its components, JSON-like, for selectors under `__app__`.
-            name: the name of the app.
-            options: `version`, `feedbacks` and other arguments of `App`.
-        """
+        """An app that is known from its logs only; see `record_logs`, also for the arguments."""
         return LoggedApp(structure or {}, name=name, **options)
 
     def refresh(self) -> None:

@@ -54,12 +54,7 @@ def record_logs(
 
 
 def read_interaction(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -> CompletedCall:
-    """A logged interaction as a completed call; see `record_logs`.
-
-    Args:
-        interaction: a mapping or a trace.
-        where: its name in messages.
-    """
+    """A logged interaction, named `where` in messages, as a completed call; see `record_logs`."""
     if isinstance(interaction, Trace):
         _check_times(interaction, where)
         return CompletedCall(interaction, _logged_error(interaction.root.status, interaction))
@@ -112,7 +107,9 @@ def _times(interaction: Mapping[str, Any], where: str) -> tuple[int, int | None]
         start = _EPOCH if started is None else started
         if duration is None:
             return nanoseconds(start), None
-        end = start + timedelta(seconds=_seconds(duration))
+        if not isinstance(duration, Real) or isinstance(duration, bool):
+            raise TypeError
+        end = start + timedelta(seconds=float(duration))
         if end >= start:
             return nanoseconds(start), nanoseconds(end)
     except (TypeError, ValueError, OverflowError):  # of another type, or beyond the year 9999
@@ -120,12 +117,6 @@ def _times(interaction: Mapping[str, Any], where: str) -> tuple[int, int | None]
     values = f"{interaction.get('started')!r} and {duration!r}"
     need = "started must be a datetime or ISO text, duration seconds from 0, both up to the year 9999"
     raise DataError(Fault(where, f"{need}; not {values}"))
-
-
-def _seconds(duration: Any) -> float:
-    if not isinstance(duration, Real) or isinstance(duration, bool):
-        raise TypeError
-    return float(duration)
 
 
 def _check_times(trace: Trace, where: str) -> None:
@@ -141,17 +132,13 @@ _FIRST, _LAST = (nanoseconds(each) for each in (datetime.min, datetime.max))
 
 def _span_row(number: int, parent: int | None, name: str, call: Mapping[str, Any], duration: int | None) -> list[Any]:
     error, args = call.get("error"), call.get("args")
-    events = None if error is None else [["exception", 0, _describe_error(error)]]
+    described_error = error if isinstance(error, Mapping) else {"message": error}
+    body = {"type": str(described_error.get("type", "Error")), "message": str(described_error.get("message", ""))}
+    events = None if error is None else [["exception", 0, body]]
     texts = [None if value is None else Fragment(text_of(value)) for value in (args, call.get("rets"))]
     attributes = Fragment(text_of(call["attributes"])) if call.get("attributes") else None
     status = STATUSES.index("ok" if error is None else "error")
     return [number, parent, name, str(call.get("kind", "span")), 0, duration, status, *texts, attributes, events]
-
-
-def _describe_error(error: Any) -> dict[str, str]:
-    if isinstance(error, Mapping):
-        return {"type": str(error.get("type", "Error")), "message": str(error.get("message", ""))}
-    return {"type": "Error", "message": str(error)}
 
 
 def _logged_error(status: str, trace: Trace) -> BaseException | None:

@@ -56,9 +56,9 @@ class RecordingSession:
         return is_open(self)
 
     @property
-    def records(self) -> Records:
+    def records(self) -> Records[Record]:
         """The records of this block, in the order in which the calls ended; each is built when it is accessed."""
-        return Records(self)
+        return Records(self._numbers, self.writer.record)
 
     @property
     def run(self) -> Run | None:
@@ -164,33 +164,29 @@ class RecordingSession:
         return f"<RecordingSession of {self.app.app_id}, {len(self._numbers)} records>"
 
 
-class Records(Sequence[Record]):
-    """The records of a session."""
+class Records(Sequence[R]):
+    """The records of a session, each read by its number."""
 
-    def __init__(self, session: RecordingSession) -> None:
-        self._numbers, self._writer = session._numbers, session.writer
+    def __init__(self, numbers: array[int], read: Callable[[int], R]) -> None:
+        self._numbers, self._read = numbers, read
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     @overload
-    def __getitem__(self, place: int) -> Record: ...
+    def __getitem__(self, place: int) -> R: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Record]: ...
-    def __getitem__(self, place: int | slice) -> Record | list[Record]:
+    def __getitem__(self, place: slice) -> list[R]: ...
+    def __getitem__(self, place: int | slice) -> R | list[R]:
         numbers = self._numbers[place]
-        return self._writer.record(numbers) if isinstance(numbers, int) else [self._writer.record(n) for n in numbers]
+        return self._read(numbers) if isinstance(numbers, int) else list(map(self._read, numbers))
 
     def __repr__(self) -> str:
         return repr(list(self))
 
 
 def _to_annotations(record_id: str | None = None, tags: str | None = None, meta: Any = None) -> Annotations:
-    """The annotations of records, as they are stored.
-
-    Raises:
-        SpecError: a key of the metadata is not allowed.
-    """
+    """The annotations of records, as they are stored; a SpecError if a key of the metadata is not allowed."""
     if meta is None:
         return Annotations(record_id, tags or None)
     metadata = meta if isinstance(meta, Mapping) else {"meta": meta}

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from evaluand.apps.leaderboards.board import leaderboard
-from evaluand.apps.leaderboards.collect import collect_sources
+from evaluand.apps.leaderboards.board import collect_sources, leaderboard
 from evaluand.cli.options import complete_artifact, confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes

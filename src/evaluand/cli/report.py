@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, find_summary
-from evaluand.apps.leaderboards.board import leaderboard
-from evaluand.apps.leaderboards.collect import add_evaluations
+from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.cli.options import json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
@@ -24,8 +23,7 @@ from evaluand.core.files.paths import replaced
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.report import Part, report_facts
-from evaluand.report.facts.results import comparison_facts
+from evaluand.report.facts.report import Part, comparison_facts, report_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report

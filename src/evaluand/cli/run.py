@@ -38,7 +38,7 @@ from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.scorer import NO_ANSWER
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.results import results_facts
+from evaluand.report.facts.report import results_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import results_table
 from evaluand.report.text import SHORT_ID, safe, seconds

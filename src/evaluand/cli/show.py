@@ -23,7 +23,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts, grades_facts
-from evaluand.report.facts.results import tradeoffs_facts
+from evaluand.report.facts.report import tradeoffs_facts
 from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.terminal.report import artifact_table
 from evaluand.report.text import SHORT_ID

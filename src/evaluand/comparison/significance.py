@@ -56,9 +56,8 @@ def sign_flip(sums: np.ndarray, drawn_up_to: int = DRAWN_CLUSTERS) -> TestResult
         TestResult(p=0.25, method='exact')
     """
     sums = sums[sums != 0]
-    observed = abs(float(sums.sum())) - _ROUNDING * float(
-        np.abs(sums).sum()
-    )  # differences by rounding alone count as equal
+    # differences by rounding alone count as equal
+    observed = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())
     if len(sums) == 0:
         return TestResult(1.0, "exact")
     if np.ptp(np.abs(sums)) <= _ROUNDING * np.abs(sums).max():

@@ -239,9 +239,6 @@ class NotFound(EngineError):
     """The store has nothing under this id or name."""
 
 
-# Tracebacks show the name under which users import an error.
-
-
 def alternatives(name: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown name: the nearest name, and all known names if they are few.
 
@@ -307,17 +304,6 @@ def pluralize(count: int, noun: str, nouns: str | None = None) -> str:
     return noun if count == 1 else nouns or f"{noun}s"
 
 
-for _public in (
-    EvaluandError,
-    EvaluandWarning,
-    SpecError,
-    ParameterError,
-    DataError,
-    TaskError,
-    TransientError,
-    TaskTimeout,
-    Skipped,
-    EngineError,
-    NotFound,
-):
-    _public.__module__ = "evaluand"
+for _public in [*globals().values()]:
+    if isinstance(_public, type) and issubclass(_public, EvaluandError | EvaluandWarning):
+        _public.__module__ = "evaluand"  # tracebacks show the name under which users import an error

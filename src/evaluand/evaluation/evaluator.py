@@ -333,11 +333,7 @@ def _warn_of_failed(evaluation: Evaluation) -> Evaluation:
 
 
 def row_digest(row: Sequence[Any]) -> bytes:
-    """What one row of a scorer's table adds to the table's digest; the wording of failures does not count.
-
-    Args:
-        row: the columns of the table without `usage`: the cost of a score is not part of it.
-    """
+    """What a row of scores, without `usage`, adds to its table's digest; the wording of failures does not count."""
     *key, _, status, reason = row[:8]
     return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
 

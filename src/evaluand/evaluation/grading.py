@@ -260,13 +260,7 @@ class Sources:
         self._made: dict[int, FeedbackInput] = {}  # for this unit, by response
 
     def of(self, index: int, replication: int, number: int | None) -> FeedbackInput | None:
-        """The source of a row and one of its responses; None if there is none. Fast in ascending order.
-
-        Args:
-            index: the row's `_index_`.
-            replication: number of the repeat.
-            number: index of the response.
-        """
+        """The source of a row and the response with this index; None if there is none. Fast in ascending order."""
         unit = self._at((index, replication))
         outputs = (unit.response.responses if unit else None) or ()
         if self._run is None or unit is None or number is None or number >= len(outputs):

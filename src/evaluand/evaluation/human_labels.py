@@ -151,14 +151,9 @@ def read_labels(
 
 
 def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) -> list[Line]:
-    """Parses the rows of files that people or their tools have filled in, and reports all faults at once.
+    """Parses the rows of filled-in files: JSON lines, or CSV with a column `key`.
 
-    Args:
-        files: JSON lines, or CSV with a column `key`.
-        read: parses a row; raises a DataError if it is invalid.
-
-    Raises:
-        DataError: a file cannot be read, or rows are invalid; with file and line of each.
+    A DataError reports all files that cannot be read and all rows for which `read` raises one, with file and line.
     """
     lines: list[Line] = []
     faults: list[Fault] = []
@@ -173,11 +168,7 @@ def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) 
 
 
 def n_filled_in(file: Path) -> int:
-    """How many rows of a file somebody has filled in, even if only with an explanation.
-
-    Raises:
-        DataError: it is not a file of labels.
-    """
+    """How many rows of a file of labels somebody has filled in, even if only with an explanation."""
     return sum(any(_key(row) and row.get(name) is not None for name in _WORK) for _, row in _rows(file))
 
 
@@ -249,11 +240,7 @@ class Labelled(NamedTuple):
 
 
 def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
-    """The progress of labelling in an evaluation, also while people are still at work.
-
-    Raises:
-        SpecError: the scorer holds no labels by people.
-    """
+    """The progress of labelling in an evaluation, also while people still work; a SpecError for other scorers."""
     if scorer not in human_scorers(evaluation):
         raise SpecError(f"{scorer!r} holds no labels by people; import them with evaluand label import")
     answers = done = disputed = 0
@@ -304,11 +291,7 @@ class _Allowed(NamedTuple):
 
 
 def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a file, each with its place; a broken row holds only the reason, under `_BROKEN`.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """The rows of a file, each with its place; a broken row holds only the reason, under `_BROKEN`."""
     if file.suffix.lower() == ".csv":
         yield from _csv_rows(file)
         return

@@ -48,7 +48,7 @@ class PredictionColumns:
         prediction: n values of the same type.
         confidence: n numbers; None without confidences.
         scores: n lists of label and score; None without scores of classes.
-        weight: n numbers; None where all rows count alike.
+        weight: n numbers; None if all rows count equally.
 
     Example:
         >>> columns = PredictionColumns.build(["cat", "dog", "dog"], ["cat", "cat", None])
@@ -192,11 +192,7 @@ def agreement(truth: pa.Array, prediction: pa.Array) -> pa.Array:
 
 
 def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
-    """Scores of classes as a list of labels and scores for each row, without the classes that a row has no score for.
-
-    Args:
-        by_class: label → n numbers.
-    """
+    """Label → n scores as lists of label and score of each row, without the classes that a row has no score for."""
     table = np.stack([np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in by_class.values()], 1)
     known = ~np.isnan(table)
     rows, code = np.nonzero(known)
@@ -206,12 +202,7 @@ def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
 
 
 def class_score(scores: pa.Array, label: str) -> np.ndarray:
-    """The score of one class in each row; NaN where a row has none.
-
-    Args:
-        scores: lists of label and score, or nulls.
-        label: the text of the class's label.
-    """
+    """The score of the class with this label, from lists of label and score; NaN where a row has none."""
     result = np.full(len(scores), np.nan)
     if not pa.types.is_null(scores.type):
         flat, rows = scores.flatten(), scores.value_parent_indices().to_numpy()
@@ -236,13 +227,7 @@ def label_text(label: Any) -> str:
 
 
 def lists_by_row(values: pa.Array, rows: np.ndarray, n: int) -> pa.Array:
-    """The values of each of n rows as a list, in the order in which they come.
-
-    Args:
-        values: one or several of a row.
-        rows: of each value the number of its row.
-        n: the number of rows.
-    """
+    """The values of each of n rows as a list, in the order in which they come; `rows` is the row of each value."""
     if not bool((rows[1:] >= rows[:-1]).all()):
         order = np.argsort(rows, kind="stable")
         values, rows = values.take(pa.array(order)), rows[order]
@@ -251,12 +236,7 @@ def lists_by_row(values: pa.Array, rows: np.ndarray, n: int) -> pa.Array:
 
 
 def scored_table(columns: Sequence[Mapping[str, pa.Array]], targets: Sequence[str] | None = None) -> pa.Table:
-    """The columns of one target, or of several one after the other, as a table of scored rows.
-
-    Args:
-        columns: of each target, of one length.
-        targets: their names; None for one target without a name.
-    """
+    """The columns of one target, or of several one after the other (of one length), as a table of scored rows."""
     n = len(next(iter(columns[0].values())))
     index = np.tile(np.arange(n), len(columns))
     status = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(index), np.int8)), pa.array([SCORED]))
@@ -311,11 +291,7 @@ def to_column(name: str, values: Any) -> pa.Array:
 
 
 def common_type(truth: pa.Array, predictions: pa.Array) -> str:
-    """The type of the scorer `prediction` that both columns fit.
-
-    Raises:
-        SpecError: their values are never equal.
-    """
+    """The type of the scorer `prediction` that both columns fit; a SpecError if their values are never equal."""
     kinds = {_type_of(column) for column in (truth, predictions)} - {""}
     if kinds <= {"integer", "number"}:
         whole = all(_are_integers(column) for column in (truth, predictions))
@@ -346,11 +322,7 @@ def convert(column: pa.Array, kind: str) -> pa.Array:
 
 
 def to_numbers(name: str, column: pa.Array) -> pa.Array:
-    """A column of numbers as doubles.
-
-    Raises:
-        SpecError: it holds something else.
-    """
+    """A column of numbers as doubles; a SpecError if it holds something else."""
     if _type_of(column) not in ("integer", "number", ""):
         raise SpecError(f"{name} holds {_PLURAL.get(_type_of(column), 'objects')}; give numbers")
     return column.cast(pa.float64())
@@ -420,11 +392,7 @@ def _sort_lists(column: pa.Array) -> pa.Array:
 
 
 def _class_label(label: Any, kind: str) -> str:
-    """The text of a class's label.
-
-    Raises:
-        SpecError: no prediction could have this label.
-    """
+    """The text of a class's label; a SpecError if no prediction could have it."""
     value = label.item() if isinstance(label, np.generic) else label
     types: dict[str, Any] = {"text": str, "integer": int, "boolean": bool}
     if kind not in types:

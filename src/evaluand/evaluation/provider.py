@@ -37,7 +37,7 @@ from evaluand.core.redaction import HIDDEN
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
 from evaluand.engine.observation import machinery
-from evaluand.engine.rate_limit import RateLimit, sent
+from evaluand.engine.rate_limit import RateLimit, sent as sent
 from evaluand.evaluation.provider_secrets import (
     class_place,
     drop_secrets,
@@ -47,22 +47,6 @@ from evaluand.evaluation.provider_secrets import (
     secret_texts,
 )
 from evaluand.evaluation.reply_cache import Replies
-
-__all__ = [
-    "CACHE",
-    "Judgement",
-    "Provider",
-    "RemoteProvider",
-    "Reply",
-    "Spending",
-    "asks",
-    "from_0_to_1",
-    "lower_is_better",
-    "quoted",
-    "sent",
-    "spending",
-    "text_of",
-]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -368,11 +352,7 @@ class RemoteProvider(Provider):
             return replies
 
     def _redact_error(self, error: Exception) -> None:
-        """Removes secrets from the message of an error.
-
-        Raises:
-            TaskError: in place of an error whose message still contains a secret.
-        """
+        """Removes secrets from the message of an error; a TaskError takes its place if one cannot be removed."""
         error.args = tuple(self._redact_text(part) if isinstance(part, str) else part for part in error.args)
         message = storable_message(error)
         if self._redact_text(message) != message:
@@ -441,11 +421,7 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 def text_of(name: str, value: Any) -> str:
-    """Returns the argument if it is valid text.
-
-    Raises:
-        DataError: it is not text; says what it is.
-    """
+    """Return the argument if it is valid text; else the DataError says what it is."""
     if not isinstance(value, str):
         raise DataError(f"{name} is {kind_of(value)}, not a text")
     try:
@@ -599,11 +575,7 @@ class _Request:
 
 
 def _read_usage(usage: Any) -> dict[str, Any]:
-    """The entries of a usage that are summed.
-
-    Raises:
-        DataError: an entry is invalid; names it.
-    """
+    """The entries of a usage that are summed; a DataError names an invalid one."""
     if not isinstance(usage, Mapping):
         raise DataError(f"it is {kind_of(usage)}, not an object")
     reported = [(name, kind, read) for name, kind, read in _USAGE if usage.get(name) is not None]

@@ -244,11 +244,7 @@ def _create(path: Path) -> None:
 
 
 def _check(path: Path) -> None:
-    """Checks that a file holds replies, without changing it or creating a lock or a log next to it.
-
-    Raises:
-        EngineError: it does not, or is of another version.
-    """
+    """Checks a file without changing it or creating others next to it; an EngineError unless it holds our replies."""
     for attempt in range(_CHECKS if path.is_file() else 0):
         try:
             with closing(_connect(path, "ro&immutable=1")) as db:

@@ -18,9 +18,9 @@ import numbers
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from importlib.util import find_spec
-from typing import Any, ClassVar, Final, NamedTuple, overload
+from typing import Any, ClassVar, Final, NamedTuple, TypeGuard, overload
 
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
@@ -364,11 +364,7 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
 
 
 def find_call_reader(spec: Mapping[str, Any]) -> CallReader | None:
-    """`Scorer.call_reader` of a stored scorer, found by its kind; None for scorers that store no calls.
-
-    Args:
-        spec: the identity of a scorer, as an evaluation's manifest has it.
-    """
+    """`Scorer.call_reader` of a scorer by its identity in a manifest, found by its kind; None if it stores no calls."""
     kind = spec.get("kind")
     if not isinstance(kind, str) or kind not in names("scorers"):
         return None
@@ -382,22 +378,14 @@ def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]
 
 
 def require_flags(scorer: Scorer, *names: str) -> None:
-    """Refuses parameters that are neither true nor false.
-
-    Raises:
-        SpecError: such as for the text "no", which Python would take for true.
-    """
+    """Refuse parameters that are neither true nor false, such as the text "no", which Python would take for true."""
     for name in names:
         if not isinstance(getattr(scorer, name), bool):
             raise wrong_parameter(scorer, name, "give true or false")
 
 
 def require_choice(scorer: Scorer, name: str, choices: Sequence[str]) -> None:
-    """Refuses a parameter that is none of the choices.
-
-    Raises:
-        SpecError: names the choices and the nearest one.
-    """
+    """Refuse a parameter that is none of the choices; the SpecError names them and the nearest one."""
     value = getattr(scorer, name)
     if not isinstance(value, str) or value not in choices:
         hint = nearest(value, choices) if isinstance(value, str) else ""
@@ -424,22 +412,14 @@ def require_choices(scorer: Scorer, name: str, choices: Sequence[str]) -> None:
 
 
 def require_text(scorer: Scorer, name: str, *, optional: bool = False) -> None:
-    """Refuses a parameter that is not text, or is empty.
-
-    Raises:
-        SpecError: names the parameter.
-    """
+    """Refuse a parameter that is not text, or is empty."""
     value = getattr(scorer, name)
     if not (value is None and optional) and not (isinstance(value, str) and value):
         raise wrong_parameter(scorer, name, "give some text" + (", or leave it out" if optional else ""))
 
 
 def require_tolerances(scorer: Scorer, *names: str) -> None:
-    """Refuses parameters that are not finite numbers of at least 0.
-
-    Raises:
-        SpecError: names the parameter.
-    """
+    """Refuse parameters that are not finite numbers of at least 0."""
     for name in names:
         value = getattr(scorer, name)
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -448,11 +428,7 @@ def require_tolerances(scorer: Scorer, *names: str) -> None:
 
 
 def require_extra(scorer: Scorer, module: str, extra: str, package: str | None = None) -> None:
-    """Refuses a scorer whose library is not installed, before anything is graded.
-
-    Raises:
-        SpecError: with the line that installs it.
-    """
+    """Refuses a scorer whose library is not installed; the SpecError has the line that installs it."""
     if find_spec(module) is None:
         raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install evaluand[{extra}]")
 
@@ -484,6 +460,27 @@ def described(value: object) -> str:
 
 _SHOWN_TEXT: Final = 40
 _SHOWN_BITS: Final = 128
+
+
+def are_equal(a: object, b: object) -> bool:
+    """Whether two values that hold no others are equal: numbers by value, NaN to NaN; `true` and 1 are not."""
+    if is_number(a) and is_number(b):
+        return a == b or (a != a and b != b)
+    return type(a) is type(b) and bool(a == b)
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def as_decimal(value: float | Decimal) -> Decimal:
+    """The number as it is written: 0.1 for the float 0.1, not the binary fraction nearest to it."""
+    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
+
+
+ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+"""Exact for whatever people write, and bounded for what they do not: 1e999999999 minus 1 must not fill the memory."""
 
 
 def is_async(function: object) -> bool:

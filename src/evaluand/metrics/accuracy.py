@@ -1,12 +1,14 @@
-"""The share of rows that are right."""
+"""Shares of rows that are right: of all answers, or of those with a right one among the first k."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.metrics.base.averaging import (
     Averaging,
     OfColumn,
@@ -15,7 +17,17 @@ from evaluand.metrics.base.averaging import (
     weight_problem,
     zeros_and_ones,
 )
-from evaluand.metrics.base.metric import NO_ROWS, VALUE, Columns, Direction, Reduce, State, Values
+from evaluand.metrics.base.metric import (
+    NO_ROWS,
+    VALUE,
+    Columns,
+    Direction,
+    Fill,
+    Reduce,
+    State,
+    Values,
+    check_whole_number,
+)
 from evaluand.metrics.stats.intervals import cluster_variance, clustered_wilson, count_rows, wilson
 
 
@@ -54,8 +66,6 @@ class Accuracy(Share, OfColumn):
     the classes by group as well. If examples are replicated, share a declared cluster or have weights, the interval is
     the one for clusters.
 
-    The parameters are those of `Averaging` and `column`.
-
     Args:
         column: the column of zeros and ones.
 
@@ -86,3 +96,51 @@ def _reason(n: int, correct: int, weight: float, clusters: int | None) -> str | 
 
 def _data(n: int, correct: int, weight: float, clusters: int | None) -> dict[str, Any]:
     return {"correct": correct, "n": n} | ({} if clusters is None else {"clusters": clusters})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(Accuracy):
+    """The share of rows for which one of the first k answers is right, where a task gives several (`Candidates`).
+
+    The same scores serve every k. If the one answer is itself a ranking, use the scorer `top_k` and `accuracy`.
+
+    Args:
+        k: how many answers count.
+
+    Raises:
+        SpecError: k is below 1.
+
+    Example:
+        >>> TopK(k=5).signature
+        'top_k v1 missing=leave_out reduce=any column=value k=5 interval=wilson 95%'
+    """
+
+    kind = "top_k"
+    reductions = ("any",)
+    fill_columns = (RESPONSE_INDEX,)
+
+    k: int
+    reduce: Reduce = "any"
+
+    def __post_init__(self) -> None:
+        check_whole_number(self.kind, "k", self.k, 1)
+        super().__post_init__()
+
+    @property
+    def looks_at(self) -> float:
+        return self.k
+
+    def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
+        return (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
+
+    def prepare(self, columns: Columns) -> Columns:
+        return {VALUE: np.where(self._after_top(columns), 0.0, super().prepare(columns)[VALUE])}
+
+    def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
+        values = np.array(super().filled(columns, scored, missing, fill)[VALUE])
+        values[~scored] = np.where(self._after_top(missing), 0.0, values[~scored])
+        return {VALUE: values}
+
+    def _after_top(self, columns: Columns) -> np.ndarray:
+        """Which rows are answers after the first k; a row without any answer is not one of them."""
+        return np.asarray(columns[RESPONSE_INDEX] >= self.k if RESPONSE_INDEX in columns else np.False_)

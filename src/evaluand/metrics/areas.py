@@ -20,8 +20,6 @@ class RocAuc(OneVsRest):
     Source: J. Hanley & B. McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC)
     curve" (Radiology 143, 1982).
 
-    The parameters are those of `OneVsRest`.
-
     Example:
         >>> metric = RocAuc(scored_by="positive", label="cat", confidence=None)
         >>> metric.signature
@@ -69,8 +67,6 @@ class AveragePrecision(OneVsRest):
     is read only at positives. The interval treats it as a proportion of the positives: K. Boyd, K. Eng & C. D. Page,
     "Area under the precision-recall curve: point estimates and confidence intervals" (ECML PKDD 2013), with the
     variance by influence.
-
-    The parameters are those of `OneVsRest`.
 
     Example:
         >>> AveragePrecision().signature

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.class_ratio import ClassRatio
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.base.class_ratio import ClassRatio, check_labels, choose_positive
+from evaluand.metrics.base.confusion import PREDICTION, Label, has_sets
 from evaluand.metrics.base.counting import Counting
+from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Labels, State, Values, refuse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,8 +21,6 @@ class Precision(Counting):
     """The share of what was predicted that is right; undefined if nothing was predicted.
 
     A system that predicts little is precise: look at the recall as well.
-
-    The parameters are those of `Counting`.
 
     Example:
         >>> Precision(label="PER").signature
@@ -34,8 +37,6 @@ class Recall(Counting):
     """The share of what was expected that was found; undefined if nothing was expected.
 
     A system that predicts everything finds everything: look at the precision as well.
-
-    The parameters are those of `Counting`.
 
     Example:
         >>> Recall(average="macro").signature
@@ -57,10 +58,8 @@ class FBeta(Counting):
     (P + β² E).
     Source: C. J. van Rijsbergen, Information Retrieval (2nd ed., 1979), chapter 7.
 
-    The other parameters are those of `Counting`.
-
     Args:
-        beta: how much more recall counts than precision, above 0; 1 weighs both alike.
+        beta: how much more recall counts than precision, above 0; 1 weighs both equally.
 
     Example:
         >>> FBeta(beta=2).signature
@@ -90,8 +89,6 @@ class Specificity(ClassRatio):
     True negatives of all negatives. A system that never predicts the class has the specificity 1: look at the recall as
     well.
 
-    The parameters are those of `ClassRatio`.
-
     Example:
         >>> Specificity(label="yes").signature
         'specificity v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
@@ -109,8 +106,6 @@ class FalsePositiveRate(ClassRatio):
     """The share of rows outside a class that were predicted as it; undefined if there are none.
 
     False positives of all negatives: 1 − specificity.
-
-    The parameters are those of `ClassRatio`.
 
     Example:
         >>> FalsePositiveRate(label="yes").signature
@@ -130,8 +125,6 @@ class FalseNegativeRate(ClassRatio):
     """The share of what was expected that was not found; undefined if nothing was expected.
 
     False negatives of all positives: 1 − recall.
-
-    The parameters are those of `ClassRatio`.
 
     Example:
         >>> FalseNegativeRate(label="yes").signature
@@ -153,8 +146,6 @@ class Jaccard(ClassRatio):
     c / (P + E − c), with P predicted, E expected and c right: intersection over union.
     Source: P. Jaccard, "The distribution of the flora in the alpine zone" (New Phytologist 11, 1912).
 
-    The parameters are those of `ClassRatio`.
-
     Example:
         >>> Jaccard(label="yes").signature
         'jaccard v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
@@ -166,3 +157,58 @@ class Jaccard(ClassRatio):
 
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
         return right, expected + predicted - right
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionRate(Accuracy):
+    """The share of rows that are predicted as a class, such as selected or flagged, with Wilson's score interval.
+
+    It does not say whether the predictions are right, so neither high nor low is better. For the column `truth` it is
+    the base rate.
+
+    Args:
+        label: the class; by default `true` for bools, and 1 for integers that are all 0 or 1.
+        column: the column of labels, or of sets of labels.
+
+    Raises:
+        SpecError: the parameters contradict each other.
+
+    Example:
+        >>> SelectionRate(label="hired").signature
+        'selection_rate v1 missing=leave_out reduce=first column=prediction label=hired interval=wilson 95%'
+    """
+
+    kind = "selection_rate"
+    reductions = ("first", "all")
+    direction = None
+
+    column: str = PREDICTION
+    label: Label | None = None
+
+    def __post_init__(self) -> None:
+        check_labels(self.kind, "label", [] if self.label is None else [self.label])
+        super().__post_init__()
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def settled(self, labels: Labels) -> Self:
+        found = labels.get(self.column, ())
+        if self.label is not None or not found:
+            return self
+        single = dict.fromkeys(label for each in found for label in (each if isinstance(each, tuple) else (each,)))
+        return replace(self, label=choose_positive(self.kind, [*single]))
+
+    def prepare(self, columns: Columns) -> Columns:
+        codes, vocabulary = columns[self.column], columns[LABELS]
+        refuse(columns, codes < 0, lambda row: f"is scored but has no {self.column}; such rows must abstain")
+        check_labels(self.kind, "label", [] if self.label is None else [self.label], vocabulary)
+        label = True if self.label is None else self.label  # True == 1
+        within = vocabulary.tolist() if has_sets(vocabulary) else [(one,) for one in vocabulary.tolist()]
+        return {VALUE: np.array([label in one for one in within], np.float64)[codes]}
+
+    def compute(self, state: State) -> Values:
+        values = super().compute(state)
+        data = [{"selected": entry.pop("correct"), **entry} for entry in map(dict, values.data)]
+        return replace(values, data=data)

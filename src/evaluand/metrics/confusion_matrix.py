@@ -1,15 +1,31 @@
-"""How often each truth met each prediction."""
+"""How often each truth met each prediction, and numbers that follow from it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from evaluand.metrics.base.confusion import Confusion, confusion, json_number
+from evaluand.metrics.base.class_ratio import distinct_labels
+from evaluand.metrics.base.confusion import (
+    ALL_WRONG,
+    NO_CLASS,
+    PREDICTION,
+    TRUTH,
+    ByClass,
+    ClassCounts,
+    Confusion,
+    Label,
+    OfCounts,
+    confusion,
+    harmonic,
+    has_sets,
+    json_number,
+)
 from evaluand.metrics.base.curves import PARTS, Curve, Drawn, part_name
-from evaluand.metrics.base.metric import WEIGHT, Columns, Metric, State
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Metric, State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,3 +73,179 @@ class ConfusionMatrix(Confusion):
         classes, table = confusion(rows, weight)
         cells = np.argwhere(table > 0).tolist()
         return {"classes": classes, "cells": [[i, j, json_number(table[i, j])] for i, j in cells]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalancedAccuracy(ByClass):
+    """The mean over the true classes of the share of their rows that are right.
+
+    Always predicting the most common of k classes gives 1 / k, not its share. The bounds include classes that only
+    missing rows have.
+
+    The interval is made of those of the classes, so it is wide where one of them has few rows, though all are right.
+    Source: K. Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2010).
+
+    Args:
+        adjusted: rescale so that guessing, 1 / k, becomes 0: (a − 1 / k) / (1 − 1 / k); undefined for one class.
+
+    Example:
+        >>> BalancedAccuracy(adjusted=True).signature
+        'balanced_accuracy v1 missing=leave_out reduce=first adjusted=true interval=jackknife 95%'
+    """
+
+    kind = "balanced_accuracy"
+    takes_sets = False
+    direction = "higher"
+
+    adjusted: bool = False
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-1.0 if self.adjusted else 0.0, 1.0)
+
+    def of_classes(self, counts: ClassCounts) -> np.ndarray:
+        occurs = counts.expected > 0
+        k = occurs.sum(axis=1)
+        return self.of_mean(np.where(occurs, counts.right / counts.expected, 0.0).sum(axis=1) / k, counts)
+
+    def shares_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray]:
+        return counts.right, counts.expected
+
+    def of_mean(self, mean: np.ndarray, counts: ClassCounts) -> np.ndarray:
+        if not self.adjusted:
+            return mean
+        k = (counts.expected > 0).sum(axis=1)
+        return np.asarray((mean - 1 / k) / (1 - 1 / k))
+
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
+        return harmonic(counts.expected[0], float(counts.total[0]))
+
+    def undefined(self, rows: object, weight: object) -> str:
+        return "all truths are one label, so guessing cannot be wrong"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HammingLoss(ByClass):
+    """The share of labels that are wrong: the share of rows, or for sets the share of all labels of all rows.
+
+    For sets: missed labels plus superfluous labels, divided by rows × labels. For rows with one label it is 1 −
+    accuracy; compare systems by `accuracy` then.
+
+    Args:
+        one_hot: a row with one label counts as the set of that label: 2 · errors / (rows × labels).
+        labels: all possible labels; by default those of truth and prediction.
+
+    Raises:
+        SpecError: `labels` is not a list of labels.
+
+    Example:
+        >>> HammingLoss(one_hot=True).signature
+        'hamming_loss v1 missing=leave_out reduce=first one_hot=true interval=jackknife 95%'
+    """
+
+    kind = "hamming_loss"
+    direction = "lower"
+
+    one_hot: bool = False
+    labels: Sequence[Label] | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels is not None:
+            object.__setattr__(self, "labels", distinct_labels(self.kind, self.labels))
+        super().__post_init__()
+
+    def is_open(self, vocabulary: np.ndarray) -> bool:
+        return self.labels is None and (self.one_hot or has_sets(vocabulary))
+
+    def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
+        return self.labels
+
+    def worst_prediction(self, vocabulary: np.ndarray) -> int:
+        return ALL_WRONG if has_sets(vocabulary) else NO_CLASS
+
+    def at_once(self, vocabulary: np.ndarray) -> bool:
+        return False
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        if self.one_hot or has_sets(rows[LABELS]):
+            return super().value(rows, weight)
+        return np.asarray((weight * (rows[TRUTH] != rows[PREDICTION])).sum(axis=1) / weight.sum(axis=1))
+
+    def of_classes(self, counts: ClassCounts) -> np.ndarray:
+        wrong = (counts.expected + counts.predicted - 2 * counts.right).sum(axis=1) + counts.stray
+        return np.asarray(wrong / (counts.total * len(counts.classes)))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return "there is no label at all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ChanceCorrected(OfCounts):
+    """1 for full agreement, 0 for agreement by chance."""
+
+    direction = "higher"
+    range = (-1.0, 1.0)
+
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
+        return harmonic(counts.expected[0], float(counts.total[0]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohenKappa(_ChanceCorrected):
+    """Cohen's kappa: agreement beyond chance, as a share of the largest possible.
+
+    (observed − expected) / (1 − expected), where expected is the agreement of independent labels with the same shares;
+    undefined if chance agrees everywhere.
+    Source: J. Cohen, "A coefficient of agreement for nominal scales" (Educational and Psychological Measurement 20,
+    1960).
+
+    Example:
+        >>> CohenKappa().signature
+        'cohen_kappa v1 missing=leave_out reduce=first interval=jackknife 95%'
+    """
+
+    kind = "cohen_kappa"
+
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        total = counts.expected.sum(axis=1)  # summed like its parts, so that a class with all rows has exactly all
+        disagreement = (counts.expected * (total[:, None] - counts.predicted)).sum(axis=1) / total**2  # 1 − expected
+        wrong = (counts.expected - counts.right).sum(axis=1) / total
+        return np.asarray((disagreement - wrong) / disagreement)
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return "all truths and predictions are one label, so chance agrees everywhere"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatthewsCorrelation(_ChanceCorrected):
+    """Matthews' correlation coefficient, for any number of classes.
+
+    (c n − Σ Eₖ Pₖ) / √((n² − Σ Eₖ²) (n² − Σ Pₖ²)), with c of n rows right and Eₖ expected, Pₖ predicted rows of class
+    k.
+    Undefined if all truths or all predictions are equal.
+    Source: J. Gorodkin, "Comparing two K-category assignments by a K-category correlation coefficient" (Computational
+    Biology and Chemistry 28, 2004).
+
+    Example:
+        >>> MatthewsCorrelation().signature
+        'matthews_correlation v1 missing=leave_out reduce=first interval=jackknife 95%'
+    """
+
+    kind = "matthews_correlation"
+
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        total = counts.expected.sum(axis=1, keepdims=True)
+        expected = counts.expected / total
+        predicted = counts.predicted / counts.predicted.sum(axis=1, keepdims=True)  # exactly 1 if one class has all
+        wrong = (counts.expected - counts.right).sum(axis=1) / total[:, 0]
+        covariance = (expected * (1 - predicted)).sum(axis=1) - wrong  # precise even if one class has nearly all
+        spread = _spread(expected) * _spread(predicted)
+        return np.asarray(np.clip(covariance / np.sqrt(np.where(spread > 0, spread, np.nan)), -1.0, 1.0))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return "all truths, or all predictions, are one label"
+
+
+def _spread(share: np.ndarray) -> np.ndarray:
+    """1 − Σ s², which is 0 if one class has all."""
+    return np.asarray((share * (1 - share)).sum(axis=1))

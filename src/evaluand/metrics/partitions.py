@@ -1,35 +1,110 @@
-"""Agreement of two partitions of the same rows, whatever their clusters are called."""
+"""Metrics that compare two partitions of the same rows, regardless of the names of their clusters."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.clustering import (
-    Clustering,
-    Contingency,
-    OfEntropies,
-    entropy,
-    mutual_information,
-    share_of,
-)
-from evaluand.metrics.base.metric import WEIGHT, Columns, State, weights_of
+from evaluand.metrics.base.confusion import PREDICTION, TRUTH, Confusion, sums_of
+from evaluand.metrics.base.labels import in_order
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, State, weights_of
+
+
+class Contingency(NamedTuple):
+    """Shares of rows, replicates × clusters: of the truth, of the prediction, and of the pairs that occur."""
+
+    truth: np.ndarray
+    prediction: np.ndarray
+    both: np.ndarray
+    expected: np.ndarray  # replicates × pairs: `both` if independent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clustering(Confusion):
+    """A function of how two partitions of the rows overlap; the names of the clusters do not matter."""
+
+    direction = "higher"
+    range = (0.0, 1.0)
+
+    def arranged(self, rows: Columns) -> Columns:
+        rank = np.argsort(in_order(rows[LABELS]))  # sums do not depend on the order of the rows
+        truth, of_truth = np.unique(rank[rows[TRUTH]], return_inverse=True)
+        prediction, of_prediction = np.unique(rank[rows[PREDICTION]], return_inverse=True)
+        pairs, of_pair = np.unique(of_truth * len(prediction) + of_prediction, return_inverse=True)
+        row = np.arange(len(of_pair))
+        return {
+            **rows,
+            _OF_TRUTH: np.stack([row, of_truth]),
+            _OF_PREDICTION: np.stack([row, of_prediction]),
+            _OF_PAIR: np.stack([row, of_pair]),
+            _PAIRS: np.stack(np.divmod(pairs, len(prediction))),
+            _SIZES: np.array([len(truth), len(prediction), len(pairs)]),
+        }
+
+    def sums(self, rows: Columns, weight: np.ndarray) -> list[np.ndarray]:
+        """The weight of each cluster, replicates × clusters: of the truth, of the prediction, and of pairs."""
+        columns = zip((_OF_TRUTH, _OF_PREDICTION, _OF_PAIR), rows[_SIZES].tolist(), strict=True)
+        return [sums_of(rows[name], weight, size) for name, size in columns]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfEntropies(Clustering):
+    """A function of the entropies of the two partitions and their mutual information.
+
+    Source: A. Rosenberg & J. Hirschberg, "V-measure: A conditional entropy-based external cluster evaluation measure"
+    (EMNLP 2007).
+    """
+
+    @abstractmethod
+    def of_table(self, table: Contingency) -> np.ndarray:
+        """The value of each replicate."""
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        total = weight.sum(axis=1, keepdims=True)
+        truth, prediction, both = (sums / total for sums in self.sums(rows, weight))
+        one, other = rows[_PAIRS]
+        return self.of_table(Contingency(truth, prediction, both, truth[:, one] * prediction[:, other]))
+
+
+def entropy(share: np.ndarray) -> np.ndarray:
+    """−Σ s log s of each replicate, in nats."""
+    return np.asarray(-(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1) + 0.0)
+
+
+def mutual_information(table: Contingency) -> np.ndarray:
+    """The mutual information of the partitions, in nats; never below 0."""
+    occurs = table.both > 0
+    ratio = np.where(occurs, table.both, 1.0) / np.where(occurs, table.expected, 1.0)
+    return np.asarray(np.maximum((table.both * np.log(ratio)).sum(axis=1), 0.0))
+
+
+def share_of(information: np.ndarray, total: np.ndarray, otherwise: float) -> np.ndarray:
+    """Information as a share of a total entropy; `otherwise` if that is 0."""
+    some = total > _NOTHING
+    return np.where(some, np.minimum(information / np.where(some, total, 1.0), 1.0), otherwise)
+
+
+_NOTHING = 4 * float(np.finfo(np.float64).eps)
+_OF_TRUTH = "_of_truth_"
+_OF_PREDICTION = "_of_prediction_"
+_OF_PAIR = "_of_pair_"
+_PAIRS = "_pairs_"
+_SIZES = "_sizes_"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdjustedRand(Clustering):
-    """The Rand index adjusted for chance: the share of pairs of rows that both partitions treat alike; 0 by chance.
+    """The Rand index adjusted for chance: the share of pairs of rows that both partitions treat the same; 0 by chance.
 
     1 if the partitions are the same, also if both are trivial. A pair of rows counts by the product of their
     weights, so that only the ratios of weights matter; a row makes no pair with itself, whatever its weight.
     Source: L. Hubert & P. Arabie, "Comparing partitions" (Journal of Classification 2, 1985).
-
-    The parameters are those of `WeightedRowsMetric`.
 
     Example:
         >>> AdjustedRand().signature
@@ -78,8 +153,6 @@ class Homogeneity(OfEntropies):
     1 − H(truth | prediction) / H(truth), and 1 if all rows are of one class.
     Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
 
-    The parameters are those of `WeightedRowsMetric`.
-
     Example:
         >>> Homogeneity().signature
         'homogeneity v1 missing=leave_out reduce=first interval=jackknife 95%'
@@ -97,8 +170,6 @@ class Completeness(OfEntropies):
 
     1 − H(prediction | truth) / H(prediction), and 1 if all rows are in one cluster.
     Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
-
-    The parameters are those of `WeightedRowsMetric`.
 
     Example:
         >>> Completeness().signature
@@ -118,10 +189,8 @@ class VMeasure(OfEntropies):
     (1 + β) h c / (β h + c), and 0 if both are 0. With β = 1 it equals `normalized_mutual_information`.
     Source: Rosenberg & Hirschberg (2007), see `OfEntropies`.
 
-    The other parameters are those of `WeightedRowsMetric`.
-
     Args:
-        beta: how much more completeness counts than homogeneity, above 0; 1 weighs both alike.
+        beta: how much more completeness counts than homogeneity, above 0; 1 weighs both equally.
 
     Example:
         >>> VMeasure(beta=2).signature
@@ -157,7 +226,6 @@ class NormalizedMutualInformation(OfEntropies):
 
     Args:
         mean: of the two entropies: `arithmetic`, `geometric`, `min` or `max`.
-        weighted, confidence: see `WeightedRowsMetric`.
 
     Raises:
         SpecError: there is no such mean.

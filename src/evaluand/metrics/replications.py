@@ -9,9 +9,8 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.base.averaging import OfColumn, zeros_and_ones
+from evaluand.metrics.base.averaging import OfColumn, Student, zeros_and_ones
 from evaluand.metrics.base.metric import VALUE, Columns, Metric, Missing, Reduce, check_whole_number
-from evaluand.metrics.base.student import Student
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from evaluand.core.json_like import unstorable
+from evaluand.trace.values import one_line
 
 EXCEPTION = frozenset(("type", "message"))
 
@@ -191,11 +192,6 @@ def panel(title: str, value: Any) -> Panel:
     text = JSON(json_text(value).decode(), indent=2).text
     text.no_wrap, text.overflow = False, "fold"
     return Panel(text, title=Text(one_line(title)))
-
-
-def one_line(text: str) -> str:
-    """Text without line breaks and control codes."""
-    return text if text.isprintable() else repr(text)[1:-1]
 
 
 _RESERVED = frozenset(("type", "kind", "input", "output"))

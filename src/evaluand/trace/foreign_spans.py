@@ -25,7 +25,7 @@ from evaluand.core.errors import DataError, Fault, warn, with_article
 from evaluand.trace import conventions
 from evaluand.trace.spans import STATUSES, Span, TaskSpan
 from evaluand.trace.traces import Trace
-from evaluand.trace.values import nanoseconds
+from evaluand.trace.values import fault_message, nanoseconds
 
 COMMON_ROOT = "trace"
 """The name of the root that is added above spans without a common root."""
@@ -34,10 +34,7 @@ _HOLDERS = ("resourceSpans",), ("scopeSpans", "instrumentationLibrarySpans"), ("
 
 
 def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> list[Trace]:
-    """Read the traces in a file of JSON documents, with or without line breaks in them.
-
-    Documents that are not spans, and traces whose spans form a cycle, are left out with a warning (`EvaluandWarning`).
-    Another warning counts the spans whose parents are missing; these are placed at the top of their traces.
+    """Read the traces in a file of JSON documents, with or without line breaks in them; see `traces_of`.
 
     Raises:
         DataError: the file cannot be read, or holds no spans of a supported format; names the place.
@@ -77,7 +74,7 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
             try:
                 data = _read_span(span)
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-                faults.append(Fault(_place(where, span), f"not a span: {_fault_message(error)}"))
+                faults.append(Fault(_place(where, span), f"not a span: {fault_message(error)}"))
             else:
                 by_trace.setdefault(data.trace, {})[data.id] = data
     traces: list[Trace] = []
@@ -163,10 +160,6 @@ def _decode_sequence(text: str, where: str) -> list[Any]:
 def _place(where: str, span: Any) -> str:
     name = span.get("name") if isinstance(span, Mapping) else None
     return f"{where}, span {name!r}" if name else where
-
-
-def _fault_message(error: Exception) -> str:
-    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def _spans(document: Any) -> Iterator[Any]:

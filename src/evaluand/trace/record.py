@@ -36,6 +36,7 @@ from evaluand.core.json_like import unstorable
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import printed
 from evaluand.trace.traces import Trace
+from evaluand.trace.values import parse_cell
 
 CALL: Final = "evaluand.call"
 """An attribute of spans of instrumented calls: {argument, arguments, rets, pid, tid, also}.
@@ -103,14 +104,9 @@ class Record(Mapping[str, Any]):
     def of_trace(
         cls, trace: Trace, *, record_id: str | None = None, app_id: str = "", tags: str = "", meta: Any = None
     ) -> Self:
-        """The record of a trace; its root may still be open.
+        """The record of a trace, of a live call or read from a file; its root may still be open.
 
-        Args:
-            trace: of a live call, or read from a file.
-            record_id: the id of the record; by default that of the trace.
-            app_id: the id of the app.
-            tags: words for people.
-            meta: any other data about the call.
+        The other parameters are those of the class; the default id is that of the trace.
         """
         if record_id is None:
             record_id = str(trace.id)
@@ -428,7 +424,7 @@ def comparable_rows(rows: Sequence[Sequence[Any]]) -> bytes:
         return b""
     contents = []
     for number, parent, name, kind, _, duration, status, input, output, attributes, events in rows:
-        bodies = [[name, body] for name, _, body in _parse_fragment(events) or ()]
+        bodies = [[name, body] for name, _, body in parse_cell(events) or ()]
         lasting = _without_process(attributes)
         contents.append([number, parent, name, kind, duration is None, status, input, output, lasting, bodies])
     with_root = rows if rows[0][1] is None else [[0, None, "", "", 0, None], *rows]
@@ -437,11 +433,7 @@ def comparable_rows(rows: Sequence[Sequence[Any]]) -> bytes:
 
 def _without_process(attributes: Any) -> Any:
     """Attributes without the process and thread of the call."""
-    read = _parse_fragment(attributes)
+    read = parse_cell(attributes)
     if not isinstance(read, dict) or not isinstance(read.get(CALL), dict):
         return attributes
     return {**read, CALL: {key: value for key, value in read[CALL].items() if key not in ("pid", "tid")}}
-
-
-def _parse_fragment(value: Any) -> Any:
-    return orjson.loads(orjson.dumps(value)) if type(value) is Fragment else value

@@ -11,7 +11,7 @@ from orjson import Fragment
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.trace.spans import STATUSES, Span, TaskSpan
-from evaluand.trace.values import text_of
+from evaluand.trace.values import parse_cell, text_of
 
 if TYPE_CHECKING:
     from evaluand.trace.traces import Trace
@@ -33,11 +33,7 @@ def rows_of(trace: Trace) -> list[list[Any]]:
 
 
 def restore(trace: Trace, rows: Iterable[Sequence[Any]]) -> None:
-    """Add the spans of rows to a trace that has only its root.
-
-    Raises:
-        DataError: a row is not a valid span; names the row.
-    """
+    """Add the spans of rows to a trace that has only its root; a DataError names a row that is not a valid span."""
     numbers: dict[int, Span] = {0: trace.root}
     for place, row in enumerate(rows):
         try:
@@ -105,7 +101,7 @@ def _add_span(trace: Trace, row: Sequence[Any], numbers: dict[int, Span]) -> Non
     span.number, span.name, span.kind, span._status = number, name, kind, status
     span.end_ns = None if duration is None else span.start_ns + duration * 1000
     span._attributes = _read_attributes(attributes)
-    span._events = [_read_event(trace, *event) for event in _parse_cell(events) or ()]
+    span._events = [_read_event(trace, *event) for event in parse_cell(events) or ()]
     numbers[number] = span
 
 
@@ -117,12 +113,12 @@ def _read_event(trace: Trace, name: Any, time: Any, body: Any) -> tuple[str, int
 
 def _cell_value(cell: Any) -> Any:
     """A cell, parsed or not, in the form of `Span._storable`."""
-    value = _parse_cell(cell)
+    value = parse_cell(cell)
     return Fragment(orjson.dumps(value)) if isinstance(value, dict | list) else value
 
 
 def _read_attributes(cell: Any) -> dict[str, Any]:
-    attributes = _parse_cell(cell)
+    attributes = parse_cell(cell)
     if attributes is None:
         return {}
     if not isinstance(attributes, dict):
@@ -130,7 +126,3 @@ def _read_attributes(cell: Any) -> dict[str, Any]:
     if len(attributes) == 1 and next(iter(attributes)).startswith("$$"):
         attributes = {key[1:]: item for key, item in attributes.items()}
     return {key: _cell_value(item) for key, item in attributes.items()}
-
-
-def _parse_cell(cell: Any) -> Any:
-    return orjson.loads(orjson.dumps(cell)) if type(cell) is Fragment else cell

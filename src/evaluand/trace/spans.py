@@ -223,12 +223,7 @@ class Span(Tracer):
         return self._trace.open(self, name, timestamp, kind, input, attributes)
 
     def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
-        """Add an event.
-
-        Args:
-            message: the name of the event.
-            value: its value.
-            timestamp: when it happened; now by default.
+        """Add an event; it happened now unless there is a timestamp.
 
         Raises:
             SpecError: the span is closed.

@@ -45,13 +45,7 @@ class Tracer(ABC):
         """
 
     def task_span(self, task_name: str, input: Any, timestamp: datetime | None = None) -> TaskSpan:
-        """Open the span of a task call, as `span` does; `Task.run` calls it.
-
-        Args:
-            task_name: the name of the task.
-            input: the input of the call.
-            timestamp: when it began; now by default.
-        """
+        """Open the span of a task call, as `span` does; `Task.run` calls it."""
         return cast("TaskSpan", self.span(task_name, timestamp, kind="task", input=input))
 
     @property

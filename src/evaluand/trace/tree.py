@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evaluand.trace.values import one_line
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -30,7 +32,7 @@ def tree(spans: Iterable[Span], root: Span) -> str:
 def label(span: Span) -> str:
     """Name, kind, duration and failure of a span in one line."""
     kind = "" if span.kind in ("span", "task") else f" ({span.kind})"
-    return _on_one_line(f"{span.name}{kind} {_time(span)}{_failure(span)}")
+    return one_line(f"{span.name}{kind} {_time(span)}{_failure(span)}")
 
 
 def _time(span: Span) -> str:
@@ -50,17 +52,9 @@ def _failure(span: Span) -> str:
     return f" error: {text}"
 
 
-def _on_one_line(text: str) -> str:
-    return text if text.isprintable() else repr(text)[1:-1]  # names may hold control codes
-
-
 def _format_duration(ns: int) -> str:
-    return (
-        _format_ns(ns) if ns >= 0 else f"ended {_format_ns(-ns)} before it began"
-    )  # foreign times may be inconsistent
-
-
-def _format_ns(ns: int) -> str:
+    if ns < 0:  # foreign times may be inconsistent
+        return f"ended {_format_duration(-ns)} before it began"
     if ns < 999_500:
         return f"{ns / 1e3:.0f} µs"
     if ns < 999_500_000:

@@ -26,6 +26,21 @@ def value_of(stored: Any) -> Any:
     return decode(orjson.dumps(stored)) if type(stored) is Fragment else stored
 
 
+def parse_cell(cell: Any) -> Any:
+    """A cell of a row, parsed if it is JSON text."""
+    return orjson.loads(orjson.dumps(cell)) if type(cell) is Fragment else cell
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and control codes."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+def fault_message(error: Exception) -> str:
+    """What is wrong with data that could not be read."""
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+
+
 def stack_trace(error: BaseException) -> str:
     """The stack trace of an exception, as Python prints it."""
     return "".join(tracebacks.format_exception(error))

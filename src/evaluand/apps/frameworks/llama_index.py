@@ -20,13 +20,14 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pydantic import PrivateAttr
 
 from evaluand.apps.app import App
 from evaluand.apps.components import Component, find_components
+from evaluand.apps.instrumentation.calling import primed, primed_async
 from evaluand.apps.instrumentation.steps import Step, begin_step, class_key
 from evaluand.core.errors import SpecError, nearest
 from evaluand.core.selector import Selector
@@ -253,19 +254,6 @@ _DONE: Final[Any] = object()
 _UUID: Final = 37  # with the dash before it
 _HANDLER: Final = Handler()
 get_dispatcher().add_span_handler(_HANDLER)
-
-
-def primed(generator: Iterator[Any]) -> Any:
-    """A started generator, which ends its step even if nobody reads it."""
-    next(generator)
-    return generator
-
-
-def primed_async(generator: AsyncGenerator[Any, None]) -> Any:
-    """The same for an async generator."""
-    with suppress(StopIteration):
-        generator.__anext__().send(None)
-    return generator
 
 
 def _reported_methods(value: object) -> tuple[str, ...]:

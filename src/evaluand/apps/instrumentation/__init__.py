@@ -2,6 +2,5 @@
 
 instrumentation/marking.py    `@instrument`, and what makes a function an instrumented one
 instrumentation/calling.py    the functions that replace the instrumented ones
-instrumentation/steps.py      calls in progress, and the recordings that they belong to
-instrumentation/spans.py      the spans of calls, and how their values are stored
+instrumentation/steps.py      calls in progress, their spans, and the recordings that they belong to
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Coroutine, Generator, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Mapping
 from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
@@ -252,11 +252,9 @@ def finish(step: Step, result: Any) -> Any:
     """What a call returned; the step of a generator or coroutine ends only when it has been read."""
     kind = type(result)
     if kind is GeneratorType:
-        given = _read_generator(step, result, primed=True)
-        next(given)
-        return given
+        return primed(_read_generator(step, result, primed=True))
     if kind is AsyncGeneratorType:
-        return _start_async_generator(_read_async_generator(step, result, primed=True))
+        return primed_async(_read_async_generator(step, result, primed=True))
     if kind is CoroutineType:
         return _await_result(step, result)
     step.end(result)
@@ -363,7 +361,14 @@ def _close_generator(step: Step, generator: Generator[Any, Any, Any]) -> None:
     step.leave()
 
 
-def _start_async_generator(generator: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+def primed(generator: Iterator[Any]) -> Any:
+    """A started generator, which ends its step even if nobody reads it."""
+    next(generator)
+    return generator
+
+
+def primed_async(generator: AsyncGenerator[Any, Any]) -> Any:
+    """The same for an async generator."""
     with suppress(StopIteration):  # it yields at once and needs no event loop
         generator.__anext__().send(None)
     return generator

@@ -98,12 +98,7 @@ class FeedbackBoard:
         return self.metric.kind == "accuracy"
 
     def rows(self, pairs: Sequence[Mapping[str, Any]], level: float) -> Iterator[dict[str, Any]]:
-        """A row of the leaderboard for each version.
-
-        Args:
-            pairs: the compared pairs of all feedbacks.
-            level: the significance level.
-        """
+        """A row of the leaderboard for each version, from the compared pairs, at a significance level."""
         place = {version.label: i for i, version in enumerate(self.versions)}
         own = [pair for pair in pairs if pair["feedback"] == self.name]
         different = [

@@ -23,11 +23,7 @@ from evaluand.store.store import Manifest
 
 
 def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
-    """A feedback as a recording stores it; None if it cannot be stored.
-
-    Raises:
-        SpecError: it cannot be stored, and `required` is set.
-    """
+    """A feedback as a recording stores it; None if that is impossible, or a SpecError if it is `required`."""
     try:
         if hasattr(scorer, "to_json"):
             return scorer.to_json()

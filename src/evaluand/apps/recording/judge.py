@@ -155,12 +155,6 @@ class BackgroundJudging:
 
     Records wait in a queue. Of those that find it full only the slot is stored; they are read from the journal when the
     queue is empty.
-
-    Args:
-        lanes: of this process.
-        judges: judge each record.
-        policy: how they are called.
-        manifest: of the recording.
     """
 
     def __init__(self, lanes: Lanes, judges: Mapping[str, Judge], policy: Policy, manifest: Manifest) -> None:

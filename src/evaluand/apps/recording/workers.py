@@ -103,12 +103,9 @@ def close_recording(
     the records that it has not judged fail. A deferred recording, which other processes may still judge, is closed so
     only with `give_up`.
 
+    The other parameters are those of `work`.
+
     Args:
-        store: where the recording is.
-        recording: its name, its id or the beginning of its id.
-        allow: modules that may be imported, in addition to first-party ones and evaluand's.
-        policy: how feedbacks are called.
-        progress: shows the progress.
         give_up: close a deferred recording even if feedbacks cannot be imported or have changed.
 
     Raises:

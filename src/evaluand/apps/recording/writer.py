@@ -201,7 +201,7 @@ class RecordingWriter(Recording):
             "attempts": attempts,
             "opened": secrets.token_hex(16),
         }
-        name = name or _default_name(app)
+        name = name or (f"{app_name(app)}/{app['version']}" if app.get("version") else app_name(app))
         id = ids.artifact_id(KIND, spec)
         head = {"format": FORMAT, "kind": KIND, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
         pinned = all(identity.pinned for identity in identities.values())
@@ -527,11 +527,7 @@ def _sync_lanes(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> 
 def resolve_feedbacks(
     feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer, mode: str
 ) -> tuple[str, dict[str, Scorer]]:
-    """The mode, and the feedbacks by name, from what the user gave; see `RecordingWriter.begin`.
-
-    Raises:
-        SpecError: the mode is unknown, or a feedback cannot judge in it.
-    """
+    """The mode, and the feedbacks by name, from what the user gave; a SpecError if one cannot judge in that mode."""
     mode = str(getattr(mode, "value", mode))  # of an enum of such words
     if mode not in MODES:
         raise SpecError(f"mode is {described(mode)}; give one of {', '.join(MODES)}")
@@ -544,21 +540,13 @@ def resolve_feedbacks(
 
 
 def check_policy(policy: Any) -> None:
-    """Refuses values that are not a policy.
-
-    Raises:
-        SpecError: shows a policy.
-    """
+    """Refuses values that are not a policy; the SpecError shows one."""
     if policy is not None and not isinstance(policy, Policy):
         raise SpecError(f"policy is {described(policy)}; give a Policy(timeout=…, retries=…), or none")
 
 
 def name_feedbacks(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) -> dict[str, Scorer]:
-    """Feedbacks by name; of several with the same name, the second is named `name 2`.
-
-    Raises:
-        SpecError: a value is not a feedback.
-    """
+    """Feedbacks by name, the second of the same name as `name 2`; a SpecError for what is not a feedback."""
     several: Any = [feedbacks] if isinstance(feedbacks, Scorer) else feedbacks
     if isinstance(several, str) or not isinstance(several, Iterable):
         raise SpecError(f"feedbacks is {described(several)}; give Feedback(function).on(…), or a list of such")
@@ -579,16 +567,8 @@ def name_feedbacks(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) 
     return by_name
 
 
-def _default_name(app: Mapping[str, Any]) -> str:
-    return f"{app_name(app)}/{app['version']}" if app.get("version") else app_name(app)
-
-
 def check_metadata(metadata: Mapping[Any, Any]) -> None:
-    """Refuses metadata that cannot become attributes of examples.
-
-    Raises:
-        SpecError: names the key.
-    """
+    """Refuses metadata that cannot become attributes of examples, and names the key."""
     for key in metadata:
         if not isinstance(key, str) or not key or key in OWN_COLUMNS or (key.startswith("_") and key.endswith("_")):
             own = ", ".join(OWN_COLUMNS)

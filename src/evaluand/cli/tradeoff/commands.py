@@ -36,7 +36,7 @@ from evaluand.core.errors import EvaluandWarning, SpecError, collect_warnings
 from evaluand.core.files.json import without_infinities
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.base import Facts
-from evaluand.report.facts.results import point_facts
+from evaluand.report.facts.report import point_facts
 from evaluand.report.html.tradeoff import write_page
 from evaluand.report.text import safe
 from evaluand.tradeoff.confidences import Confidences

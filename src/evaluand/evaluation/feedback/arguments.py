@@ -38,11 +38,7 @@ class Arguments:
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Self:
-        """Reads the signature.
-
-        Raises:
-            SpecError: the function has no readable signature.
-        """
+        """Reads the signature; a SpecError if the function has no readable one."""
         name = str(getattr(function, "__name__", type(function).__name__))
         try:
             parameters = inspect.signature(function).parameters.values()
@@ -62,20 +58,12 @@ class Arguments:
         return ", ".join(self.names) or "no arguments"
 
     def require(self, name: str) -> None:
-        """Refuses the name of an argument that the function does not have.
-
-        Raises:
-            SpecError: lists the arguments, and the most similar one.
-        """
+        """Refuses the name of an argument that the function does not have, with a list of those it has."""
         if name not in self.names and not self.open:
             raise SpecError(f"{self.function} has no argument {name!r}{nearest(name, self.names)}; it has {self}")
 
     def next_after(self, bound: Collection[str]) -> str:
-        """The first argument that is not bound yet.
-
-        Raises:
-            SpecError: all are bound.
-        """
+        """The first argument that is not bound yet; a SpecError if all are."""
         name = next((name for name in self.names if name not in bound), None)
         if name is None:
             state = f"it has {self}, bound already" if self.names else "it has none"
@@ -89,11 +77,7 @@ class Arguments:
         return named | {name: bound[name] for name in sorted(bound.keys() - named.keys())}
 
     def check(self, bound: Collection[str]) -> None:
-        """Checks that all required arguments are bound.
-
-        Raises:
-            SpecError: names an argument that is not.
-        """
+        """Raises a SpecError that names a required argument that is not bound."""
         if self.required.issubset(bound) and not self.positional:
             return
         missing = [name for name in self.names if name in self.required and name not in bound]
@@ -103,12 +87,7 @@ class Arguments:
             raise SpecError(f"{self.function} needs {missing[0]}, which is not bound; bind it with on({missing[0]}=…)")
 
     def caller(self, function: Callable[..., Any], *, copied: bool) -> Callable[[dict[str, Any]], Any]:
-        """A callable that calls the function with arguments by name.
-
-        Args:
-            function: the function whose arguments these are.
-            copied: whether to pass copies, so that the function cannot change the values.
-        """
+        """A callable that calls the function with arguments by name; `copied`, so that it cannot change the values."""
         if not self.positional:
             return (lambda args: function(**_copy_values(args))) if copied else (lambda args: function(**args))
 

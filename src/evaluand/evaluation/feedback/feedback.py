@@ -36,10 +36,19 @@ from evaluand.core.errors import DataError, SpecError, nearest, warn
 from evaluand.core.fingerprint import CodeFacts, Identity, code_identity
 from evaluand.core.selector import Selector
 from evaluand.evaluation.feedback.arguments import PLAIN, Arguments
-from evaluand.evaluation.feedback.call_storage import call_reader, combine, pack_calls
-from evaluand.evaluation.feedback.calls import Calls, error_line, only_reason, to_number
+from evaluand.evaluation.feedback.calls import (
+    Calls,
+    Missing,
+    Result,
+    call_reader,
+    combine,
+    error_line,
+    mean,
+    only_reason,
+    pack_calls,
+    to_number,
+)
 from evaluand.evaluation.feedback.references import keeps_range, reference_of, referred
-from evaluand.evaluation.feedback.results import Missing, Result, mean
 from evaluand.evaluation.feedback.selector_checks import EXAMPLE, RECORD, find_problem, may_see_times
 from evaluand.evaluation.provider import Provider
 from evaluand.evaluation.scorer import CallReader, Score, Scorer, described, is_async

@@ -275,8 +275,10 @@ _OURS: Final = ("evaluand.evaluation.feedback", "evaluand.evaluation.providers",
 _MOVED: Final = {
     "evaluand.feedback": "evaluand.evaluation.feedback",
     "evaluand.providers": "evaluand.evaluation.providers",
+    "evaluand.evaluation.providers.sentiment": "evaluand.evaluation.providers.english",
+    "evaluand.evaluation.providers.toxicity": "evaluand.evaluation.providers.english",
 }
-"""Old → present packages of evaluand's own code; definitions stored by versions before 0.1.0 name the old ones."""
+"""Old → later names of evaluand's own code, in order; definitions stored by versions before 0.1.0 have the old ones."""
 
 
 def present_module(module: str) -> str:
@@ -286,5 +288,7 @@ def present_module(module: str) -> str:
         >>> present_module("evaluand.providers.local"), present_module("my_judges")
         ('evaluand.evaluation.providers.local', 'my_judges')
     """
-    old = next((old for old in _MOVED if _is_within(module, (old,))), None)
-    return module if old is None else _MOVED[old] + module.removeprefix(old)
+    for old, later in _MOVED.items():
+        if _is_within(module, (old,)):
+            module = later + module.removeprefix(old)
+    return module

@@ -20,7 +20,7 @@ from evaluand.core.text.retrieval import directions, require_embeddings
 from evaluand.core.text.sentences import Sentence, sentences
 from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, quoted, text_of
 from evaluand.evaluation.providers import claims
-from evaluand.evaluation.providers.english import other_language
+from evaluand.evaluation.providers.english import cited, other_language
 
 _SHOWN: Final = 3  # statements in a reason
 _NEGATED: Final = 0.5  # factor if only one of two texts is negated
@@ -108,8 +108,7 @@ class Embeddings(Provider):
             return Judgement.undefined(f"the {'question' if found else 'context'} has no words")
         ((place, cosine),) = nearest
         reason = f"nearest to {quoted(question)} is {quoted(found[place].text)} ({cosine:.2f})"
-        cited = {"sentence": found[place].text, "start": found[place].start, "end": found[place].end}
-        return Judgement(cosine, {"reason": reason, **cited})
+        return Judgement(cosine, {"reason": reason, **cited(found[place])})
 
     @from_0_to_1
     def groundedness(self, source: str | Sequence[str], statement: str) -> Judgement:

@@ -1,11 +1,16 @@
-"""Checks shared by the providers that know only English."""
+"""Whether a text is positive (`Sentiment`) or would offend (`Toxicity`), by libraries that know English only."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
+from typing import Any, ClassVar
 
 from evaluand.core.errors import SpecError
 from evaluand.core.text.language import language_of, require_language
+from evaluand.core.text.sentences import Sentence, sentences
+from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted, text_of
 
 _LIKELY = 0.5
 _ENGLISH = ("en", "pcm")  # short English texts may be detected as Nigerian Pidgin, which shares its words
@@ -31,12 +36,115 @@ def other_language(text: str, name: str = "the text") -> str | None:
     return None
 
 
-def require(kind: str, module: str, extra: str) -> None:
-    """Checks that a library is installed.
+class _English(Provider):
+    """Judges the sentences of English texts by a library, the extra of its name."""
 
-    Raises:
-        SpecError: it is not; with the command that installs it.
+    _library: ClassVar[str]
+
+    @classmethod
+    def require(cls) -> None:
+        if find_spec(cls._library) is None:
+            raise SpecError(f"provider {cls.kind!r} needs {cls._library}: pip install evaluand[{cls.kind}]")
+        require_language(cls.kind)
+
+
+@dataclass(frozen=True)
+class Sentiment(_English):
+    """Judges the feeling of English texts by a lexicon and rules for intensifiers and negation.
+
+    C. Hutto & E. Gilbert, "VADER: a parsimonious rule-based model for sentiment analysis of social media text" (2014).
+    It knows words, not the world: soup that tastes like dishwater is neutral to it.
+
+    Example:
+        >>> Sentiment().positive_sentiment("What a wonderful day!").value > 0.8
+        True
     """
-    if find_spec(module) is None:
-        raise SpecError(f"provider {kind!r} needs {module}: pip install evaluand[{extra}]")
-    require_language(kind)
+
+    kind = "sentiment"
+    _library = "vaderSentiment"
+
+    @from_0_to_1
+    def positive_sentiment(self, text: str) -> Judgement:
+        """How positive a text is: the mean over its sentences of VADER's compound score, scaled to 0 to 1.
+
+        0.5 is neutral. Undefined if the text has no words, or is in another language than English.
+        """
+        why = judged_english(text_of("text", text))
+        if why is not None:
+            return Judgement.undefined(why)
+        scored = [((_analyser().polarity_scores(one.text)["compound"] + 1) / 2, one) for one in sentences(text)]
+        value = sum(score for score, _ in scored) / len(scored)
+        score, strongest = max(scored, key=lambda pair: abs(pair[0] - 0.5))
+        if score == 0.5:
+            return Judgement(value, {"reason": "no word of it is in the lexicon, or they balance: neutral"})
+        return Judgement(
+            value, {"reason": f"most of all by {quoted(strongest.text)} ({score:.2f})", **cited(strongest)}
+        )
+
+    @from_0_to_1
+    @lower_is_better
+    def negative_sentiment(self, text: str) -> Judgement:
+        """1 − `positive_sentiment`."""
+        return _complement(self.positive_sentiment(text))
+
+
+@dataclass(frozen=True)
+class Toxicity(_English):
+    """Judges how probable it is that English texts offend.
+
+    The work is done by alt-profanity-check, a linear model over words and their letters that was trained on some
+    200,000 comments in English. Importing it loads its weights, a scikit-learn pickle.
+
+    Example:
+        >>> Toxicity().toxicity("You are a stupid idiot.").value > 0.9
+        True
+    """
+
+    kind = "toxicity"
+    _library = "profanity_check"
+
+    @from_0_to_1
+    @lower_is_better
+    def toxicity(self, text: str) -> Judgement:
+        """The probability that a text offends: that of its worst sentence.
+
+        Undefined if the text has no words, or is in another language than English.
+        """
+        why = judged_english(text_of("text", text))
+        if why is not None:
+            return Judgement.undefined(why)
+        found = sentences(text)
+        chances = map(float, _model()([one.text for one in found]))
+        value, worst = max(zip(chances, found, strict=True), key=lambda pair: pair[0])
+        reason = f"{'worst' if len(found) > 1 else 'judged'} is {quoted(worst.text)} ({value:.2f})"
+        return Judgement(value, {"reason": reason, **cited(worst)})
+
+    @from_0_to_1
+    def not_toxic(self, text: str) -> Judgement:
+        """1 − `toxicity`."""
+        return _complement(self.toxicity(text))
+
+
+def cited(sentence: Sentence) -> dict[str, Any]:
+    """A sentence as the details of a judgement, with its place in the text."""
+    return {"sentence": sentence.text, "start": sentence.start, "end": sentence.end}
+
+
+def _complement(judged: Judgement) -> Judgement:
+    return Judgement(None if judged.value is None else 1 - judged.value, judged.meta)
+
+
+@cache
+def _analyser() -> Any:
+    Sentiment.require()
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # on use: an extra
+
+    return SentimentIntensityAnalyzer()
+
+
+@cache
+def _model() -> Any:
+    Toxicity.require()
+    from profanity_check import predict_prob  # on use: an extra that takes 1.5 s to import
+
+    return predict_prob

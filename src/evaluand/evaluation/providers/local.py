@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.evaluation.providers.embeddings import Embeddings
+from evaluand.evaluation.providers.english import Sentiment, Toxicity
 from evaluand.evaluation.providers.languages import Languages
 from evaluand.evaluation.providers.personal_data import PersonalData
 from evaluand.evaluation.providers.readability import Readability
-from evaluand.evaluation.providers.sentiment import Sentiment
-from evaluand.evaluation.providers.toxicity import Toxicity
 
 
 @dataclass(frozen=True)

@@ -67,11 +67,7 @@ class Detection(Scorer):
         return tuple(self.columns)
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Returns the boxes of both sides as columns.
-
-        Raises:
-            DataError: a box is invalid; names it.
-        """
+        """The boxes of both sides as columns; a DataError names an invalid one."""
         if expected is None:
             return NOTHING_EXPECTED
         if output is None:

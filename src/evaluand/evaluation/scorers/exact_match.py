@@ -1,17 +1,18 @@
-"""Whether an answer is the expected one: letter for letter, or after normalisations that are named.
+"""Whether an answer is the expected one: letter for letter, or after the chosen normalisations.
 
 Nothing is normalised unless asked for, because each step forgives something: dropping case makes `US` and `us` the
 same, dropping articles makes `The Who` and `Who` the same. What is forgiven is part of the scorer's identity.
 
 Normalising text in this way to compare short answers comes from SQuAD (Rajpurkar et al. 2016, "SQuAD: 100,000+
 questions for machine comprehension of text", arXiv:1606.05250); `case`, `punctuation`, `articles` and `space` together
-are its exact match, with three differences. Punctuation is what Unicode calls so, thus `—` and `«` go and the symbols
+are its exact match, with three differences. Punctuation is what Unicode calls so: `—` and `«` go, and the symbols
 `$+<=>^|~` and the backtick stay: `$5` and `5` differ. Articles are dropped as whole words between spaces. And a step
 that would leave nothing of a text is not taken, so that the option `A` is not taken for `The`, nor `?` for `!`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +27,12 @@ from evaluand.evaluation.scorer import (
     WRONG,
     Score,
     Scorer,
+    are_equal,
     described,
     require_choices,
     require_flags,
+    require_text,
+    wrong_parameter,
 )
 
 NORMALISATIONS: Final = ("unicode", "case", "punctuation", "articles", "space")
@@ -106,11 +110,7 @@ _NOTHING_ACCEPTABLE: Final = Score.abstained("the list of acceptable answers is 
 
 
 def _wrong(output: Any, acceptable: Sequence[Any]) -> Score:
-    """Wrong.
-
-    Raises:
-        DataError: but only because of its type.
-    """
+    """Wrong; a DataError if it is so only because of its type."""
     for answer in acceptable:
         if _differ_in_type_only(output, answer):
             raise _never_equal(output, answer)
@@ -144,15 +144,11 @@ _SORTS: Final = (("boolean", bool), ("text", str), ("number", int | float), ("li
 
 
 def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, bool) or isinstance(b, bool):
-        return a is b
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return a == b or (a != a and b != b)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
-    return type(a) is type(b) and bool(a == b)
+    return are_equal(a, b)
 
 
 def _differ_in_type_only(a: Any, b: Any) -> bool:
@@ -172,20 +168,8 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
-def _without_punctuation(text: str) -> str:
-    return _unless_empty(text.translate(_PUNCTUATION), text)
-
-
-def _without_articles(text: str) -> str:
-    return _unless_empty(_ARTICLE.sub("", text), text)
-
-
 def _unless_empty(reduced: str, text: str) -> str:
     return reduced if reduced and not reduced.isspace() else text
-
-
-def _single_spaced(text: str) -> str:
-    return " ".join(text.split())
 
 
 class _Punctuation(dict[int, int | None]):
@@ -202,7 +186,83 @@ _ARTICLE: Final = re.compile(r"(?<!\S)(?:an?|the)(?!\S)\s*+", re.IGNORECASE)
 _STEPS: Final[Mapping[str, Callable[[str], str]]] = {
     "unicode": _composed,
     "case": str.casefold,
-    "punctuation": _without_punctuation,
-    "articles": _without_articles,
-    "space": _single_spaced,
+    "punctuation": lambda text: _unless_empty(text.translate(_PUNCTUATION), text),
+    "articles": lambda text: _unless_empty(_ARTICLE.sub("", text), text),
+    "space": lambda text: " ".join(text.split()),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopK(ExactMatch):
+    """1 where one of the first k labels is what was expected, 0 where none is; labels compare as with `exact_match`.
+
+    The output is a list of labels, best first, or an object label → score, of which higher is better. Labels with equal
+    scores have no order: one is among the first k only if it would be in any order of them, so that a system that gives
+    every label the same score is not right by chance. Abstains where nothing is expected and where there is no ranking.
+
+    Attributes:
+        k: how many labels are looked at.
+        ranking_key: where in an output that is an object the ranking stands, such as `probabilities`; None where the
+            whole output is the ranking.
+        normalise: what is forgiven when labels are compared, see `exact_match`.
+        any_of: the expected value is a list of acceptable labels.
+
+    Raises:
+        SpecError: k is no whole number of at least 1.
+
+    Example:
+        >>> TopK(k=2).score(["cat", "dog", "cow"], "dog").value, TopK(k=1).score({"cat": 0.6, "dog": 0.4}, "dog").value
+        (1.0, 0.0)
+    """
+
+    kind = "top_k"
+    version = 1
+    cheap = True
+
+    k: int
+    ranking_key: str | None = None
+
+    def __post_init__(self) -> None:
+        k: Any = self.k
+        if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+            raise wrong_parameter(self, "k", "give a whole number of at least 1")
+        require_text(self, "ranking_key", optional=True)
+        super().__post_init__()
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Looks for the expected label.
+
+        Raises:
+            DataError: the output is no ranking, or a label is expected of another type than the output's.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        ranking = self._ranking(output)
+        if not ranking:
+            return Score.abstained(f"there is no ranking: the output is {described(output)}")
+        first = self._first(ranking) if isinstance(ranking, Mapping) else ranking[: self.k]
+        grades = [super(TopK, self).score(label, expected) for label in first]
+        abstained = next((grade for grade in grades if grade.value is None), None)
+        return abstained or (RIGHT if any(grade.value for grade in grades) else WRONG)
+
+    def _ranking(self, output: Any) -> Any:
+        ranking = output
+        if self.ranking_key is not None and isinstance(output, Mapping):
+            if self.ranking_key not in output:
+                keys = ", ".join(map(repr, output)) or "no keys"
+                raise DataError(f"there is no ranking: the output has {keys} and not {self.ranking_key!r}")
+            ranking = output[self.ranking_key]
+        if ranking is not None and not isinstance(ranking, list | tuple | Mapping):
+            raise DataError(
+                f"the ranking is {described(ranking)}, not a list of labels or an object label → score; where a task"
+                " gives several answers, take the scorer exact_match and the metric top_k"
+            )
+        return ranking
+
+    def _first(self, scores: Mapping[str, Any]) -> list[str]:
+        """The labels that are among the first k however equal scores are ordered."""
+        for label, score in scores.items():
+            if not isinstance(score, int | float) or isinstance(score, bool) or math.isnan(score):
+                raise DataError(f"the score of {label!r} is {described(score)}, not a number")
+        least = sorted(scores.values(), reverse=True)[self.k :][:1]
+        return [label for label, score in scores.items() if not least or score > least[0]]

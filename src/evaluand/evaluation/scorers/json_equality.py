@@ -12,17 +12,21 @@ import re
 from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import cached_property
 from typing import Any, Final
 
 from evaluand.core.errors import DataError
+from evaluand.core.json_like import escape_surrogates
 from evaluand.evaluation.scorer import (
+    ARITHMETIC,
     NOTHING_EXPECTED,
     RIGHT,
     Score,
     Scorer,
+    are_equal,
+    as_decimal,
     described,
+    is_number,
     require_flags,
     require_tolerances,
     wrong_parameter,
@@ -71,11 +75,7 @@ class JsonEquality(Scorer):
         _ = self._ignored_paths
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Compares one answer.
-
-        Raises:
-            DataError: the expected text is not JSON, or either side is nested too deeply.
-        """
+        """Compares one answer; a DataError if the expected text is not JSON, or either side is nested too deeply."""
         if expected is None:
             return NOTHING_EXPECTED
         truth = self._truth(expected)
@@ -110,7 +110,7 @@ class JsonEquality(Scorer):
         if difference is None:
             return RIGHT
         path, message = difference
-        return Score(0.0, explanation=_storable(f"${path}: {message}"))
+        return Score(0.0, explanation=escape_surrogates(f"${path}: {message}"))
 
     @cached_property
     def _ignored_keys(self) -> frozenset[str]:
@@ -162,17 +162,13 @@ class JsonEquality(Scorer):
         return _unmatched([[j for j, left in enumerate(a) if self._difference(left, right) is None] for right in b])
 
     def _equal_scalars(self, a: Any, b: Any) -> bool:
-        if isinstance(a, bool) or isinstance(b, bool):
-            return a is b
-        if isinstance(a, int | float) and isinstance(b, int | float):
-            return a == b or (a != a and b != b) or (self.tolerance > 0 and self._close(a, b))
-        return type(a) is type(b) and bool(a == b)
+        return are_equal(a, b) or (self.tolerance > 0 and is_number(a) and is_number(b) and self._close(a, b))
 
     def _close(self, a: float, b: float) -> bool:
-        left, right = _decimal(a), _decimal(b)
+        left, right = as_decimal(a), as_decimal(b)
         if not left.is_finite() or not right.is_finite():
             return False
-        return _ARITHMETIC.subtract(left, right).copy_abs() <= _decimal(self.tolerance)
+        return ARITHMETIC.subtract(left, right).copy_abs() <= as_decimal(self.tolerance)
 
 
 _Path = tuple[str | int | None, ...]
@@ -180,7 +176,6 @@ _Path = tuple[str | int | None, ...]
 _Difference = tuple[str, str]
 """Where (a path without its `$`) and what."""
 
-_ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _FENCE: Final = "```"
 _SHOWN_TEXT: Final = 40
 
@@ -274,7 +269,7 @@ def _hashable(value: Any) -> Hashable:
         return "object", frozenset((key, _hashable(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
         return "list", frozenset(Counter(map(_hashable, value)).items())
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_number(value):
         return "number", "NaN" if value != value else value
     return type(value), value
 
@@ -318,11 +313,6 @@ def _reassign(free: int, asked: Mapping[int, int], owner: dict[int, int], partne
         other = previous
 
 
-def _decimal(value: int | float) -> Decimal:
-    """The number as it is written: 0.1 for the float 0.1, not the binary fraction nearest to it."""
-    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
-
-
 def _step(key: Any) -> str:
     text = str(key)
     return f".{text}" if text.isidentifier() else f"[{json.dumps(text, ensure_ascii=False)}]"
@@ -336,10 +326,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return json.dumps(value)
     return described(value).removeprefix("the integer ")
-
-
-def _storable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()  # JSON can hold halves of a character, tables cannot
 
 
 _STEP: Final = re.compile(r"""\.(?P<name>[^.\[\]"']+)|\[(?P<index>\*|\d+)\]|\[(?P<quoted>"[^"]+"|'[^']+')\]""")

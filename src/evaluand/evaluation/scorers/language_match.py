@@ -56,11 +56,7 @@ class LanguageMatch(Scorer):
             )
 
     def score(self, output: Any, expected: Any, input: Any = None) -> Score:
-        """Detects both languages and compares them.
-
-        Raises:
-            DataError: an input that is an object lacks the key.
-        """
+        """Detects both languages and compares them; a DataError if an input that is an object lacks the key."""
         expected_language = self.language or self._detect("input", self._text(input))
         if isinstance(expected_language, Score):
             return expected_language

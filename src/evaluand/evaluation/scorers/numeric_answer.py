@@ -2,7 +2,7 @@ r"""Whether the number in an answer is the expected one, as with GSM8K and other
 
 What counts as a number: digits with an optional sign (`-` or `−`), decimals after a point, an exponent (`1e5`),
 thousands grouped by commas, underscores or no-break spaces (`1,450,000`), a fraction without spaces (`1/5`), a whole
-number and a fraction (`2 1/2`, `2½`). Currency signs, a trailing `.` and `%` are passed over: `25%` is 25.
+number and a fraction (`2 1/2`, `2½`). Currency signs, a trailing `.` and `%` are ignored: `25%` is 25.
 
 What does not: digits that continue a word (`H2O`, `covid19`). A minus after a letter, digit or bracket is a dash or a
 subtraction: `10-5` holds 10 and 5, `covid-19` holds 19. Groups must be complete: `1,2,3` are three numbers, and so are
@@ -20,15 +20,17 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorer import (
+    ARITHMETIC,
     NOTHING_EXPECTED,
     Score,
     Scorer,
+    as_decimal,
     described,
     require_choice,
     require_flags,
@@ -82,11 +84,7 @@ class NumericAnswer(Scorer):
         require_flags(self, "fractions")
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Grades one number.
-
-        Raises:
-            DataError: the expected value holds no number, or several where `take` is `only`.
-        """
+        """Grades one number; a DataError if none is expected, or several are and `take` is `only`."""
         if expected is None:
             return NOTHING_EXPECTED
         truth = self._truth(expected)
@@ -115,7 +113,7 @@ class NumericAnswer(Scorer):
             return f"{described(value)} is neither a number nor text"
         if not isinstance(value, int) and not math.isfinite(value):
             return f"{value} is not a finite number"
-        number = _decimal(value)
+        number = as_decimal(value)
         return str(number), number
 
     def _found_in_text(self, text: str, marker: str | None) -> _Number | str:
@@ -147,26 +145,19 @@ class NumericAnswer(Scorer):
         if not self.tolerance and not self.relative:
             return False
         tolerance, relative = self._allowances
-        allowed = max(tolerance, _ARITHMETIC.multiply(relative, target.copy_abs()))
-        return _ARITHMETIC.subtract(value, target).copy_abs() <= allowed
+        allowed = max(tolerance, ARITHMETIC.multiply(relative, target.copy_abs()))
+        return ARITHMETIC.subtract(value, target).copy_abs() <= allowed
 
     @cached_property
     def _allowances(self) -> tuple[Decimal, Decimal]:
-        return _decimal(self.tolerance), _decimal(self.relative)
+        return as_decimal(self.tolerance), as_decimal(self.relative)
 
 
 _Number = tuple[str, Decimal]
 """A number as it was written, and its value."""
 
-# Exact for whatever people write, and bounded for what they do not: 1e999999999 minus 1 must not fill the memory.
-_ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _LONGEST_EXPONENT: Final = 9
 _SHOWN: Final = 80
-
-
-def _decimal(value: int | float | Decimal) -> Decimal:
-    """The number as it is written: 0.1 for the float 0.1, not the binary fraction nearest to it."""
-    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _value(match: re.Match[str]) -> Decimal | None:
@@ -178,7 +169,7 @@ def _value(match: re.Match[str]) -> Decimal | None:
     under = Decimal(parts["under"])
     if not under:
         return None
-    return _ARITHMETIC.add(Decimal(parts["whole"] or 0), _ARITHMETIC.divide(Decimal(parts["over"]), under))
+    return ARITHMETIC.add(Decimal(parts["whole"] or 0), ARITHMETIC.divide(Decimal(parts["over"]), under))
 
 
 def _bounded(exponent: str) -> str:

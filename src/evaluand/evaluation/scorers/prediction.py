@@ -93,11 +93,7 @@ class Prediction(Scorer):
         return tuple(self.columns) if self.type == "number" else super().readable
 
     def score(self, output: Any, expected: Any, weight: float | None = None) -> Score:
-        """The truth and the prediction of one row, with their agreement.
-
-        Raises:
-            DataError: the output has no key for a prediction, or a value is not of its type; names the value.
-        """
+        """The truth and the prediction of one row, with their agreement; a DataError names a missing or invalid one."""
         if expected is None:
             return NOTHING_EXPECTED
         predicted, fields = self._split(output)
@@ -225,10 +221,6 @@ def _labels(name: str, value: Any) -> list[str]:
     return sorted(labels)
 
 
-def _anything(name: str, value: Any) -> Any:
-    return value
-
-
 def _encode(name: str, value: Any) -> bytes:
     try:
         return identity.encode(value)
@@ -260,6 +252,6 @@ _TYPES: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "number": ("double", _number),
     "boolean": ("bool", _boolean),
     "labels": ("labels", _labels),
-    "json": ("json", _anything),
+    "json": ("json", lambda name, value: value),
 }
 """Type → the type of its columns, and how a value is checked."""

@@ -70,11 +70,7 @@ class Ranking(Scorer):
         return {"reciprocal_rank": "double", "first_rank": "double", **numbers}
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Finds the relevant answers.
-
-        Raises:
-            DataError: the output is no ranking, an answer or a rank occurs twice, or a rank or relevance is none.
-        """
+        """Finds the relevant answers; a DataError names what is no ranking, rank or relevance, or is twice in it."""
         if expected is None:
             return NOTHING_EXPECTED
         relevance = {key: grade for key, grade in self._relevance(expected) if grade > 0}

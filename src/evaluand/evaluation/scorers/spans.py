@@ -1,30 +1,39 @@
-"""Spans of text with a tag beside those that were expected: named entities, any tagging of text.
+"""Compares tagged spans of text with the expected ones: named entities, or any other tagging of text.
 
-The spans of an answer and those expected are put into pairs, each in at most one, and each pair is rated in one of the
-four ways of MUC-5 and SemEval-2013 task 9.1 (N. Chinchor & B. Sundheim, "MUC-5 evaluation metrics", 1993; I. Segura-
+The spans of an answer are paired with the expected ones, each with at most one, and each pair is rated in one of the
+four modes of MUC-5 and SemEval-2013 task 9.1 (N. Chinchor & B. Sundheim, "MUC-5 evaluation metrics", 1993; I. Segura-
 Bedmar et al., "SemEval-2013 Task 9: Extraction of drug-drug interactions from biomedical texts", 2013):
 
-    mode      a pair is correct where              and otherwise
+    mode      a pair is correct if                 and otherwise
     strict    place and tag are the same           incorrect
     exact     the place is the same                incorrect
     partial   the place is the same                partial: they overlap
     type      the tag is the same                  incorrect
 
-An expected span without partner is missed, one of the answer spurious. So `correct + incorrect + partial + missed` are
-the spans expected, and with `spurious` for `missed` those of the answer: whatever overlaps or occurs twice, nothing is
-counted twice. An empty answer where nothing was expected is right.
+An expected span without a partner is missed; one of the answer is spurious. So `correct + incorrect + partial + missed`
+is the number of expected spans, and with `spurious` for `missed` that of the answer: nothing is counted twice, even if
+spans overlap or occur twice. An empty answer is right if nothing was expected.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from evaluand.core.errors import DataError
-from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, Scorer, described, require_choice, require_text
+from evaluand.evaluation.scorer import (
+    NOTHING_EXPECTED,
+    Score,
+    Scorer,
+    described,
+    require_choice,
+    require_text,
+    wrong_parameter,
+)
 from evaluand.store.tables import ABSTAINED
 
 
@@ -32,28 +41,28 @@ from evaluand.store.tables import ABSTAINED
 class Spans(Scorer):
     """Counts of correct, incorrect, partial, missed and spurious spans; the value is the F1 of the one answer.
 
-    Output and expected are lists of objects with a start, an end (exclusive) and a tag. The value is 1 where both are
-    empty. For a whole dataset read the counts, with the metrics `precision`, `recall` and `f_beta`: the mean of the
-    value weighs a text without spans like one with twenty. Abstains where nothing is expected (null) or answered.
+    Output and expected are lists of objects with a start, an end (exclusive) and a tag. The value is 1 if both are
+    empty. For a whole dataset use the metrics `precision`, `recall` and `f_beta`, which read the counts: in the mean of
+    the value a text without spans counts as much as one with twenty. Abstains if expected or output is null.
 
-    Pairs are found in rounds: first those that are equal, then those in the same place, then those that overlap; in the
-    mode `type` those that overlap and have the same tag, then those that overlap. Each round makes as many pairs as
-    there can be of what is left, however spans lie in one another. One that occurs twice needs a partner twice.
+    Pairs are found in rounds: first equal spans, then those in the same place, then those that overlap; in the mode
+    `type` those that overlap and have the same tag, then those that overlap. Each round makes the largest possible
+    number of pairs of the remaining spans, even if they are nested. A span that occurs twice needs two partners.
 
-    A span that is none (no object, no whole numbers, an end not after its start, no tag) costs the row its score, with
-    the span named.
+    An invalid span (not an object, not whole numbers, an end not after its start, no tag) fails the row, with the span
+    in the reason.
 
     Attributes:
         mode: `strict`, `exact`, `partial` or `type`.
-        start_key: where in a span its start stands.
-        end_key: where its end stands, the first place after it.
-        tag_key: where its tag stands.
-        text_key: where its words stand. If given, spans of the answer whose words are not what the input has at that
-            place cost the row its score: these offsets count something else than characters. The words are looked up in
-            the input, or where that is an object in its field of the same name.
+        start_key: the key of the start in a span.
+        end_key: the key of its end, the first place after it.
+        tag_key: the key of its tag.
+        text_key: the key of its words. If given, a row fails if the words of a span in the answer are not those that
+            the input has at that place: its offsets then do not count characters. The words are looked up in the input,
+            or, if that is an object, in its field of the same name.
 
     Raises:
-        SpecError: there is no such mode, or a key is no text.
+        SpecError: there is no such mode, or a key is not text.
 
     Example:
         >>> ada, oslo = {"start": 0, "end": 3, "tag": "PER"}, {"start": 15, "end": 19, "tag": "LOC"}
@@ -87,11 +96,7 @@ class Spans(Scorer):
         return dict.fromkeys((*OUTCOMES, "n_expected", "n_predicted"), "int64") | {"by_tag": "json"}
 
     def score(self, output: Any, expected: Any, input: Any = None) -> Score:
-        """Puts spans into pairs and counts.
-
-        Raises:
-            DataError: a span is none; names it.
-        """
+        """Counts pairs and spans without one; a DataError names an invalid span."""
         if expected is None:
             return NOTHING_EXPECTED
         wanted = self._spans("expected", expected)
@@ -214,7 +219,7 @@ _RATINGS: Final[Mapping[str, Callable[[Span, Span], str]]] = {
 def _matched(
     given: Sequence[Span], wanted: Sequence[Span], alike: Callable[[Span], Any]
 ) -> tuple[list[tuple[Span, Span]], list[Span], list[Span]]:
-    """The most pairs there can be of spans that overlap and are alike; then the spans of either side that are left."""
+    """The largest number of pairs of spans that overlap and are alike; then the remaining spans of each side."""
     groups: dict[Any, tuple[list[Span], list[Span]]] = {}
     for side, spans in enumerate((given, wanted)):
         for span in spans:
@@ -286,3 +291,132 @@ def _by_tag(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
 
 
 TAG_COUNTS: Final = ("expected", "found", "predicted", "right")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HighlightCoverage(Scorer):
+    """The F-beta of the places that highlights cover, from 0 to 1; precision and recall are columns of their own.
+
+    Output and expected are lists of highlights: pairs `[start, end]`, or objects with a start and an end, which is the
+    first place after the highlight. A place counts once however many highlights cover it, so it is the same whether a
+    passage is highlighted as a whole or in pieces.
+
+    Where nothing is highlighted, precision is undefined, and where nothing is expected, recall: these columns are then
+    empty, and the explanation says so. The value is still defined: 0 if only one side has highlights, and 1 if neither
+    has. For a whole dataset read the counts, with the metrics `precision`, `recall` and `f_beta`.
+
+    Abstains where nothing is expected (null) or answered.
+
+    Attributes:
+        beta: how much more recall counts than precision; 2 is twice as much.
+        start_key: the key of the start in a highlight that is an object.
+        end_key: the key of its end.
+
+    Raises:
+        SpecError: beta is not a number above 0, or a key is not text.
+
+    Example:
+        >>> score = HighlightCoverage(beta=2).score([[3, 5]], [[4, 7]])
+        >>> round(score.value, 4), score.columns["precision"], round(score.columns["recall"], 4)
+        (0.3571, 0.5, 0.3333)
+    """
+
+    kind = "highlight_coverage"
+    version = 1
+    cheap = True
+    ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
+
+    beta: float = 1.0
+    start_key: str = "start"
+    end_key: str = "end"
+
+    def __post_init__(self) -> None:
+        beta: Any = self.beta
+        if not isinstance(beta, int | float) or isinstance(beta, bool) or not 0 < beta < math.inf:
+            raise wrong_parameter(self, "beta", "give a number above 0")
+        for name in ("start_key", "end_key"):
+            require_text(self, name)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Shares, and counts of places under the names that metrics of counted things read."""
+        return dict.fromkeys(("precision", "recall"), "double") | dict.fromkeys(_COUNTS, "int64")
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Counts the places covered on each side and on both; a DataError names an invalid highlight."""
+        if expected is None:
+            return NOTHING_EXPECTED
+        wanted = self._covered("expected", expected)
+        if output is None:
+            return Score(status=ABSTAINED, reason="the answer is null", columns=self.unanswered(expected))
+        given = self._covered("generated", output)
+        both, n_given, n_wanted = _shared(given, wanted), _places(given), _places(wanted)
+        weight = self.beta**2
+        value = (1 + weight) * both / (n_given + weight * n_wanted) if n_given or n_wanted else 1.0
+        shares = {"precision": both / n_given if n_given else None, "recall": both / n_wanted if n_wanted else None}
+        counts = (both, 0, n_wanted, n_given)
+        why = _UNDEFINED.get((bool(n_given), bool(n_wanted)))
+        return Score(value, explanation=why, columns=shares | dict(zip(_COUNTS, counts, strict=True)))
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        return None if expected is None else {"n_expected": _places(self._covered("expected", expected))}
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._covered("expected", expected)
+        for output in outputs:
+            self._covered("generated", output)
+
+    def _covered(self, what: str, highlights: Any) -> list[tuple[int, int]]:
+        """The stretches that highlights cover, from left to right and apart."""
+        if not isinstance(highlights, list | tuple):
+            raise DataError(f"the {what} highlights are {described(highlights)}, not a list of highlights")
+        found: list[tuple[int, int]] = []
+        for start, end in sorted(self._ends(f"{what} highlight {i}", one) for i, one in enumerate(highlights)):
+            if found and start <= found[-1][1]:
+                found[-1] = found[-1][0], max(found[-1][1], end)
+            elif end > start:
+                found.append((start, end))
+        return found
+
+    def _ends(self, what: str, highlight: Any) -> tuple[int, int]:
+        if isinstance(highlight, Mapping):
+            for key in (self.start_key, self.end_key):
+                if key not in highlight:
+                    keys = ", ".join(map(repr, highlight)) or "no keys"
+                    raise DataError(f"{what} has {keys} and not {key!r}; name its keys with start_key and end_key")
+            ends = highlight[self.start_key], highlight[self.end_key]
+        elif isinstance(highlight, list | tuple) and len(highlight) == len(_ENDS):
+            ends = tuple(highlight)
+        else:
+            raise DataError(f"{what} is {described(highlight)}, not a pair of start and end")
+        for name, end in zip(_ENDS, ends, strict=True):
+            if not isinstance(end, int) or isinstance(end, bool) or end < 0:
+                raise DataError(f"{what}: its {name} is {described(end)}, not a whole number of at least 0")
+        if ends[1] < ends[0]:
+            raise DataError(f"{what} ends at {ends[1]}, before it starts at {ends[0]}")
+        return ends[0], ends[1]
+
+
+_ENDS: Final = ("start", "end")
+_COUNTS: Final = ("correct", "partial", "n_expected", "n_predicted")
+_UNDEFINED: Final = {
+    (False, True): "nothing is highlighted, so there is no precision",
+    (True, False): "nothing is expected to be highlighted, so there is no recall",
+    (False, False): "nothing is highlighted, and nothing is expected to be",
+}
+
+
+def _places(stretches: Iterable[tuple[int, int]]) -> int:
+    return sum(end - start for start, end in stretches)
+
+
+def _shared(one: Sequence[tuple[int, int]], other: Sequence[tuple[int, int]]) -> int:
+    """How many places lie in both of two lists of stretches that are in order and apart."""
+    total = i = j = 0
+    while i < len(one) and j < len(other):
+        total += max(0, min(one[i][1], other[j][1]) - max(one[i][0], other[j][0]))
+        if one[i][1] < other[j][1]:
+            i += 1
+        else:
+            j += 1
+    return total

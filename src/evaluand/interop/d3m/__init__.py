@@ -15,16 +15,17 @@ if TYPE_CHECKING:
         read_dataset as read_dataset,
         write_dataset as write_dataset,
     )
-    from evaluand.interop.d3m.detection import (
-        object_detection_ap as object_detection_ap,
-        objectDetectionAP as objectDetectionAP,
-    )
     from evaluand.interop.d3m.folder import (
         ProblemFolder as ProblemFolder,
         examine_folder as examine_folder,
         open_folder as open_folder,
     )
-    from evaluand.interop.d3m.metrics import compute_metric as compute_metric, precision_at_top_K as precision_at_top_K
+    from evaluand.interop.d3m.metrics import (
+        compute_metric as compute_metric,
+        object_detection_ap as object_detection_ap,
+        objectDetectionAP as objectDetectionAP,
+        precision_at_top_K as precision_at_top_K,
+    )
     from evaluand.interop.d3m.problem import (
         examine_problem as examine_problem,
         problem_document as problem_document,

@@ -1,4 +1,4 @@
-"""Checks that a problem fits its data: columns, index, media files and split."""
+"""Checks that a problem fits its data (columns, index, media files and split), and the layout of its files."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import relative_name, require_within
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
+    DATASET,
     LEARNING,
     Column,
     DatasetDocument,
     Resource,
     gathered_positions,
+    one_chunk,
     read_table,
 )
-from evaluand.interop.d3m.paths import DATASET
+from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.problem import SPLITS_FILE
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.problem.files import MOST_SHOWN
+from evaluand.problem.layout import FileLayout, layout_of, reads_of
 from evaluand.problem.problem import Problem, TargetDataset
 from evaluand.problem.truth import RowKeys
 
@@ -207,7 +210,15 @@ def _check_division(folds: Folds, problem: Problem, place: str, findings: Findin
 def row_keys(resource: Resource, table: pa.Table) -> RowKeys:
     """The index of a learning table, and which example each row belongs to."""
     gathers = resource.gathers
-    columns = {c.name: table.column(c.name).combine_chunks() for c in resource.index}
-    columns = {n: v.chunk(0) if isinstance(v, pa.ChunkedArray) else v for n, v in columns.items()}
+    columns = {column.name: one_chunk(table.column(column.name)) for column in resource.index}
     by = gathered_positions(table.column(gathers.name)).to_numpy() if gathers else np.arange(len(table))
     return RowKeys(columns, by, repeated="multiIndex" in resource.index[0].roles)
+
+
+def declared_layout(problem: Problem, resource: Resource) -> FileLayout:
+    """The layout of prediction and truth files, by the learning table; a SpecError unless one dataset has targets."""
+    types = {column.name: COLUMN_TYPES[column.type] for column in resource.columns}
+    index = tuple(column.name for column in resource.index)
+    gathers = "boxes" in reads_of(problem) and resource.gathers is not None
+    key = resource.gathers.name if gathers and resource.gathers else index[0]
+    return layout_of(problem, index, key, types, several_rows="multiIndex" in resource.index[0].roles)

@@ -13,18 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
+from evaluand.evaluation.prediction_table import lists_by_row
 from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
 from evaluand.problem.files import MOST_SHOWN
 from evaluand.problem.problem import TargetDataset
 
+DATASET: Final = "datasetDoc.json"
 LEARNING: Final = "learningData"
 
 _RESOURCE_TYPES: Final = (
@@ -40,6 +42,7 @@ _RESOURCE_TYPES: Final = (
     "raw",
 )
 _TABLES: Final = ("table", "timeseries", "edgeList")
+_EDGES: Final = ("edge", "directedEdge", "undirectedEdge", "multiEdge", "simpleEdge")
 _ROLES: Final = (
     "index",
     "multiIndex",
@@ -55,16 +58,7 @@ _ROLES: Final = (
     "boundingPolygon",
     "suggestedPrivilegedData",
     "suggestedGroupingKey",
-    "edgeSource",
-    "directedEdgeSource",
-    "undirectedEdgeSource",
-    "multiEdgeSource",
-    "simpleEdgeSource",
-    "edgeTarget",
-    "directedEdgeTarget",
-    "undirectedEdgeTarget",
-    "multiEdgeTarget",
-    "simpleEdgeTarget",
+    *(f"{edge}{end}" for end in ("Source", "Target") for edge in _EDGES),
 )
 _OBJECTS: Final = ("item", "node", "nodeAttribute", "edge", "edgeAttribute")
 
@@ -203,11 +197,7 @@ def read_dataset(document: str | os.PathLike[str]) -> DatasetDocument:
 
 
 def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, Findings]:
-    """A dataset document as far as it can be read, with its faults and notes.
-
-    Raises:
-        DataError: the file is missing or not JSON.
-    """
+    """A dataset document as far as it can be read, with faults and notes; a DataError if it is no JSON file."""
     findings = Findings()
     path = Path(document)
     root = Node.root(read_json(path), findings, str(path))
@@ -360,36 +350,43 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource]) -> N
 def read_table(
     folder: Path, resource: Resource, findings: Findings, place: str = ""
 ) -> tuple[pa.Table, Callable[[int], str]] | None:
-    """A table of a dataset with its declared types, and where each row is; None where it cannot be read.
-
-    Args:
-        place: the JSON path of the resource, for faults of the document.
-    """
+    """A table with its declared types, and where each row is; None, with faults at `place`, where it cannot be read."""
     path = _real(folder / resource.path)
     if not path.is_relative_to(_real(folder)):
         findings.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
         return None
-    try:
-        source = open_texts(path)
-    except DataError as error:
-        code = "no_such_file" if not path.is_file() else "bad_csv"
-        for fault in error.faults:
-            findings.fault(fault.where or f"{place}.resPath".lstrip("."), code, fault.message)
+    source = open_csv(path, findings, f"{place}.resPath".lstrip("."))
+    if source is None:
         return None
     before = len(findings.faults)
     header = source.schema.names
-    if not header:
-        findings.fault(str(path), "empty_file", "the file is empty; it needs a header and rows")
-        return None
     _check_header(header, resource, findings, place, path)
-    table = pa.Table.from_batches(source.batches(), source.schema).combine_chunks()
+    table = pa.Table.from_batches(source.batches(), source.schema)
     columns = {}
     for name in header:
-        column = resource.column(name)
-        texts = table.column(name).combine_chunks() if table.num_rows else pa.array([], pa.string())
-        texts = texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
+        column, texts = resource.column(name), one_chunk(table.column(name))
         columns[name] = _values(texts, column, source, findings) if column else texts
     return None if len(findings.faults) > before else (pa.table(columns), source.where)
+
+
+def open_csv(path: Path, findings: Findings, place: str = "") -> DataSource | None:
+    """A CSV file with a header; None if it cannot be read, with a fault at `place` or at the file."""
+    try:
+        source = open_texts(path)
+    except DataError as error:
+        for fault in error.faults:
+            findings.fault(fault.where or place, "bad_csv" if path.is_file() else "no_such_file", fault.message)
+        return None
+    if not source.schema.names:
+        findings.fault(str(path), "empty_file", "the file is empty; it needs a header and rows")
+        return None
+    return source
+
+
+def one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column as one array."""
+    values = column.combine_chunks()
+    return values.chunk(0) if isinstance(values, pa.ChunkedArray) else values
 
 
 def _real(path: Path) -> Path:
@@ -456,11 +453,10 @@ def examples(resource: Resource, table: pa.Table, targets: TargetDataset, name: 
     expected = {name: name for name in known if name in table.column_names}
     gathers = resource.gathers
     if gathers is not None:
-        repeats = "multiIndex" in gathers.roles
-        others = [c for c in table.column_names if c != gathers.name]
-        listed = [c for c in others if not repeats or c in known]
-        table = _gather_rows(table, gathers.name, listed, [c for c in others if c not in listed])
-    by_default: dict[str, Any] = {"id": _id_of(resource, table), "expected": _expected_role(expected)}
+        listed = known if "multiIndex" in gathers.roles else table.column_names
+        table = _gather_rows(table, gathers.name, [name for name in listed if name != gathers.name])
+    role = next(iter(expected)) if len(expected) == 1 else expected or None
+    by_default: dict[str, Any] = {"id": _id_of(resource, table), "expected": role}
     taken = {*known, *(column.name for column in resource.index), *(place.name for place in targets.privileged)}
     for column in resource.columns:
         if column.name not in table.column_names or column.name in taken:
@@ -484,49 +480,25 @@ def _id_of(resource: Resource, table: pa.Table) -> str | None:
     return column.name if column is not None and column.name in table.column_names else None
 
 
-def _expected_role(targets: Mapping[str, str]) -> str | Mapping[str, str] | None:
-    return next(iter(targets)) if len(targets) == 1 else targets or None
-
-
-def _gather_rows(table: pa.Table, by: str, listed: Sequence[str], repeated: Sequence[str]) -> pa.Table:
+def _gather_rows(table: pa.Table, by: str, listed: Sequence[str]) -> pa.Table:
     """One row for each value of a column, in the order in which the values first occur.
 
-    Args:
-        table: the rows.
-        by: the column.
-        listed: the columns that become lists.
-        repeated: the columns of which the first value is taken.
+    Listed columns become lists; of the others the first value is taken.
     """
-    positions = gathered_positions(table.column(by))
-    order = pc.sort_indices(positions)  # stable
-    sorted_ = table.take(order)
-    places = pc.take(positions, order)
-    ends = _ends(places)
-    first = pc.take(pa.array(range(table.num_rows), pa.int64()), pa.array(ends[:-1], pa.int64()))
-    columns: dict[str, Any] = {by: sorted_.column(by).take(first)}
-    for name in table.column_names:
-        if name in repeated:
-            columns[name] = sorted_.column(name).take(first)
-        elif name in listed:
-            values = sorted_.column(name).combine_chunks()
-            values = values.chunk(0) if isinstance(values, pa.ChunkedArray) else values
-            columns[name] = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
-    return pa.table({name: columns[name] for name in table.column_names})
+    positions = gathered_positions(table.column(by)).to_numpy()
+    first = pa.array(np.unique(positions, return_index=True)[1])
+    columns = {
+        name: lists_by_row(one_chunk(table.column(name)), positions, len(first))
+        if name in listed
+        else table.column(name).take(first)
+        for name in table.column_names
+    }
+    return pa.table(columns)
 
 
 def gathered_positions(values: pa.ChunkedArray) -> pa.Array:
     """The number of the example that each row belongs to, in the order in which examples first occur."""
-    coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
-    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    return coded.indices.cast(pa.int64())
-
-
-def _ends(places: pa.Array) -> list[int]:
-    counts = pc.value_counts(places).field("counts").to_pylist()
-    ends = [0]
-    for count in counts:
-        ends.append(ends[-1] + count)
-    return ends
+    return one_chunk(values).dictionary_encode(null_encoding="encode").indices.cast(pa.int64())
 
 
 # Writing

@@ -2,22 +2,131 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from evaluand.core.files.json import Findings
-from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
-from evaluand.interop.d3m.names import WORDS, name_of, translate
-from evaluand.interop.d3m.paths import PROBLEM, below
-from evaluand.interop.d3m.scores import LAYOUTS, scores_table
-from evaluand.interop.d3m.truth import read_problem_truth
+from evaluand.core.errors import DataError, SpecError
+from evaluand.core.files.json import Findings, no_file
+from evaluand.core.files.paths import relative_name, require_within
+from evaluand.interop.d3m.checks import declared_layout, learning_resource
+from evaluand.interop.d3m.dataset import DATASET, Resource, examine_dataset, gathered_positions
+from evaluand.interop.d3m.folder import PROBLEM, ProblemFolder, below, examine_folder, take_findings
+from evaluand.interop.d3m.names import METRICS, UPPER, WORDS, name_of, translate
+from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
+from evaluand.interop.d3m.splits import examine_splits
+from evaluand.problem.definitions import DEFINITIONS, STANDARD
+from evaluand.problem.files import read_truth
 from evaluand.problem.formats import OpenProblem, ProblemFormat
+from evaluand.problem.layout import FileLayout
 from evaluand.problem.problem import Problem
-from evaluand.problem.truth import ProblemTruth
+from evaluand.problem.truth import ProblemTruth, RowKeys, check_numeric_targets, read_guessed_truth, split_parts
 
+if TYPE_CHECKING:
+    from evaluand.experiment.scoring import Score
+
+
+def _truth_of_folder(
+    folder: ProblemFolder, named: Path | None, findings: Findings, format: ProblemFormat
+) -> ProblemTruth | None:
+    resource = folder.resource()
+    layout = declared_layout(folder.problem, resource)
+    path = named or folder.truth_path
+    if path is None and folder.hidden:
+        message = f"{folder.root}: target values are hidden, and there is no targets.csv"
+        raise SpecError(message, python="give truth", command="give --truth FILE")
+    name = relative_name(folder.document, folder.root)
+    in_table = path is None or not _is_csv(path)
+    if path is None:
+        path = (folder.datasets[folder.problem.main].folder or folder.root) / resource.path
+    elif in_table:
+        path = _learning_table(path, folder.problem)[0]
+    read = Findings() if in_table else findings  # rows of a table that are not tested may lack the value
+    cells = read_truth(path, layout, read)
+    _check_numeric(path, layout, folder.problem, name, read, findings)
+    if cells is None and in_table:
+        missing = f"lacks some of the columns {', '.join(layout.columns)}"
+        findings.fault(str(path), "cannot_be_scored", missing)
+    if cells is None or findings.faults:
+        return None
+    keys = folder.keys()
+    folds = folder.folds() if folder.problem.division is not None else None
+    parts = split_parts(cells, layout, keys, folds, findings)
+    known = keys.columns[layout.key]
+    predictions = lambda: folder.predictions_path  # noqa: E731 - a link out of the folder is an error only on use
+    return ProblemTruth(folder.problem, folder.document, name, layout, cells, parts, known, predictions, format)
+
+
+def _truth_of_document(document: Path, path: Path, format: ProblemFormat) -> tuple[ProblemTruth | None, Findings]:
+    """A document without its data, and the truth in a file of all tested rows or in a dataset."""
+    findings = Findings()
+    problem = take_findings(findings, str(document), *examine_problem(document))
+    findings.notes.clear()
+    return (None if problem is None else _truth_in(document, problem, path, findings, format)), findings
+
+
+def _truth_in(
+    document: Path, problem: Problem, path: Path, findings: Findings, format: ProblemFormat
+) -> ProblemTruth | None:
+    """The truth in a file or dataset outside the problem's folder."""
+
+    def predictions() -> Path:
+        return require_within(document.parent / problem.outputs.predictions, document.parent)
+
+    if _is_csv(path):
+        layout, cells = read_guessed_truth(problem, path, findings)
+        if layout is not None:
+            _check_numeric(path, layout, problem, str(document), findings, findings)
+        if layout is None or cells is None or findings.faults:
+            return None
+        parts = split_parts(cells, layout, None, None, findings)
+        return ProblemTruth(problem, document, str(document), layout, cells, parts, None, predictions, format)
+    table, resource = _learning_table(path, problem)
+    layout = declared_layout(problem, resource)
+    cells = read_truth(table, layout, Findings())
+    if cells is None:
+        findings.fault(str(table), "cannot_be_scored", "lacks columns that its document declares")
+        return None
+    positions = gathered_positions(cells.table.column(layout.key)).to_numpy()
+    keys = RowKeys({layout.key: cells.keys(layout)}, positions, repeated=True)
+    splits = document.parent / ((problem.division.file if problem.division else None) or SPLITS_FILE)
+    folds = examine_splits(require_within(splits, document.parent), keys, findings) if splits.is_file() else None
+    parts = split_parts(cells, layout, keys, folds, findings)
+    return ProblemTruth(problem, document, str(document), layout, cells, parts, cells.keys(layout), predictions, format)
+
+
+def _check_numeric(
+    path: Path, layout: FileLayout, problem: Problem, document: str, read: Findings, findings: Findings
+) -> None:
+    def place_of(number: int) -> str:
+        return str(path) if document == str(path) else f"{document}: inputs.performanceMetrics[{number}].metric"
+
+    check_numeric_targets(path, layout, problem, place_of, translate, read, findings)
+
+
+def _is_csv(path: Path) -> bool:
+    if not (path.is_file() or path.is_dir()):
+        raise DataError(no_file(path))
+    return path.is_file() and path.name != DATASET
+
+
+def _learning_table(path: Path, problem: Problem) -> tuple[Path, Resource]:
+    """The learning table of a dataset, by the dataset's folder or document."""
+    document_path = path if path.is_file() else next(below(path, DATASET), None)
+    if document_path is None:
+        raise SpecError(f"{path}: there is no {DATASET} in this folder or below it")
+    document, findings = examine_dataset(document_path)
+    findings.check()
+    resource = learning_resource(document, problem.datasets[problem.main])
+    if resource is None or not resource.index:
+        raise SpecError(f"{document_path}: there is no learning table with an index")
+    return require_within(document_path.parent / resource.path, document_path.parent), resource
+
+
+LAYOUTS: Final = ("3.1.1", "4")
 _ATTRIBUTES: Final = {"metric": "metric", "k": "K", "positive": "posLabel", "jointly": "applicabilityToTarget"}
 
 
@@ -38,7 +147,19 @@ class D3MFormat(ProblemFormat):
     ) -> tuple[ProblemTruth | None, Findings]:
         if not isinstance(problem, Path | ProblemFolder | Problem):
             raise TypeError(f"{type(problem).__name__} is not a problem of D3M")
-        return read_problem_truth(problem, truth, part, self)
+        findings = Findings()
+        if isinstance(problem, ProblemFolder):
+            return _truth_of_folder(problem, truth, findings, self), findings
+        if isinstance(problem, Problem):
+            if truth is None:
+                need = "a problem without a document needs its truth"
+                raise SpecError(need, python="give truth", command="give --truth")
+            return _truth_in(truth, problem, truth, findings, self), findings
+        if truth is not None and problem.is_file():
+            return _truth_of_document(problem, truth, self)
+        folder, findings = examine_folder(problem, part)
+        findings.notes.clear()  # `evaluand problem check` shows them
+        return (None if folder is None else _truth_of_folder(folder, truth, findings, self)), findings
 
     def metric_name(self, word: str) -> str:
         return name_of(word)
@@ -54,4 +175,44 @@ class D3MFormat(ProblemFormat):
         return f"{path}.{_ATTRIBUTES[attribute]}" if attribute else path
 
     def scores_table(self, rows: Sequence[Any], problem: Problem, layout: str) -> pa.Table:
-        return scores_table(rows, problem, layout)
+        """`3.1.1`: index, problemID, metric, value; `4`: metric, value, normalized, randomSeed, fold."""
+        if layout not in LAYOUTS:
+            raise SpecError(f"unknown layout {layout!r} of scores; give {' or '.join(LAYOUTS)}")
+        # an undefined value is empty
+        values = pa.array([None if math.isnan(row.value) else row.value for row in rows], pa.float64())
+        if layout == "3.1.1":
+            return pa.table(
+                {
+                    "index": pa.array(range(len(rows)), pa.int64()),
+                    "problemID": pa.array([problem.id] * len(rows)),
+                    "metric": pa.array([row.metric for row in rows]),
+                    "value": values,
+                }
+            )
+        seed = problem.division.seed if problem.division else None
+        folds = 1 + max(row.fold for row in rows)
+        return pa.table(
+            {
+                "metric": pa.array([_upper_case(row.metric) for row in rows]),
+                "value": values,
+                "normalized": pa.array([_normalised(row) for row in rows], pa.float64()),
+                "randomSeed": pa.array([seed or 0] * len(rows), pa.int64()),
+                "fold": pa.array([row.repeat * folds + row.fold for row in rows], pa.int64()),
+            }
+        )
+
+
+def _upper_case(word: str) -> str:
+    name = METRICS.get(word, word)
+    return UPPER.get(name, name.upper())
+
+
+def _normalised(row: Score) -> float | None:
+    """The value from 0, the worst, to 1, the best, by the rule of schema 4; None where that has no rule."""
+    name = METRICS.get(row.metric)
+    if math.isnan(row.value) or name is None:
+        return None
+    if DEFINITIONS[STANDARD][name].reads == "numbers":
+        best = 1.0 if name == "r_squared" else 0.0
+        return 2 / (1 + math.exp(min(abs(best - row.value), 700.0)))
+    return 1 - row.value if name == "hamming_loss" else row.value

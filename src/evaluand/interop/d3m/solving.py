@@ -16,7 +16,7 @@ from evaluand.core.files.paths import require_within
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
 from evaluand.experiment.scoring import Scores, score
-from evaluand.interop.d3m.columns import declared_layout
+from evaluand.interop.d3m.checks import declared_layout
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.format import D3MFormat
 from evaluand.problem.layout import BY_CLASS, FileLayout, reads_of
@@ -119,9 +119,7 @@ def _table(folder: ProblemFolder, layout: FileLayout, tested: Sequence[int], ans
     index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
     if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
         return _by_class(index, targets[0], layout, [answer[targets[0]] for answer in by_target])
-    predicted = {
-        name: _array([_prediction(answer[name]) for answer in by_target], layout.targets[name]) for name in targets
-    }
+    predicted = {name: _predictions([answer[name] for answer in by_target], layout.targets[name]) for name in targets}
     return pa.table({**index, **predicted})
 
 
@@ -146,9 +144,6 @@ def _refuse(row: int, message: str) -> None:
     raise SpecError(f"the estimator's class {message}")
 
 
-def _prediction(answer: Any) -> Any:
-    return answer["prediction"] if isinstance(answer, Mapping) else answer
-
-
-def _array(values: list[Any], kind: str) -> pa.Array:
+def _predictions(answers: list[Any], kind: str) -> pa.Array:
+    values = [answer["prediction"] if isinstance(answer, Mapping) else answer for answer in answers]
     return pa.array([str(value) for value in values] if kind == "text" else values)

@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, SpecError, nearest
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.files.cells import typed
 from evaluand.core.files.csv import write_table
 from evaluand.core.files.json import Findings
-from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
+from evaluand.interop.d3m.dataset import one_chunk, open_csv
 from evaluand.problem.files import MOST_SHOWN
 from evaluand.problem.truth import RowKeys
 
@@ -44,14 +44,8 @@ def read_splits(path: str | os.PathLike[str], keys: RowKeys) -> Folds:
 
 def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | None:
     """The folds, as far as the file can be read; its faults are collected."""
-    try:
-        source = open_texts(path)
-    except DataError as error:
-        for fault in error.faults:
-            findings.fault(fault.where, "no_such_file" if not path.is_file() else "bad_csv", fault.message)
-        return None
-    if not source.schema.names:
-        findings.fault(str(path), "empty_file", "the file is empty; it needs a header and rows")
+    source = open_csv(path, findings)
+    if source is None:
         return None
     needed = [*[*keys.columns][:1], "type", *_NUMBERED]
     missing = [name for name in needed if name not in source.schema.names]
@@ -66,7 +60,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
         return None
     table = pa.Table.from_batches(source.batches(), source.schema)
     log = _RowFaults(findings, source.where, str(path))
-    columns = {name: _texts(table, name) for name in table.column_names if name in known}
+    columns = {name: one_chunk(table.column(name)) for name in table.column_names if name in known}
     if not table.num_rows:
         findings.fault(str(path), "no_rows", "has no rows; list each example as TRAIN or TEST")
         return None
@@ -140,11 +134,6 @@ class _RowFaults:
         for code, count in self._counts.items():
             if count > MOST_SHOWN:
                 self.add(code, f"{count - MOST_SHOWN:,} more rows of this kind")
-
-
-def _texts(table: pa.Table, name: str) -> pa.Array:
-    values = table.column(name).combine_chunks()
-    return values.chunk(0) if isinstance(values, pa.ChunkedArray) else values
 
 
 def _numbers(texts: pa.Array, name: str, log: _RowFaults) -> np.ndarray[Any, np.dtype[np.int64]]:

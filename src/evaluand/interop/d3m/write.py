@@ -19,6 +19,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
+    DATASET,
     LEARNING,
     Column,
     DatasetDocument,
@@ -26,8 +27,7 @@ from evaluand.interop.d3m.dataset import (
     described,
     write_dataset,
 )
-from evaluand.interop.d3m.folder import ProblemFolder, open_folder
-from evaluand.interop.d3m.paths import DATASET, PROBLEM
+from evaluand.interop.d3m.folder import PROBLEM, ProblemFolder, open_folder
 from evaluand.interop.d3m.problem import SPLITS_FILE, write_problem
 from evaluand.interop.d3m.splits import write_splits
 from evaluand.problem.problem import Problem
@@ -130,7 +130,10 @@ def _learning_table(
     """The examples as cells of text, what describes them, and the example of each row."""
     names = [name for name in dataset.schema.names if name not in (INDEX, "d3mIndex")]
     source = pa.Table.from_batches(dataset.columns([INDEX, *names]))
-    lists = [name for name in targets if name in names and _is_several(source.schema.field(name).type)]
+    kinds = dict(described(source.schema))
+    lists = [  # of labels or boxes, not vectors
+        name for name in targets if kinds.get(name) == "string" and pa.types.is_list(source.schema.field(name).type)
+    ]
     positions = np.arange(len(source))
     if lists:
         source, positions = _by_item(source, lists)
@@ -148,11 +151,6 @@ def _learning_table(
         table[name] = values
         columns.append(Column(index=i, name=name, type=kinds[name], roles=("attribute",)))
     return pa.table(table), columns, positions
-
-
-def _is_several(kind: pa.DataType) -> bool:
-    """Whether a value is several labels or boxes, not one vector."""
-    return pa.types.is_list(kind) and not pa.types.is_primitive(kind.value_type)
 
 
 def _by_item(table: pa.Table, lists: list[str]) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int64]]]:

@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from evaluand.data.schema.named.binary import Media, decode, encode
-
-__all__ = ["Media", "decode", "encode"]
+from evaluand.data.schema.named.binary import Media as Media, decode as decode, encode as encode

@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from evaluand.data.schema.named.classification import Label
-
-__all__ = ["Label"]
+from evaluand.data.schema.named.classification import Label as Label

@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from evaluand.data.schema.named.embedding import embedding
-
-__all__ = ["embedding"]
+from evaluand.data.schema.named.embedding import embedding as embedding

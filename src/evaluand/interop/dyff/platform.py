@@ -22,25 +22,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from evaluand.core.errors import SpecError, nearest
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset as Examples
-from evaluand.data.schema.data import DataSchema, DyffDataSchema
+from evaluand.data.schema.data import DataSchema as DataSchema, DyffDataSchema as DyffDataSchema
 from evaluand.engine.engine import Policy
 from evaluand.run.tasks.service import ServiceTask
-
-__all__ = [
-    "DataSchema",
-    "DataView",
-    "Dataset",
-    "DyffDataSchema",
-    "Evaluation",
-    "EvaluationClientConfiguration",
-    "InferenceInterface",
-    "InferenceService",
-    "InferenceSession",
-    "InferenceSessionSpec",
-    "Model",
-    "Report",
-    "SchemaAdapter",
-]
 
 
 class _Resource(BaseModel):

@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from evaluand.interop.dyff.base import DyffSchemaBaseModel
-
-__all__ = ["DyffSchemaBaseModel"]
+from evaluand.interop.dyff.base import DyffSchemaBaseModel as DyffSchemaBaseModel

@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from evaluand.data.schema.named.vision import Image
-
-__all__ = ["Image"]
+from evaluand.data.schema.named.vision import Image as Image

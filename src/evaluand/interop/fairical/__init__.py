@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.interop.fairical.scores import Scores as Scores
-    from evaluand.interop.fairical.solutions import Solutions as Solutions
+    from evaluand.interop.fairical.files import Scores as Scores, Solutions as Solutions
 
 __getattr__, __dir__ = lazy_names(__name__)

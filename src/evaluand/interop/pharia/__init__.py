@@ -14,11 +14,6 @@ from evaluand.interop.names import interop_names
 from evaluand.interop.pharia.missing_names import REPLACEMENTS
 
 if TYPE_CHECKING:
-    from evaluand.interop.pharia.aggregations import (
-        AggregationRepository as AggregationRepository,
-        FileAggregationRepository as FileAggregationRepository,
-        InMemoryAggregationRepository as InMemoryAggregationRepository,
-    )
     from evaluand.interop.pharia.aggregator import Aggregator as Aggregator
     from evaluand.interop.pharia.datasets import (
         DatasetRepository as DatasetRepository,
@@ -44,13 +39,17 @@ if TYPE_CHECKING:
         RunOverview as RunOverview,
         SerializableDict as SerializableDict,
         SuccessfulExampleOutput as SuccessfulExampleOutput,
+        Task as Task,
     )
     from evaluand.interop.pharia.evaluations import (
+        AggregationRepository as AggregationRepository,
         AsyncEvaluationRepository as AsyncEvaluationRepository,
         AsyncFileEvaluationRepository as AsyncFileEvaluationRepository,
         AsyncInMemoryEvaluationRepository as AsyncInMemoryEvaluationRepository,
         EvaluationRepository as EvaluationRepository,
+        FileAggregationRepository as FileAggregationRepository,
         FileEvaluationRepository as FileEvaluationRepository,
+        InMemoryAggregationRepository as InMemoryAggregationRepository,
         InMemoryEvaluationRepository as InMemoryEvaluationRepository,
     )
     from evaluand.interop.pharia.evaluator import Evaluator as Evaluator, EvaluatorBase as EvaluatorBase
@@ -101,18 +100,18 @@ if TYPE_CHECKING:
         InMemoryRunRepository as InMemoryRunRepository,
         RunRepository as RunRepository,
     )
-    from evaluand.interop.pharia.tasks import Task as Task
     from evaluand.interop.pharia.to_native import (
         as_scorer as as_scorer,
         dataset_of as dataset_of,
         native_dataset as native_dataset,
         native_evaluation as native_evaluation,
     )
-    from evaluand.interop.pharia.trace_information import (
+    from evaluand.interop.pharia.tracers import (
+        Span as Span,
+        TaskSpan as TaskSpan,
         extract_latency_from_trace as extract_latency_from_trace,
         extract_token_count_from_trace as extract_token_count_from_trace,
     )
-    from evaluand.interop.pharia.tracers import Span as Span, TaskSpan as TaskSpan
     from evaluand.run.task import MAX_CONCURRENCY as MAX_CONCURRENCY, Input as Input, Output as Output
     from evaluand.trace.export import (
         Context as Context,

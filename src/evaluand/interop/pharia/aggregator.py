@@ -9,7 +9,6 @@ from pydantic_core import to_json
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.core.fingerprint import code_identity
-from evaluand.interop.pharia.aggregations import AggregationRepository
 from evaluand.interop.pharia.domain import (
     AggregatedEvaluation,
     AggregationOverview,
@@ -18,13 +17,13 @@ from evaluand.interop.pharia.domain import (
     FailedExampleEvaluation,
     Refused,
     SerializableDict,
-    Unknown,
     new_id,
+    require_all_stored,
     utc_now,
 )
-from evaluand.interop.pharia.evaluations import EvaluationRepository
+from evaluand.interop.pharia.evaluations import AggregationRepository, EvaluationRepository
 from evaluand.interop.pharia.logic import AggregationLogic, aggregation_types
-from evaluand.interop.pharia.provenance import origin
+from evaluand.interop.pharia.steps import origin
 from evaluand.interop.pharia.types import read_as, require_head_fields
 
 LEFT_OUT: Final = "left out"
@@ -117,11 +116,7 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
     def _heads(self, eval_ids: tuple[str, ...]) -> list[EvaluationOverview]:
         if not eval_ids:
             raise Refused("give the id of an evaluation to aggregate")
-        found = {id: self._evaluations.evaluation_overview(id) for id in eval_ids}
-        missing = [id for id, overview in found.items() if overview is None]
-        if missing:
-            raise Unknown(f"this repository has no evaluation {', '.join(map(repr, missing))}")
-        return [overview for overview in found.values() if overview is not None]
+        return require_all_stored(self._evaluations.evaluation_overview, "evaluation", eval_ids)
 
     def _results(self, overviews: list[EvaluationOverview]) -> list[Any]:
         """The stored results and failures; warns where some are lost."""

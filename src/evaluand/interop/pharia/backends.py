@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -17,6 +17,7 @@ from evaluand.core.files.paths import replaced
 from evaluand.interop.pharia.repository_files import (
     AppendedRows,
     JoinedRows,
+    Rows,
     SdkRows,
     file_name,
     heads,
@@ -28,57 +29,29 @@ from evaluand.interop.pharia.repository_files import (
 HEAD = ".json"
 
 
-class Readable(Protocol):
-    """Rows that can be read: each has `example_id`, `failed` and `value`."""
+class MemoryRows(Rows):
+    """Rows as JSON, by the ids of their examples."""
 
-    def ids(self) -> list[str]:
-        """The ids of the examples that have a row, sorted."""
-
-    def get(self, example_id: str) -> dict[str, Any] | None:
-        """An example's row."""
-
-    def __iter__(self) -> Iterator[dict[str, Any]]: ...
-
-
-class Writable(Readable, Protocol):
-    """Rows that can be read and written."""
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[bool, bytes]] = {}
 
     def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
-        """Append a row; it replaces an earlier one of the example."""
+        self._rows[example_id] = failed, value
 
     def take_back(self, example_id: str) -> None:
-        """Remove the example's row."""
+        self._rows.pop(example_id, None)
 
     def close(self) -> None:
-        """Release open files; the next `append` opens them again."""
+        """There is no file to close."""
 
+    def ids(self) -> list[str]:
+        return sorted(self._rows)
 
-class Shelf(Protocol):
-    """Where a repository stores heads and rows."""
-
-    def put(self, id: str, content: bytes, suffix: str = HEAD) -> None:
-        """Store a head; it replaces one with the same id and suffix."""
-
-    def get(self, id: str, suffix: str = HEAD) -> bytes | None:
-        """The head with this id, or None."""
-
-    def where(self, id: str, suffix: str = HEAD) -> object:
-        """The path or id by which messages name a head."""
-
-    def ids(self, suffix: str = HEAD) -> list[str]:
-        """The ids of the heads, sorted."""
-
-    def rows(self, id: str, name: str) -> Writable:
-        """The rows of an id; may be empty."""
-
-    def all_rows(self, id: str, name: str) -> Readable | None:
-        """The rows of an id, with those that the SDKs wrote; None if there are none."""
-
-    def hold(self, id: str, suffix: str) -> bool:
-        """Lock a head until `let_go` or until this process ends; false if it is locked elsewhere."""
-
-    def let_go(self, id: str, suffix: str, *, remove: bool) -> None:
-        """Unlock a head, and remove it with `remove`."""
+    def get(self, example_id: str) -> dict[str, Any] | None:
+        if example_id not in self._rows:
+            return None
+        failed, value = self._rows[example_id]
+        return {"example_id": example_id, "failed": failed, "value": from_json(value)}
 
 
 class MemoryShelf:
@@ -86,32 +59,40 @@ class MemoryShelf:
 
     def __init__(self) -> None:
         self._heads: dict[tuple[str, str], bytes] = {}
-        self._rows: dict[tuple[str, str], _MemoryRows] = {}
+        self._rows: dict[tuple[str, str], MemoryRows] = {}
         self._locks: dict[tuple[str, str], object] = {}
 
     def put(self, id: str, content: bytes, suffix: str = HEAD) -> None:
+        """Store a head; it replaces one with the same id and suffix."""
         self._heads[id, suffix] = content
 
     def get(self, id: str, suffix: str = HEAD) -> bytes | None:
+        """The head with this id, or None."""
         return self._heads.get((id, suffix))
 
     def where(self, id: str, suffix: str = HEAD) -> object:
+        """The path or id by which messages name a head."""
         return id
 
     def ids(self, suffix: str = HEAD) -> list[str]:
+        """The ids of the heads, sorted."""
         return sorted(id for id, of in list(self._heads) if of == suffix)
 
-    def rows(self, id: str, name: str) -> Writable:
-        return self._rows.setdefault((id, name), _MemoryRows())
+    def rows(self, id: str, name: str) -> MemoryRows:
+        """The rows of an id; may be empty."""
+        return self._rows.setdefault((id, name), MemoryRows())
 
-    def all_rows(self, id: str, name: str) -> Readable | None:
+    def all_rows(self, id: str, name: str) -> MemoryRows | None:
+        """The rows of an id, with those that the SDKs wrote; None if there are none."""
         return self._rows.get((id, name))
 
     def hold(self, id: str, suffix: str) -> bool:
+        """Lock a head until `let_go` or until this process ends; false if it is locked elsewhere."""
         mine = object()
         return self._locks.setdefault((id, suffix), mine) is mine
 
     def let_go(self, id: str, suffix: str, *, remove: bool) -> None:
+        """Unlock a head, and remove it with `remove`."""
         if remove:
             self._heads.pop((id, suffix), None)
         self._locks.pop((id, suffix), None)
@@ -158,7 +139,7 @@ class FileShelf:
             self._rows.setdefault(key, AppendedRows(self.folder / file_name(id) / f"{name}.jsonl"))
         return self._rows[key]
 
-    def all_rows(self, id: str, name: str) -> Readable | None:
+    def all_rows(self, id: str, name: str) -> AppendedRows | JoinedRows | None:
         own = self.rows(id, name)
         sdk_folder = self._sdk_folder and self._sdk_folder(sdk_place(self.folder, id))
         if sdk_folder and sdk_folder.is_dir():
@@ -196,29 +177,4 @@ class FileShelf:
         return self.folder / (file_name(id) + suffix)
 
 
-class _MemoryRows:
-    """Rows as JSON, by the ids of their examples."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, tuple[bool, bytes]] = {}
-
-    def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
-        self._rows[example_id] = failed, value
-
-    def take_back(self, example_id: str) -> None:
-        self._rows.pop(example_id, None)
-
-    def close(self) -> None:
-        pass
-
-    def ids(self) -> list[str]:
-        return sorted(self._rows)
-
-    def get(self, example_id: str) -> dict[str, Any] | None:
-        if example_id not in self._rows:
-            return None
-        failed, value = self._rows[example_id]
-        return {"example_id": example_id, "failed": failed, "value": from_json(value)}
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return filter(None, map(self.get, self.ids()))
+Shelf = MemoryShelf | FileShelf

@@ -206,8 +206,8 @@ class FileDatasetRepository(_StoredDatasets):
             shutil.rmtree(folder)
 
     def dataset(self, dataset_id: str) -> Dataset | None:
-        text = read_text(path := self._path(dataset_id, ".json"))
-        return None if text is None else read_head(Dataset, text, path)
+        path = self._path(dataset_id, ".json")
+        return read_head(Dataset, read_text(path), path)
 
     def dataset_ids(self) -> Iterable[str]:
         return sorted(id for folder in self._folder.iterdir() if folder.is_dir() for id in heads(folder, ".json"))
@@ -302,11 +302,7 @@ def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, An
 def as_class(
     class_: type[Example[Any, Any]], examples: Iterable[Example[Any, Any]], dataset_id: str
 ) -> Iterator[Example[Any, Any]]:
-    """Yield the examples as instances of a user's subclass; raises at the end if some do not fit.
-
-    Raises:
-        Misfit: lists each field that does not fit.
-    """
+    """Yield the examples as a user's subclass; raises a Misfit at the end that lists each field that does not fit."""
     faults: list[Fault] = []
     for each in examples:
         try:

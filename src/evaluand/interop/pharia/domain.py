@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from evaluand.core.errors import NotFound, SpecError
-from evaluand.run.task import Input, Output
+from evaluand.run.task import Input, Output, Task as NativeTask
 from evaluand.trace.export import utc_now as utc_now
 
 T = TypeVar("T")
@@ -52,19 +52,37 @@ def new_id() -> str:
 
 
 def require_stored(found: T | None, what: str, id: str) -> T:
-    """Return what a repository has stored under an id.
-
-    Raises:
-        Unknown: it has nothing under the id.
-    """
+    """Return what a repository has stored under an id; raises Unknown if it has nothing."""
     if found is None:
         raise Unknown(f"this repository has no {what} {id!r}")
     return found
 
 
+def require_all_stored(read: Callable[[str], T | None], what: str, ids: Iterable[str]) -> list[T]:
+    """What a repository has stored under some ids, each once, in their order; raises Unknown if it lacks any."""
+    found = {id: read(id) for id in ids}
+    missing = [id for id, each in found.items() if each is None]
+    if missing:
+        raise Unknown(f"this repository has no {what} {', '.join(map(repr, missing))}")
+    return [each for each in found.values() if each is not None]
+
+
 def read_each(read: Callable[[str], T | None], ids: Iterable[str]) -> Iterator[T]:
     """What a repository has stored under some ids; ids without anything are left out."""
     return (found for id in ids if (found := read(id)) is not None)
+
+
+class Task(NativeTask[Input, Output]):
+    """A task: the native one, whose subclasses may have an attribute `name`; see `evaluand.run.task.Task`."""
+
+    @property
+    def name(self) -> str:
+        """The name in traces; by default that of its class."""
+        return self.__dict__.get("name") or type(self).__name__
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.__dict__["name"] = name
 
 
 class Example(BaseModel, Generic[Input, ExpectedOutput]):

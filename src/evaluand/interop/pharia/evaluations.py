@@ -1,5 +1,8 @@
-"""Repositories of evaluations: in memory, or in a folder as `evaluations/<id>.json` and, for all examples together,
-`evaluations/<id>/results.jsonl`. The files of the SDKs, one for each example, are read as well.
+"""Repositories of evaluations and of aggregations: in memory, or in a folder.
+
+An evaluation is a file `evaluations/<id>.json` and, for all examples together, `evaluations/<id>/results.jsonl`. The
+files of the SDKs, one for each example, are read as well. An aggregation is a file `aggregations/<id>.json`, as the
+SDKs write it.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Readable, Shelf
+from evaluand.interop.pharia.backends import FileShelf, MemoryShelf, Shelf
 from evaluand.interop.pharia.domain import (
+    AggregatedEvaluation,
+    AggregationOverview,
     Evaluation,
     EvaluationOverview,
     ExampleEvaluation,
@@ -23,11 +28,12 @@ from evaluand.interop.pharia.domain import (
     new_id,
     read_each,
 )
-from evaluand.interop.pharia.repository_files import exact_text
+from evaluand.interop.pharia.repository_files import Rows, exact_text
 from evaluand.interop.pharia.types import read_as, read_head
 
 ROWS: Final = "results"
 PARTIAL: Final = ".partial_json"
+Result = ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]
 
 
 class EvaluationRepository(ABC):
@@ -56,7 +62,7 @@ class EvaluationRepository(ABC):
     @abstractmethod
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
-    ) -> ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation] | None:
+    ) -> Result[Evaluation] | None:
         """The result of an example, or None.
 
         Raises:
@@ -66,7 +72,7 @@ class EvaluationRepository(ABC):
     @abstractmethod
     def example_evaluations(
         self, evaluation_id: str, evaluation_type: type[Evaluation]
-    ) -> Sequence[ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]]:
+    ) -> Sequence[Result[Evaluation]]:
         """The results, in the order of the examples' ids.
 
         Raises:
@@ -126,8 +132,7 @@ class _ShelfEvaluations(EvaluationRepository):
         self._shelf.rows(overview.id, ROWS).close()
 
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
-        text = self._shelf.get(evaluation_id)
-        return None if text is None else read_head(EvaluationOverview, text, self._shelf.where(evaluation_id))
+        return read_head(EvaluationOverview, self._shelf.get(evaluation_id), self._shelf.where(evaluation_id))
 
     def evaluation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids()
@@ -138,17 +143,17 @@ class _ShelfEvaluations(EvaluationRepository):
 
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
-    ) -> ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation] | None:
+    ) -> Result[Evaluation] | None:
         rows = self._results(evaluation_id)
         row = rows.get(example_id) if rows else None
         return None if row is None else _result(evaluation_id, row, evaluation_type)
 
     def example_evaluations(
         self, evaluation_id: str, evaluation_type: type[Evaluation]
-    ) -> Sequence[ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]]:
+    ) -> Sequence[Result[Evaluation]]:
         return [_result(evaluation_id, row, evaluation_type) for row in self._results(evaluation_id) or ()]
 
-    def _results(self, evaluation_id: str) -> Readable | None:
+    def _results(self, evaluation_id: str) -> Rows | None:
         rows = self._shelf.all_rows(evaluation_id, ROWS)
         if rows is None and self._shelf.get(evaluation_id) is None:
             raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
@@ -162,9 +167,8 @@ class _AsyncShelfEvaluations(_ShelfEvaluations, AsyncEvaluationRepository):
         self._shelf.put(overview.id, exact_text(overview, indent=2), PARTIAL)
 
     def partial_evaluation_overview(self, evaluation_id: str) -> PartialEvaluationOverview | None:
-        text = self._shelf.get(evaluation_id, PARTIAL)
         where = self._shelf.where(evaluation_id, PARTIAL)
-        return None if text is None else read_head(PartialEvaluationOverview, text, where)
+        return read_head(PartialEvaluationOverview, self._shelf.get(evaluation_id, PARTIAL), where)
 
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids(PARTIAL)
@@ -208,3 +212,59 @@ def _result(evaluation_id: str, row: dict[str, Any], evaluation_type: Any) -> Ex
     type_ = FailedExampleEvaluation if row["failed"] else evaluation_type
     result = read_as(type_, row["value"], f"the result of evaluation {evaluation_id} for example {row['example_id']}")
     return ExampleEvaluation(evaluation_id=evaluation_id, example_id=row["example_id"], result=result)
+
+
+class AggregationRepository(ABC):
+    """Stores aggregations, each as one overview."""
+
+    @abstractmethod
+    def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
+        """Store an aggregation."""
+
+    @abstractmethod
+    def aggregation_overview(
+        self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
+    ) -> AggregationOverview[AggregatedEvaluation] | None:
+        """The aggregation with this id and this type of statistics, or None."""
+
+    @abstractmethod
+    def aggregation_overview_ids(self) -> Sequence[str]:
+        """The ids of all aggregations, sorted."""
+
+    def aggregation_overviews(
+        self, aggregation_type: type[AggregatedEvaluation]
+    ) -> Iterable[AggregationOverview[AggregatedEvaluation]]:
+        """All aggregations, in the order of their ids."""
+        return read_each(lambda id: self.aggregation_overview(id, aggregation_type), self.aggregation_overview_ids())
+
+
+class _ShelfAggregations(AggregationRepository):
+    """Stores aggregations on a shelf."""
+
+    _shelf: Shelf
+
+    def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
+        self._shelf.put(aggregation_overview.id, exact_text(aggregation_overview, indent=2))
+
+    def aggregation_overview(
+        self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
+    ) -> AggregationOverview[AggregatedEvaluation] | None:
+        model = AggregationOverview[aggregation_type]  # type: ignore[valid-type]
+        return read_head(model, self._shelf.get(aggregation_id), self._shelf.where(aggregation_id))
+
+    def aggregation_overview_ids(self) -> Sequence[str]:
+        return self._shelf.ids()
+
+
+class InMemoryAggregationRepository(_ShelfAggregations):
+    """Stores aggregations in memory."""
+
+    def __init__(self) -> None:
+        self._shelf = MemoryShelf()
+
+
+class FileAggregationRepository(_ShelfAggregations):
+    """Stores aggregations in a folder, which is created if it does not exist, in the file format of the SDKs."""
+
+    def __init__(self, root_directory: Path) -> None:
+        self._shelf = FileShelf(Path(root_directory) / "aggregations")

@@ -23,7 +23,7 @@ from evaluand.interop.pharia.domain import (
     RunOverview,
     SerializableDict,
     SuccessfulExampleOutput,
-    Unknown,
+    require_all_stored,
     utc_now,
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
@@ -34,9 +34,8 @@ from evaluand.interop.pharia.logic import (
     LogicTypes,
     SingleOutputEvaluationLogic,
 )
-from evaluand.interop.pharia.parallel import each_in_threads
-from evaluand.interop.pharia.provenance import origin
 from evaluand.interop.pharia.runs import RunRepository
+from evaluand.interop.pharia.steps import each_in_threads, origin
 from evaluand.interop.pharia.types import declared_or_any, require_count, require_head_fields, to_storable
 from evaluand.run.task import Input, Output
 
@@ -178,11 +177,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         """The heads of runs, each once, in the order of the ids."""
         if not run_ids:
             raise Refused("give the id of a run to evaluate")
-        found = {id: self._runs.run_overview(id) for id in run_ids}
-        missing = [id for id, overview in found.items() if overview is None]
-        if missing:
-            raise Unknown(f"this repository has no run {', '.join(map(repr, missing))}")
-        runs = [overview for overview in found.values() if overview is not None]
+        runs = require_all_stored(self._runs.run_overview, "run", run_ids)
         if len({run.dataset_id for run in runs}) > 1:
             listed = ", ".join(f"{run.id} of {run.dataset_id}" for run in runs)
             raise Refused(f"the runs are of several datasets, so they cannot be compared: {listed}")

@@ -12,10 +12,9 @@ import numpy as np
 
 from evaluand.core.errors import DataError, kind_of
 from evaluand.evaluation.scorer import Score
-from evaluand.evaluation.scorers.bleu import Bleu
-from evaluand.evaluation.scorers.highlight_coverage import HighlightCoverage
 from evaluand.evaluation.scorers.language_match import LanguageMatch
-from evaluand.evaluation.scorers.rouge import Rouge
+from evaluand.evaluation.scorers.spans import HighlightCoverage
+from evaluand.evaluation.scorers.text_overlap import Bleu, Rouge
 from evaluand.metrics.stats.intervals import merge_moments, moments
 from evaluand.store.tables import ABSTAINED
 

@@ -34,8 +34,9 @@ from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.run.task import Input, Output
-from evaluand.trace.export import one_line, panel
+from evaluand.trace.export import panel
 from evaluand.trace.tracer import Tracer
+from evaluand.trace.values import one_line
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,6 +15,7 @@ import os
 import re
 import reprlib
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -75,11 +76,7 @@ def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
 
 
 def exact_text(value: Any, indent: int | None = None) -> bytes:
-    """A value as JSON that preserves undefined numbers: `NaN`, not `null`.
-
-    Raises:
-        Refused: the value cannot be written as JSON.
-    """
+    """A value as JSON that preserves undefined numbers (`NaN`, not `null`); Refused if it cannot be written."""
     try:
         text = to_json(plain := to_jsonable_python(value), indent=indent)
         if b"null" in text:  # models write undefined numbers as null, too
@@ -106,8 +103,23 @@ def heads(folder: Path, suffix: str) -> list[str]:
     return sorted({id_of(name.removesuffix(suffix)) or from_json((folder / name).read_bytes())["id"] for name in names})
 
 
-class AppendedRows:
-    """The rows of one run or evaluation, one for each example; safe with any number of threads and processes."""
+class Rows(ABC):
+    """Rows, one for each example: each has `example_id`, `failed` and `value`."""
+
+    @abstractmethod
+    def ids(self) -> list[str]:
+        """The ids of the examples that have a row, sorted."""
+
+    @abstractmethod
+    def get(self, example_id: str) -> dict[str, Any] | None:
+        """An example's row, its last one; None if it has none."""
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return filter(None, map(self.get, self.ids()))
+
+
+class AppendedRows(Rows):
+    """The rows of one run or evaluation in a file; safe with any number of threads and processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -142,7 +154,6 @@ class AppendedRows:
             return sorted(self._places)
 
     def get(self, example_id: str) -> dict[str, Any] | None:
-        """An example's last row: `example_id`, `failed` and `value`; None if it has none."""
         found = self.all(example_id)
         return found[-1] if found else None
 
@@ -213,7 +224,7 @@ class AppendedRows:
                 yield from_json(os.pread(file.fileno(), size, offset))
 
 
-class SdkRows:
+class SdkRows(Rows):
     """The rows that the SDKs wrote, one file for each; `row` converts the content of a file. Read only."""
 
     def __init__(self, folder: Path, row: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
@@ -230,10 +241,6 @@ class SdkRows:
         path = self._names.get(example_id)
         return None if path is None else self._parse(from_json(path.read_bytes()))
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        for id in self.ids():
-            yield self._parse(from_json(self._names[id].read_bytes()))
-
     def _list(self) -> None:
         changed = self._folder.stat().st_mtime_ns
         if changed != self._mtime_ns:
@@ -241,7 +248,7 @@ class SdkRows:
             self._mtime_ns = changed
 
 
-class JoinedRows:
+class JoinedRows(Rows):
     """The rows of a run or evaluation that the SDKs began and evaluand continued; evaluand's rows take precedence."""
 
     def __init__(self, own: AppendedRows, sdk_rows: SdkRows) -> None:
@@ -252,12 +259,6 @@ class JoinedRows:
 
     def get(self, example_id: str) -> dict[str, Any] | None:
         return self._own.get(example_id) or self._sdk_rows.get(example_id)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        for id in self.ids():
-            row = self.get(id)
-            if row is not None:
-                yield row
 
 
 def _restore_undefined(plain: Any, value: Any) -> Any:

@@ -11,11 +11,10 @@ from typing import Any
 import click
 
 from evaluand.core.errors import EvaluandError, SpecError
-from evaluand.interop.pharia.aggregations import FileAggregationRepository
 from evaluand.interop.pharia.aggregator import Aggregator
 from evaluand.interop.pharia.datasets import FileDatasetRepository
 from evaluand.interop.pharia.domain import FAILING, format_exception
-from evaluand.interop.pharia.evaluations import FileEvaluationRepository
+from evaluand.interop.pharia.evaluations import FileAggregationRepository, FileEvaluationRepository
 from evaluand.interop.pharia.evaluator import Evaluator
 from evaluand.interop.pharia.runner import Runner
 from evaluand.interop.pharia.runs import FileRunRepository

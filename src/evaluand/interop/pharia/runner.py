@@ -27,10 +27,9 @@ from evaluand.interop.pharia.domain import (
     utc_now,
 )
 from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
-from evaluand.interop.pharia.parallel import each_in_threads
-from evaluand.interop.pharia.provenance import origin
 from evaluand.interop.pharia.repository_files import exact_text
 from evaluand.interop.pharia.runs import RunRepository
+from evaluand.interop.pharia.steps import each_in_threads, origin
 from evaluand.interop.pharia.types import (
     declared_or_any,
     require_count,

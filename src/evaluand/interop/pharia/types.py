@@ -31,11 +31,7 @@ def first_declared(*types: Any) -> Any:
 
 
 def require_type(type_: Any, owner: object, what: str, method: str) -> Any:
-    """Return the type, unless it is a placeholder.
-
-    Raises:
-        Untyped: says where to declare the type.
-    """
+    """Return the type; for a placeholder raise Untyped, which says where to declare it."""
     if isinstance(type_, TypeVar):
         name = type(owner).__name__
         raise Untyped(
@@ -54,25 +50,17 @@ def declared_or_any(declared_type: Callable[[], Any]) -> Any:
 
 
 def read_as(type_: Any, value: Any, what: str) -> Any:
-    """Convert a stored value, as JSON, to a type.
-
-    Raises:
-        Misfit: the value does not have the type.
-    """
+    """Convert a stored value, as JSON, to a type; raises Misfit if it does not have it."""
     try:
         return adapter_of(type_).validate_python(value)
     except ValidationError as error:
         raise Misfit(_misfit_message(error, what, type_)) from None
 
 
-def read_head(model: type[Head], text: bytes, where: object) -> Head:
-    """Parse a stored head.
-
-    Raises:
-        Misfit: the content is not such a head; names the file.
-    """
+def read_head(model: type[Head], text: bytes | None, where: object) -> Head | None:
+    """Parse a stored head; None without text. Misfit, with the name of the file, if it is not such a head."""
     try:
-        return model.model_validate_json(text)
+        return None if text is None else model.model_validate_json(text)
     except ValidationError as error:
         raise Misfit(_misfit_message(error, str(where), model)) from None
 
@@ -95,11 +83,7 @@ def to_storable(value: Any, type_: Any, what: str) -> Any:
 
 
 def require_count(name: str, count: int | None, least: int = 0) -> None:
-    """Check a count; None means all.
-
-    Raises:
-        Refused: the count is not a whole number, or too small.
-    """
+    """Refuse a count that is not a whole number, or is too small; None means all."""
     if count is None and least == 0:
         return
     if not isinstance(count, int) or isinstance(count, bool) or count < least:
@@ -107,11 +91,7 @@ def require_count(name: str, count: int | None, least: int = 0) -> None:
 
 
 def require_head_fields(**fields: Any) -> None:
-    """Check fields of a head before any work is done.
-
-    Raises:
-        Refused: description, labels, metadata, seed or environment_version has the wrong type.
-    """
+    """Refuse fields of a head that have the wrong type, before any work is done."""
     for name, value in fields.items():
         type_, words = _SIMPLE_TYPES[name]
         try:
@@ -137,11 +117,7 @@ _SIMPLE_TYPES: Final[dict[str, tuple[Any, str]]] = {
 
 
 def materialize(value: Any) -> Any:
-    """A value that can be read more than once: an iterator becomes a list.
-
-    Raises:
-        SpecError: the value contains an iterator; writing it would exhaust it.
-    """
+    """A value that can be read twice: an iterator becomes a list, one within the value raises a SpecError."""
     if isinstance(value, Iterator):
         value = list(value)
     waiting, seen = [value], set()

@@ -13,7 +13,7 @@ from evaluand.evaluation.provider import Judgement, Provider
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
+from evaluand.metrics.probabilities import ExpectedCalibrationError
 
 Scores = Sequence[Any]
 

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -29,8 +29,7 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError
 from evaluand.core.selector.steps import Member
 from evaluand.engine.engine import Policy
-from evaluand.evaluation.feedback.call_storage import read_calls
-from evaluand.evaluation.feedback.results import Result
+from evaluand.evaluation.feedback.calls import Result, read_calls
 from evaluand.evaluation.provider import Spending
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
@@ -103,9 +102,9 @@ class Recording(native_session.RecordingSession):
     _rows: tuple[int, dict[str, tuple[Any, dict[int, dict[str, Any]]]]] | None = None
 
     @property
-    def records(self) -> Records:  # type: ignore[override]
+    def records(self) -> native_session.Records[Record]:  # type: ignore[override]
         """The records so far, in the order in which their calls ended."""
-        return Records(self)
+        return native_session.Records(self._numbers, self._read_record)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -141,6 +140,11 @@ class Recording(native_session.RecordingSession):
         record_id = str(self.writer.record(number)["record_id"])
         return f"{self.id}/{number}" if record_id == str(number) else record_id
 
+    def _read_record(self, number: int) -> Record:
+        record = Record.from_native(self.writer.record(number), lambda: self.results(number))
+        record.record_id = self.record_id(number)
+        return record
+
     def _feedback_rows(self) -> dict[str, tuple[Any, dict[int, dict[str, Any]]]]:
         """Feedback name → its identity, and its row of each record by the record's number."""
         if self._rows is None or self._rows[0] != len(self._numbers):
@@ -150,31 +154,6 @@ class Recording(native_session.RecordingSession):
             rows = {name: (spec, {row["_index_"]: row for row in table}) for name, (spec, table) in tables.items()}
             self._rows = len(self._numbers), rows
         return self._rows[1]
-
-
-class Records(Sequence[Record]):
-    """The records of a recording."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-
-    def __len__(self) -> int:
-        return len(self._recording._numbers)
-
-    @overload
-    def __getitem__(self, index: int) -> Record: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Record]: ...
-    def __getitem__(self, index: int | slice) -> Record | list[Record]:
-        numbers = self._recording._numbers[index]
-        if isinstance(numbers, int):
-            return self._read_record(numbers)
-        return [self._read_record(number) for number in numbers]
-
-    def _read_record(self, number: int) -> Record:
-        record = Record.from_native(self._recording.writer.record(number), lambda: self._recording.results(number))
-        record.record_id = self._recording.record_id(number)
-        return record
 
 
 class App(native.App):

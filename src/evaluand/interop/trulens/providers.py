@@ -11,11 +11,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from evaluand.core.errors import SpecError
-from evaluand.evaluation.provider import Judgement, Provider, from_0_to_1, lower_is_better
+from evaluand.evaluation.provider import Judgement, Provider as Provider, from_0_to_1, lower_is_better
 from evaluand.evaluation.providers.ground_truth import GroundTruth, Measure
 from evaluand.evaluation.providers.local import Local
-
-__all__ = ["GroundTruthAgreement", "HuggingFace", "Huggingface", "HuggingfaceLocal", "Provider"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError
-from evaluand.metrics.base.labels import in_order, one_vocabulary
+from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, State, refuse, refuse_empty
 from evaluand.metrics.base.weighted_rows import BLOCK, WeightedRowsMetric
 from evaluand.metrics.detection import Area, Boxes, Definition, check_iou, definition_of, match, steps, steps_up
@@ -108,9 +108,7 @@ class OfBoxes(WeightedRowsMetric):
     def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
         """The value of one label at one threshold by replicate; arbitrary where there are no true boxes.
 
-        Args:
-            weight: replicates × rows of all labels.
-            slack: how much rounding may take from a share of the weight.
+        `weight` is replicates × rows of all labels; `slack` is how much rounding may take from a share of it.
         """
 
     @property
@@ -174,8 +172,8 @@ class OfBoxes(WeightedRowsMetric):
         corners = rows["corners"].T[::-1] if self.rules.ties == "box" else ()
         order = np.lexsort((*corners, descending, rows["sort"], label))
         found = {name: rows[name][order] for name in (*_ROW, WEIGHT, BLOCK)} | {"label": label[order]}
-        labels = list(self._labels(found, rows[LABELS][in_order(rows[LABELS])]))
-        return {**found, LABELS: rows[LABELS], DETECTED: _objects(labels)}
+        labels = self._labels(found, rows[LABELS][in_order(rows[LABELS])])
+        return {**found, LABELS: rows[LABELS], DETECTED: object_array(labels)}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         each = [values for _, values in self._by_label(rows, weight)]
@@ -213,7 +211,7 @@ class OfBoxes(WeightedRowsMetric):
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The number of boxes, and the value of each label if there are labels."""
         labels = {
-            str(label.name): {"value": _or_none(values[0])}
+            str(label.name): {"value": float(values[0]) if math.isfinite(values[0]) else None}
             | _counts(label.truths.stop - label.truths.start, len(label.confidence))
             for label, values in self._by_label(rows, weight[None])
             if label.name is not None
@@ -234,11 +232,7 @@ class OfBoxes(WeightedRowsMetric):
         return np.where(weight[:, label.truths].sum(axis=1) > 0, np.mean(each, axis=0), np.nan)
 
     def _labels(self, rows: Columns, vocabulary: np.ndarray) -> Iterator[Detected]:
-        """The labels of sorted rows.
-
-        Args:
-            vocabulary: in sorted order.
-        """
+        """The labels of sorted rows, from a sorted vocabulary."""
         borders = np.flatnonzero(np.diff(rows["label"], prepend=-2, append=len(vocabulary)))
         for start, stop in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
             if rows["label"][start] < 0:
@@ -364,32 +358,18 @@ def _crowd(image: Any) -> np.ndarray:
 
 
 def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights in a unit in which they are whole numbers, if there is one, and the rounding error of their shares.
+    """Weights in a unit in which they are whole numbers, if `own` has one, and the rounding error of their shares.
 
     The recalls at which precision is read are small fractions, and shares of boxes often equal one of them: whether one
     is reached must not depend on the unit of the weights.
-
-    Args:
-        own: the original weights; `weight` may hold replicates.
     """
     least = own[own > 0].min(initial=np.inf)
     in_units = own / least
     return weight / least, 0.0 if (in_units == np.rint(in_units)).all() else _ROUNDING
 
 
-def _objects(labels: list[Detected]) -> np.ndarray:
-    found = np.empty(len(labels), np.object_)
-    for place, label in enumerate(labels):
-        found[place] = label
-    return found
-
-
 def _counts(expected: int, predicted: int) -> dict[str, int]:
     return {"expected": expected, "predicted": predicted}
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 DETECTED: Final = "_detected_"

@@ -47,7 +47,6 @@ class ClassRatio(ByClass):
             and rows whose ratio is undefined are left out of the mean; `data` lists the classes.
         labels: the classes to average over; by default those of truth and prediction.
         zero_division: the value of an undefined ratio, 0 or 1; undefined by default.
-        weighted, confidence: see `WeightedRowsMetric`.
 
     Attributes:
         nothing: why the ratio is undefined, such as "nothing was predicted".
@@ -205,15 +204,7 @@ class ClassRatio(ByClass):
 
 
 def choose_positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Label:
-    """The positive class that follows from the labels.
-
-    Args:
-        labels: all labels, at least one.
-        remedy: an alternative to choosing one, for the message.
-
-    Raises:
-        SpecError: no positive class follows from the labels; lists them.
-    """
+    """The positive class that follows from at least one label; else a SpecError lists them, with a `remedy`."""
     if all(isinstance(label, bool) for label in labels):
         return True
     if all(label in (0, 1) for label in labels):
@@ -231,11 +222,7 @@ _MAX_LABELS: Final = 4
 
 
 def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.ndarray | None = None) -> None:
-    """Check labels that are parameters.
-
-    Raises:
-        SpecError: one is not a label, or not of the type of the labels in the data.
-    """
+    """Check labels that are parameters; a SpecError unless each is a label of the type of the labels in the data."""
     among = () if vocabulary is None else vocabulary.tolist()
     found = next((label for one in among for label in (one if isinstance(one, tuple) else (one,))), None)
     for label in labels:
@@ -249,11 +236,7 @@ def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.nda
 
 
 def distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
-    """Check the parameter `labels` and sort it.
-
-    Raises:
-        SpecError: it is not a list of distinct labels of one type.
-    """
+    """Sort the parameter `labels`; a SpecError if it is not a list of distinct labels of one type."""
     if not isinstance(labels, list | tuple) or not labels:
         raise SpecError(f"{kind}: labels={labels!r} must be a list of labels")
     check_labels(kind, "labels", labels)

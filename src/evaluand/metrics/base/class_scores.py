@@ -85,11 +85,7 @@ class OfScores(Metric):
         return np.nan if self.absent is None else self.absent
 
     def settled(self, labels: Labels) -> Self:
-        """The metric itself.
-
-        Raises:
-            SpecError: there are three classes, and the confidence of one does not determine the others.
-        """
+        """The metric itself; a SpecError if the confidence of one of three classes does not determine the others."""
         if self.label is not None and self.scored_by == "predicted":
             found = dict.fromkeys(label for name in self.label_columns for label in labels.get(name, ()))
             others = [label for label in found if label != self.label]
@@ -103,10 +99,7 @@ class OfScores(Metric):
     def scored(self, columns: Columns) -> dict[str, np.ndarray]:
         """Codes of truths, a matrix of scores and the labels of its columns; NaN where a row has no score for one.
 
-        With `label`, that is the only label, and other truths are -1.
-
-        Raises:
-            DataError: a row has no truth or no confidence.
+        With `label`, that is the only label, and other truths are -1. A row without truth or confidence is refused.
         """
         truth, labels = columns[TRUTH], columns[LABELS]
         refuse_unknown_truth(columns)
@@ -153,11 +146,7 @@ class OfScores(Metric):
 
 
 def refuse_unknown_truth(columns: Columns) -> None:
-    """Raise an error if a scored row has no truth.
-
-    Raises:
-        DataError: lists the rows.
-    """
+    """Raise a DataError that lists the scored rows without a truth, if there are any."""
     refuse(columns, columns[TRUTH] < 0, lambda row: "is scored but has no truth; such rows must abstain")
 
 
@@ -168,15 +157,9 @@ def class_of_confidence(columns: Columns) -> np.ndarray:
 
 
 def check_probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: bool) -> None:
-    """Check that scores are probabilities.
+    """Raise a DataError unless scores, rows × labels with NaN for none, are probabilities.
 
-    Args:
-        columns: include `_index_`, which names the rows.
-        scores: rows × labels, NaN for none.
-        whole: the scores of a row must add up to 1, not to less.
-
-    Raises:
-        DataError: a score lies outside 0 and 1, or the scores of a row do not add up to 1.
+    The scores of a row may add up to less than 1, unless `whole` is set.
     """
     outside = np.asarray(((scores < 0) | (scores > 1)).any(axis=1))
     refuse(columns, outside, lambda row: f"a score lies outside 0 and 1; {kind} needs probabilities")

@@ -151,11 +151,7 @@ class OfCounts(Confusion):
     def _of_part(
         self, rows: Columns, group: np.ndarray, block: np.ndarray, single: np.ndarray
     ) -> Iterator[tuple[int, GroupResult]]:
-        """The results of groups of rows sorted by group and block.
-
-        Args:
-            single: for each group, whether its blocks are kinds of equal rows, of which single rows are left out.
-        """
+        """The results of groups of rows by group and block; in a `single` group blocks are kinds of equal rows."""
         starts, first = runs(group, block), runs(group)
         arranged = self.arranged(rows)
         leaves, seen = _counts_of(arranged, starts, first)
@@ -340,12 +336,7 @@ def harmonic(counts: np.ndarray, total: float) -> float:
 
 
 def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
-    """The counts of each class.
-
-    Args:
-        rows: as `Confusion` arranges them.
-        weight: replicates × rows.
-    """
+    """The counts of each class, of rows as `Confusion` arranges them and weights of replicates × rows."""
     classes = rows[_CLASSES].tolist()
     expected, predicted, right = (sums_of(rows[name], weight, len(classes)) for name in (EXPECTED, PREDICTED, RIGHT))
     return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), (weight * rows[_STRAY]).sum(axis=1))
@@ -362,10 +353,7 @@ def truths_of(state: State) -> list[Any]:
 def _counts_of(rows: Columns, starts: np.ndarray, first: np.ndarray) -> tuple[ClassCounts, list[np.ndarray]]:
     """The counts of classes in each leaf (group and block), and which classes occur in each group.
 
-    Args:
-        rows: as `Confusion` arranges them.
-        starts: where leaves begin.
-        first: where groups begin.
+    Leaves begin at `starts` and groups at `first`, of rows as `Confusion` arranges them.
     """
     classes, weight, n = rows[_CLASSES].tolist(), rows[WEIGHT], len(rows[WEIGHT])
     leaf = np.repeat(np.arange(len(starts)), np.diff(starts, append=n))
@@ -400,12 +388,7 @@ def sums_of(pairs: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
 
 
 def table_of(counts: ClassCounts, value: np.ndarray) -> dict[str, Any]:
-    """The counts and value of each class, for `data`; at most `MAX_CLASSES`, those with the most rows.
-
-    Args:
-        counts: of one replicate.
-        value: of each class, NaN where undefined.
-    """
+    """The counts and value of each class in one replicate, for `data`; of the `MAX_CLASSES` with the most rows."""
     each = [getattr(counts, name)[0].tolist() for name in ("expected", "predicted", "right")]
     rows = list(zip(counts.classes, value.tolist(), *each, strict=True))
     largest = sorted(rows, key=lambda row: -row[2])[:MAX_CLASSES] if len(rows) > MAX_CLASSES else rows

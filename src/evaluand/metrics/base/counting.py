@@ -20,6 +20,7 @@ import orjson
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_ratio import ClassRatio
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts
+from evaluand.metrics.base.labels import object_array
 from evaluand.metrics.base.metric import (
     CLUSTER,
     FEWEST_REPLICATES,
@@ -73,7 +74,6 @@ class Counting(ClassRatio):
             left out of the mean.
         labels: the classes to average over; by default those of truth and prediction.
         zero_division: the value of an undefined ratio of labels, 0 or 1; undefined by default.
-        weighted, confidence: see `WeightedRowsMetric`.
         bootstrap: for items: compute the interval from this many bootstrap replicates of whole examples or clusters.
 
     Attributes:
@@ -182,7 +182,7 @@ class Counting(ClassRatio):
         if self.by_tag:
             tags = np.empty(len(scored), np.object_)
             tags[scored] = columns[_BY_TAG]
-            tags[~scored] = _objects(
+            tags[~scored] = object_array(
                 {tag: _substitute_counts(fill, counts[0]) for tag, counts in by_tag.items()}
                 for by_tag in self._tags(missing)
             )
@@ -202,7 +202,7 @@ class Counting(ClassRatio):
                 found.append({t: [float(c[n]) for n in _COUNTS] for t, c in by_tag.items() if self.label in (None, t)})
             except (AttributeError, KeyError, TypeError, ValueError):
                 refuse(columns, np.arange(len(columns[_BY_TAG])) == row, lambda row: _NO_TAGS)
-        return _objects(found)
+        return object_array(found)
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         if LABELS in columns:
@@ -343,23 +343,17 @@ def _entries(columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row, tag and counts of every entry."""
     if _BY_TAG not in columns:
         counts = np.stack([columns[name] for name in _COUNTS], axis=1)
-        return np.arange(len(counts)), _objects(repeat("", len(counts))), counts
+        return np.arange(len(counts)), object_array(repeat("", len(counts))), counts
     rows = columns[_BY_TAG].tolist()
     row = np.repeat(np.arange(len(rows)), [len(tags) for tags in rows])
     every = np.array([counts for tags in rows for counts in tags.values()], np.float64)
-    return row, _objects(tag for tags in rows for tag in tags), every.reshape(-1, len(_COUNTS))
+    return row, object_array(tag for tags in rows for tag in tags), every.reshape(-1, len(_COUNTS))
 
 
 def _ratio_of(counts: np.ndarray, sides: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
     expected, found, predicted, right = np.moveaxis(counts, -1, 0)
     of_expected, of_predicted = sides
     return of_expected * found + of_predicted * right, of_expected * expected + of_predicted * predicted
-
-
-def _objects(values: Any) -> np.ndarray:
-    """An array of Python objects, never of their items."""
-    items = list(values)
-    return np.fromiter(items, np.object_, len(items))
 
 
 def _counts_data(counts: np.ndarray) -> dict[str, float]:

@@ -22,6 +22,8 @@ POINTS: Final = 200
 PARTS: Final = 20
 """The largest number of classes with a curve: those with the most rows."""
 
+_RESIDUAL_BINS: Final = 20
+
 
 class Curve(NamedTuple):
     """Points of a curve.
@@ -105,41 +107,11 @@ def precision_recall_curve(
     return thin_curve(Curve(recall, right / seen, threshold, seen), recall + seen / seen[-1], points)
 
 
-def calibration_curve(
-    positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None = None, *, bins: int = 10
-) -> Curve:
-    """The share that is positive against the mean probability, in bins of equal width that have rows.
-
-    Example:
-        >>> curve = calibration_curve(np.array([False, True, True]), np.array([0.1, 0.2, 0.9]), bins=2)
-        >>> curve.x.round(2).tolist(), curve.y.tolist(), curve.threshold.tolist()
-        ([0.15, 0.9], [0.5, 1.0], [0.5, 1.0])
-    """
-    edges = np.linspace(0, 1, bins + 1)
-    of = np.searchsorted(edges[1:-1], score)
-    each = np.ones(len(score)) if weight is None else weight
-    total, confidence, right = (np.bincount(of, each * part, minlength=bins) for part in (1.0, score, positive))
-    used = total > 0
-    return Curve(confidence[used] / total[used], right[used] / total[used], edges[1:][used], total[used])
-
-
-def residual_curve(
-    truth: np.ndarray,
-    prediction: np.ndarray,
-    weight: np.ndarray | None = None,
-    *,
-    points: int = POINTS,
-    bins: int = 20,
-) -> Drawn:
+def residual_curve(truth: np.ndarray, prediction: np.ndarray, weight: np.ndarray | None = None) -> Drawn:
     """The error, truth − prediction, against the prediction: of each row, or in bins of similar predictions.
 
-    A bin shows the median of its errors and their 5 % and 95 % quantiles. Bins have equal weight; equal predictions are
-    never split.
-
-    Args:
-        weight: of each row.
-        points: rows are binned if there are more than these.
-        bins: how many.
+    More than `POINTS` rows are binned. A bin shows the median of its errors and their 5 % and 95 % quantiles. Bins have
+    equal weight; equal predictions are never split.
 
     Example:
         >>> drawn = residual_curve(np.array([1.0, 5.0]), np.array([2.0, 1.5]))
@@ -149,10 +121,10 @@ def residual_curve(
     each = np.ones(len(truth)) if weight is None else weight
     order = np.lexsort((truth, prediction))[each[np.lexsort((truth, prediction))] > 0]
     x, error, each = prediction[order], (truth - prediction)[order], each[order]
-    if len(x) <= points:
+    if len(x) <= POINTS:
         return Drawn("residuals", None, Curve(x, error, np.full(len(x), np.nan), each))
     below = (np.cumsum(each) - each)[np.searchsorted(x, x)]
-    of = np.minimum((below / each.sum() * bins).astype(np.int64), bins - 1)
+    of = np.minimum((below / each.sum() * _RESIDUAL_BINS).astype(np.int64), _RESIDUAL_BINS - 1)
     starts = np.flatnonzero(np.diff(of, prepend=-1))
     total = np.add.reduceat(each, starts)
     ends = np.append(starts[1:], len(x))
@@ -193,12 +165,7 @@ def _above(
 
 
 def thin_curve(curve: Curve, along: np.ndarray, points: int) -> Curve:
-    """A curve with fewer, evenly spaced points, including both ends.
-
-    Args:
-        along: the position of each point along the curve, never decreasing.
-        points: the largest number of points, at least two.
-    """
+    """A curve with at most so many points, at least two, evenly spaced `along` the curve, including both ends."""
     places = _places_along(along, points)
     return Curve(*(part[places] for part in curve))
 

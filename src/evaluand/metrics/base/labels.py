@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def one_vocabulary(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.nda
     """
     place: dict[Any, int] = {}
     codes = [[place.setdefault(label, len(place)) for label in part.tolist()] for part in parts]
-    return _objects(list(place)), [np.array([*each, -2, -1], np.int64) for each in codes]
+    return object_array(list(place)), [np.array([*each, -2, -1], np.int64) for each in codes]
 
 
 def in_order(labels: np.ndarray) -> np.ndarray:
@@ -80,15 +80,7 @@ def contents(kind: pa.DataType) -> str:
 
 
 def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
-    """All labels of a column of scores by label, converted to the type of the other labels.
-
-    Args:
-        scores: lists of label (text) and score.
-        kind: the type of other labels.
-
-    Raises:
-        DataError: a label cannot be converted.
-    """
+    """All labels of lists of label and score, in the type of the others; a DataError if one has no such form."""
     texts = pc.struct_field(pc.list_flatten(scores), "label")
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -104,12 +96,7 @@ def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarray:
-    """Scores by label as a matrix of rows × labels; NaN where a row has no score for a label.
-
-    Args:
-        scores: lists of label and score.
-        code: the codes of all their labels, concatenated.
-    """
+    """Lists of label and score as a matrix of rows × labels, NaN for no score; `code` has all their labels."""
     each = len(code) // max(len(scores), 1)
     if each and scores.null_count == 0 and (pc.list_value_length(scores).to_numpy() == each).all():
         order = code.reshape(-1, each)
@@ -177,7 +164,7 @@ def _encode_labels(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) ->
     encoded = pa.chunked_array([column.cast(width) for column in columns], width).dictionary_encode()
     encoded = encoded.combine_chunks() if encoded.num_chunks else pa.array([], width).dictionary_encode()
     codes = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
-    return codes, _objects(encoded.dictionary.to_pylist())
+    return codes, object_array(encoded.dictionary.to_pylist())
 
 
 def _widest(kinds: Sequence[pa.DataType]) -> pa.DataType:
@@ -213,9 +200,10 @@ def _encode_sets(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> t
     sets, first, codes = np.unique(found, return_index=True, return_inverse=True)
     names = [labels[place] for place in order.tolist()]
     members = (rank[starts[i] : starts[i] + lengths[i]].tolist() for i in first[sets >= 0].tolist())
-    return codes - int((sets < 0).any()), _objects([tuple(names[place] for place in each) for each in members])
+    return codes - int((sets < 0).any()), object_array([tuple(names[place] for place in each) for each in members])
 
 
-def _objects(values: list[Any]) -> np.ndarray:
+def object_array(values: Iterable[Any]) -> np.ndarray:
     """An array of Python objects, never of their items."""
-    return np.fromiter(values, np.object_, len(values))
+    items = list(values)
+    return np.fromiter(items, np.object_, len(items))

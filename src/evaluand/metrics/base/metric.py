@@ -369,11 +369,7 @@ class Metric(ABC):
 
 
 def weights_of(columns: Columns, kind: str) -> np.ndarray:
-    """The rows' weights.
-
-    Raises:
-        SpecError: the examples have none.
-    """
+    """The rows' weights; a SpecError if the examples have none."""
     if WEIGHT not in columns:
         raise SpecError(
             f"{kind}: weighted=true needs weights; set the dataset's role weight to the column that holds them"
@@ -382,11 +378,7 @@ def weights_of(columns: Columns, kind: str) -> np.ndarray:
 
 
 def check_whole_number(kind: str, name: str, value: Any, least: int) -> None:
-    """Check a parameter that must be a whole number.
-
-    Raises:
-        SpecError: it is not a whole number, or too small.
-    """
+    """Raise a SpecError if a parameter is not a whole number, or is too small."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise SpecError(f"{kind}: {name}={value!r} must be a whole number of at least {least}")
 
@@ -416,12 +408,7 @@ def refuse(columns: Columns, bad: np.ndarray, message: Callable[[int], str]) -> 
 
 
 def refuse_empty(columns: Columns, name: str) -> None:
-    """Raise an error if scored rows have null or NaN in a column.
-
-    Raises:
-        DataError: some rows do; what cannot be graded should abstain.
-        SpecError: all rows do.
-    """
+    """Raise a DataError if scored rows have null or NaN, since they should abstain; a SpecError if all have."""
     empty = _empty_cells(columns[name])
     if len(empty) > 1 and empty.all():
         raise SpecError(
@@ -456,11 +443,7 @@ def numbers(columns: Columns, name: str, kind: str) -> np.ndarray:
 
 
 def check_confidence(kind: str, confidence: float) -> float:
-    """Check a confidence level and return it as a float.
-
-    Raises:
-        SpecError: it does not lie between 0 and 1.
-    """
+    """Return a confidence level as a float; a SpecError if it does not lie between 0 and 1."""
     value: Any = confidence
     if not isinstance(value, Real) or not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
         shown = repr(value) if isinstance(value, str) else value

@@ -13,9 +13,10 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, refuse_unknown_truth
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, harmonic
 from evaluand.metrics.base.curves import PARTS, Curve, Drawn, Kind, part_name
-from evaluand.metrics.base.labels import in_order
+from evaluand.metrics.base.labels import in_order, object_array
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Metric, State
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.stats.intervals import runs
 
 Average = Literal["macro", "weighted", "micro"]
 
@@ -51,7 +52,6 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         absent: the score of a class without one in a row; by default the value is undefined if one is missing.
         average: over classes: their mean (`macro`), their mean weighted by how often each is the truth (`weighted`), or
             one value of all pairs of a row and a class (`micro`). No effect with `label`.
-        weighted, confidence: see `WeightedRowsMetric`.
 
     Attributes:
         drawn: the kind of curve of a class.
@@ -143,7 +143,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 
     def arranged(self, rows: Columns) -> Columns:
         rows = {**rows, _CLASSES: _occurring_classes(rows)}
-        return rows if self._hard else {**rows, ORDERED: _object_array([*self._ordered(rows)])}
+        return rows if self._hard else {**rows, ORDERED: object_array(self._ordered(rows))}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         return np.array([self._of_classes(rows, each) @ self._shares(rows, each) for each in weight])
@@ -288,7 +288,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         if self.confidence is None and not self.weighted:
             return _ties_of(scores, positive)
         order = np.argsort(scores)
-        return Ordered(order // per_row, positive[order], _starts_of(scores[order]))
+        return Ordered(order // per_row, positive[order], runs(scores[order]))
 
     def _filled(self, scores: np.ndarray) -> np.ndarray:
         return scores if np.isnan(self.otherwise) else np.where(np.isnan(scores), self.otherwise, scores)
@@ -297,7 +297,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 def _ties_of(scores: np.ndarray, positive: np.ndarray) -> Ties:
     """The ties of rows of equal weight. Sorting numbers takes a quarter of the time of finding their order."""
     ordered = np.sort(scores)
-    starts = _starts_of(ordered)
+    starts = runs(ordered)
     sizes = np.diff(starts, append=len(ordered))
     rare = np.count_nonzero(positive) * 2 <= len(positive)  # look the fewer up among the others
     fewer = np.searchsorted(ordered[starts], np.sort(scores[positive if rare else ~positive]))
@@ -325,18 +325,6 @@ def _scores(rows: Columns, place: int) -> np.ndarray:
     if SCORES in rows:
         return np.asarray(rows[SCORES][:, place])
     return np.asarray(rows[PREDICTION] == place, np.float64)
-
-
-def _object_array(ordered: list[Ordered | Ties]) -> np.ndarray:
-    found = np.empty(len(ordered), np.object_)
-    for place, one in enumerate(ordered):
-        found[place] = one
-    return found
-
-
-def _starts_of(ordered: np.ndarray) -> np.ndarray:
-    """Where a new value begins."""
-    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
 
 
 ORDERED: Final = "_ordered_"

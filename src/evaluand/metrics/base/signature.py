@@ -1,14 +1,10 @@
 """Read metric signatures, and find the parameters that distinguish metrics of one kind."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 _WORD = re.compile(r'interval=\S+ \S+\Z|(?:"(?:[^"\\]|\\.)*"|[^\s"])+')
-
-
 _UNBOUNDED = "(-inf,inf)"
 """The range of a metric that declares none."""
 

@@ -141,11 +141,7 @@ class WeightedRowsMetric(Metric):
         return None
 
     def least_variance(self, rows: Columns, value: float) -> float:
-        """A lower bound of the value's variance, unless that is 0: few blocks may be equal by chance.
-
-        Args:
-            rows: what `arranged` returned.
-        """
+        """A lower bound of the value's variance, unless that is 0: few blocks may be equal by chance."""
         return 0.0
 
     def expected_basis(self, rows: Columns, weight: np.ndarray) -> float:
@@ -535,21 +531,17 @@ class GroupResult(NamedTuple):
     bounds: Callable[[float], tuple[float, float]] | None = None
 
 
-def blocks_by_kind(state: State, columns: Sequence[str], most: int = BLOCKS) -> tuple[State, np.ndarray]:
-    """Independent counted rows, with each kind of equal rows as one block.
+def blocks_by_kind(state: State, columns: Sequence[str]) -> tuple[State, np.ndarray]:
+    """Independent counted rows, with each kind of equal rows as one block; these columns make a row.
 
-    Groups with too many kinds of rows keep their blocks.
-
-    Args:
-        columns: the columns that make a row.
-        most: the largest number of kinds of rows in a group.
+    Groups with more than `BLOCKS` kinds of rows keep their blocks.
 
     Returns:
         The state, and which groups have such blocks.
     """
     table, n_groups = _row_table(state), len(state["n"])
     kinds = _count_equal_rows({**table, BLOCK: np.zeros_like(table[BLOCK])}, columns, len(state[LABELS]), ())
-    few = count_rows(kinds[_GROUP], n_groups) <= most
+    few = count_rows(kinds[_GROUP], n_groups) <= BLOCKS
     kinds[BLOCK] = np.arange(len(kinds[_GROUP]))
     by_kind, by_block = few[kinds[_GROUP]], ~few[table[_GROUP]]
     parts = {name: np.concatenate([kinds[name][by_kind], table[name][by_block]]) for name in table}
@@ -631,12 +623,7 @@ def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
 def _count_equal_rows(
     table: Columns, names: Sequence[str], n_labels: int, adds: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Merge equal rows and add up their weights.
-
-    Args:
-        names: columns of codes from -2 to `n_labels` - 1.
-        adds: further columns to add up.
-    """
+    """Merge rows with equal codes in the columns `names`, and add up their weights and the columns `adds`."""
     keys = {_GROUP: table[_GROUP], BLOCK: table[BLOCK], **{name: table[name] + 2 for name in names}}
     sizes = {name: int(key.max(initial=-1)) + 1 for name, key in keys.items()}
     if math.prod(sizes.values()) < 2**62:

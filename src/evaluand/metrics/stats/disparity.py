@@ -360,12 +360,9 @@ class _Reach(NamedTuple):
 
 
 def _farthest(one: _Reach, other: _Reach, sign: int) -> float:
-    """The largest end of a sum of two values over all pairs.
+    """The largest end of a sum of two values over all pairs; `sign` is 1 for upper ends, -1 for lower ones.
 
-    Args:
-        one: the groups.
-        other: the groups with negative values, so that differences are sums.
-        sign: 1 for upper ends, -1 for lower ones.
+    `other` has negative values, so that differences of groups are sums.
     """
     rows, columns = one.widest(), other.widest()
     best = -math.inf

@@ -491,11 +491,7 @@ CLUSTER_TABLE = ("cluster_key", "cluster_group", "cluster_sum", "cluster_weight"
 
 
 def cluster_sums(values: np.ndarray, weights: np.ndarray, clusters: np.ndarray, group: np.ndarray) -> Arrays:
-    """The weighted sum of values and the weight of each cluster within each group, as part of a state.
-
-    Args:
-        clusters: 64-bit keys; rows of one group with one key belong together.
-    """
+    """The weighted sum of values and the weight of each cluster (64-bit key) in each group, as part of a state."""
     table = dict(zip(CLUSTER_TABLE, (clusters, group, weights * values, weights), strict=True))
     return merge_clusters([table])
 
@@ -513,14 +509,10 @@ def merge_clusters(states: Sequence[Arrays]) -> Arrays:
 
 
 def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
-    """The spread of a weighted mean between clusters.
+    """The spread between clusters of the weighted mean of each group, from a state with a cluster table.
 
     The mean is a ratio of two sums over clusters, linearised about its value: W. G. Cochran, Sampling Techniques
     (3rd ed., 1977), section 6.3. Clusters without weight do not count.
-
-    Args:
-        state: with a cluster table.
-        value: the weighted mean of each group.
     """
     weighing = state["cluster_weight"] > 0
     group, total, weight = (state[name][weighing] for name in CLUSTER_TABLE[1:])

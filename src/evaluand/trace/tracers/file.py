@@ -26,7 +26,7 @@ from evaluand.trace.spans import Span
 from evaluand.trace.tracers.in_memory import ENTRIES, InMemorySpan, InMemoryTracer
 from evaluand.trace.tracers.recording import WatchedTracer
 from evaluand.trace.traces import Trace
-from evaluand.trace.values import nanoseconds, stack_trace
+from evaluand.trace.values import fault_message, nanoseconds, stack_trace
 from evaluand.trace.watcher import Watcher
 
 
@@ -111,7 +111,7 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
                 f"{where}: belongs to a span whose first line is incomplete; left out", EvaluandWarning, stacklevel=3
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(Fault(where, f"not a line of a trace: {_fault_message(error)}")) from None
+            raise DataError(Fault(where, f"not a line of a trace: {fault_message(error)}")) from None
         if refused and reader.none_read:
             warnings.warn(f"{refused[0].where}: the line is incomplete; left out", EvaluandWarning, stacklevel=3)
         reader.none_read = False
@@ -227,10 +227,6 @@ def _read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield from ((number, line) for number, line in enumerate(file, 1) if not line.isspace())
     except OSError as error:
         raise DataError(Fault(os.fspath(path), f"cannot be read: {error.strerror}")) from None
-
-
-def _fault_message(error: Exception) -> str:
-    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
 class _UnknownSpan(Exception):

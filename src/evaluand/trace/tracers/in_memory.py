@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Self
 from uuid import uuid4
@@ -15,11 +15,12 @@ from rich.panel import Panel
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.trace.export import Context, ErrorValue, ExportedSpan, LogEntry, at, event_parts, one_line, panel
+from evaluand.trace.export import Context, ErrorValue, ExportedSpan, LogEntry, at, event_parts, panel
 from evaluand.trace.spans import Event, Span
 from evaluand.trace.tracers.recording import RecordedSpan, RecordedTaskSpan, WatchedTracer
 from evaluand.trace.traces import Trace
 from evaluand.trace.tree import label
+from evaluand.trace.values import one_line
 from evaluand.trace.watcher import Watcher
 
 HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
@@ -103,18 +104,7 @@ class InMemorySpan(RecordedSpan, metaclass=_StartsTrace):
             trace._id, span._id = context.trace_id, uuid4()
         return span
 
-    def __init__(
-        self,
-        trace: Trace,
-        above: Span | None,
-        name: str,
-        kind: str,
-        input: Any,
-        attributes: Mapping[str, Any],
-        timestamp: datetime | None = None,
-    ) -> None:
-        self._entries: list[InMemorySpan | tuple[str, int, Any]] = []
-        super().__init__(trace, above, name, kind, input, attributes, timestamp)
+    _entries: list[InMemorySpan | tuple[str, int, Any]]  # set by the watcher `ENTRIES`, which all its traces have
 
     @property
     def entries(self) -> list[LogEntry | InMemorySpan]:
@@ -160,8 +150,10 @@ class _Entries(Watcher):
     __slots__ = ()
 
     def opened(self, span: Span) -> None:
-        if isinstance(span._above, InMemorySpan) and isinstance(span, InMemorySpan):
-            span._above._entries.append(span)
+        if isinstance(span, InMemorySpan):
+            span._entries = []
+            if isinstance(span._above, InMemorySpan):
+                span._above._entries.append(span)
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         if isinstance(span, InMemorySpan):

@@ -19,11 +19,6 @@ class NoOpTracer(Untraced):
     __slots__ = ("_context",)
 
     def __init__(self, context: Context | None = None) -> None:
-        """A span of no trace.
-
-        Args:
-            context: its ids; created by default.
-        """
         super().__init__()
         self._context = context
 
@@ -35,5 +30,4 @@ class NoOpTracer(Untraced):
         return self._context
 
     def id(self) -> str:  # type: ignore[override]
-        """Its name."""
         return "NoOp"

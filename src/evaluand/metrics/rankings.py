@@ -1,16 +1,30 @@
-"""Metrics of the first k answers of a ranking: means of one number per ranking."""
+"""Metrics of rankings: means of one number per ranking, mostly of its first k answers; and the overlap of two tops."""
 
+from __future__ import annotations
+
+import math
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Share
-from evaluand.metrics.base.averaging import Averaging
-from evaluand.metrics.base.metric import VALUE, Columns, Direction, Reduce, check_whole_number, refuse
-from evaluand.metrics.base.student import Student
+from evaluand.metrics.base.averaging import Averaging, Student
+from evaluand.metrics.base.metric import (
+    VALUE,
+    Columns,
+    Direction,
+    Reduce,
+    State,
+    Values,
+    check_whole_number,
+    refuse,
+    refuse_empty,
+)
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
 Gains = Literal["linear", "exponential"]
 
@@ -21,7 +35,6 @@ class AtK(Averaging):
 
     Args:
         k: how many answers count.
-        weighted, confidence, bootstrap: see `Averaging`.
 
     Raises:
         SpecError: k is below 1.
@@ -61,8 +74,6 @@ class AtK(Averaging):
 class HitsAtK(AtK, Share):
     """The share of rankings with a relevant answer among the first k.
 
-    The parameters are those of `AtK`.
-
     Example:
         >>> HitsAtK(k=3).signature
         'hits_at_k v1 missing=leave_out reduce=first k=3 interval=wilson 95%'
@@ -78,8 +89,6 @@ class HitsAtK(AtK, Share):
 @dataclass(frozen=True, kw_only=True)
 class RecallAtK(AtK, Student):
     """The share of the relevant answers that is among the first k; the mean over rankings.
-
-    The parameters are those of `AtK`.
 
     Example:
         >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1, 1]]}
@@ -99,8 +108,6 @@ class PrecisionAtK(AtK, Student):
 
     A ranking shorter than k is divided by k too.
 
-    The parameters are those of `AtK`.
-
     Example:
         >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1, 1]]}
         >>> PrecisionAtK(k=4).prepare({name: np.array(cells, float) for name, cells in lists.items()})["value"]
@@ -118,8 +125,6 @@ class MapAtK(AtK, Student):
     """Mean average precision of rankings: the mean of (Σ precision at each relevant answer / min(k, relevant)).
 
     Source: C. Manning, P. Raghavan & H. Schütze, Introduction to Information Retrieval (2008), section 8.4, cut at k.
-
-    The parameters are those of `AtK`.
 
     Example:
         >>> lists = {"ranks": [[1, 2, 3]], "grades": [[1, 0, 1]], "relevant": [[1, 1]]}
@@ -207,11 +212,7 @@ class Ndcg(AtK, Student):
 
 
 def refuse_ranks(columns: Columns, name: str) -> None:
-    """Raise an error if a rank is not a whole number of at least 1; NaN means no rank.
-
-    Raises:
-        DataError: lists the rows.
-    """
+    """Raise a DataError that lists the rows whose rank is not a whole number of at least 1; NaN means no rank."""
     ranks = columns[name].astype(np.float64)
     ranks = ranks[:, None] if ranks.ndim == 1 else ranks
     odd = np.asarray((ranks < 1) | (np.floor(ranks) < ranks) | np.isinf(ranks))
@@ -227,3 +228,113 @@ def _lasts(ranks: np.ndarray) -> np.ndarray:
     lasts = np.ones(ranks.shape, np.bool_)
     lasts[:, :-1] = ranks[:, 1:] != ranks[:, :-1]
     return lasts
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanReciprocalRank(Student):
+    """The mean of 1 / the rank of the first relevant answer; reads the table of the scorer `ranking`.
+
+    Args:
+        absent_rank: the rank of a relevant answer that is not in the ranking; by default such a row counts 0.
+
+    Raises:
+        SpecError: `absent_rank` is below 1.
+
+    Example:
+        >>> metric = MeanReciprocalRank(absent_rank=500)
+        >>> metric.prepare({"first_rank": np.array([1.0, 4.0, np.nan])})["value"]
+        array([1.   , 0.25 , 0.002])
+    """
+
+    kind = "mean_reciprocal_rank"
+    direction = "higher"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    row_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+    columns = ("first_rank",)
+
+    absent_rank: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.absent_rank is not None:
+            if not self.absent_rank >= 1:
+                raise SpecError(f"{self.kind}: absent_rank={self.absent_rank!r} must be at least 1")
+            object.__setattr__(self, "absent_rank", None if self.absent_rank == math.inf else float(self.absent_rank))
+        super().__post_init__()
+
+    def prepare(self, columns: Columns) -> Columns:
+        refuse_ranks(columns, "first_rank")
+        rank = columns["first_rank"].astype(np.float64)
+        absent = 0.0 if self.absent_rank is None else 1 / self.absent_rank
+        return {VALUE: np.where(np.isnan(rank), absent, 1 / rank)}
+
+
+Top = Literal["largest", "first"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrecisionAtTopK(WeightedRowsMetric):
+    """The overlap of the tops of truth and prediction, divided by k even if there are fewer rows.
+
+    It depends on the order of the rows if values are equal, and always with `top="first"`: rows are in the order of the
+    dataset. So it has no interval and no weights.
+
+    Args:
+        k: the number of rows in the top.
+        top: `largest`: count the rows that have one of the k largest values in both columns (of equal values the later
+            rows come first). `first`: count the values that occur in the first k rows of both columns.
+
+    Raises:
+        SpecError: k is below 1, or there is no such top.
+
+    Example:
+        >>> metric = PrecisionAtTopK(k=3)
+        >>> columns = {"truth": np.array([0, 1, 2, 3, 4]), "prediction": np.array([1, 3, 2, 4, 0])}
+        >>> metric.compute(metric.state(columns, np.zeros(5, int), n_groups=1)).value.round(3)
+        array([0.667])
+    """
+
+    kind = "precision_at_top_k"
+    direction = "higher"
+    range = (0.0, 1.0)
+    row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
+    weighted: ClassVar[bool] = False  # type: ignore[misc]
+    confidence: ClassVar[None] = None  # type: ignore[misc]
+    columns = (TRUTH, PREDICTION)
+
+    k: int
+    top: Top = "largest"
+
+    def __post_init__(self) -> None:
+        check_whole_number(self.kind, "k", self.k, 1)
+        if self.top not in ("largest", "first"):
+            raise SpecError(f"{self.kind}: top={self.top!r} must be largest or first")
+        super().__post_init__()
+
+    def prepare(self, columns: Columns) -> Columns:
+        if self.top == "largest":
+            return paired_numbers(columns, self.kind)
+        for name in self.columns:
+            refuse_empty(columns, name)
+        return {name: columns[name] for name in self.columns}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        truth, prediction = (self._top(rows[name]) for name in self.columns)
+        return np.full(len(weight), len(np.intersect1d(truth, prediction)) / self.k)
+
+    def compute(self, state: State) -> Values:
+        found = super().compute(state)
+        each = zip(found.value.tolist(), found.reason, strict=True)
+        return replace(found, reason=[reason if value != value else _NO_INTERVAL for value, reason in each])
+
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """The number of rows in the top."""
+        return {"top": min(self.k, len(weight))}
+
+    def _top(self, values: np.ndarray) -> np.ndarray:
+        if self.top == "first":
+            return values[: self.k]
+        return np.argsort(values, kind="stable")[::-1][: self.k]
+
+
+_NO_INTERVAL: Final = "no interval: a top hangs on the order of rows"

@@ -1,20 +1,25 @@
-"""`Solutions`: a solution file under fairical's names."""
+"""`Scores` and `Solutions`: score and solution files under fairical's names."""
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.tradeoff.arguments import check_type
+from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
-from evaluand.tradeoff.files.solutions import NAMES, OF_MODELS, THRESHOLDS, SolutionFile
+from evaluand.tradeoff.files.scores import ScoreFile
+from evaluand.tradeoff.files.solutions import FROM, NAMES, OF_MODELS, THRESHOLDS, SolutionFile
+from evaluand.tradeoff.points import Tradeoff
+from evaluand.tradeoff.solving import solve
 
 
 @dataclass(frozen=True)
-class Solutions(SolutionFile):
+class Solutions(SolutionFile, Mapping[str, list[float]]):
     """Points of a system by several metrics; a mapping from metric to values, and an array of points × metrics.
 
     Fields and errors as of `SolutionFile`. An undefined value is 0, and the metadata list which values are undefined.
@@ -81,18 +86,6 @@ class Solutions(SolutionFile):
     def __iter__(self) -> Iterator[str]:
         return iter(self.points)
 
-    def keys(self) -> KeysView[str]:
-        """The metrics."""
-        return self.points.keys()
-
-    def values(self) -> ValuesView[list[float]]:
-        """The values of each metric."""
-        return self.points.values()
-
-    def items(self) -> ItemsView[str, list[float]]:
-        """Each metric with its values."""
-        return self.points.items()
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Points × metrics."""
         return np.array(list(self.points.values()), dtype or np.float64).T
@@ -119,3 +112,72 @@ class Solutions(SolutionFile):
         if not self.n_solutions:
             raise SpecError("there are no points, so there are no indicators")
         return self.tradeoff.indicators()  # type: ignore[return-value]
+
+
+_OF_SCORES: Final = frozenset({"prec", "rec", "avg_prec", "f1"})
+"""Utilities whose default thresholds are all finite scores, not the corners of the ROC curve."""
+
+
+@dataclass(frozen=True)
+class Scores(ScoreFile):
+    """Scores of one or several models on the same samples; fields and errors as of `ScoreFile`.
+
+    Example:
+        >>> scores = Scores([[0.2, 0.7, 0.6, 0.9]], [0, 1, 0, 1], {"sex": ["f", "f", "m", "m"]})
+        >>> scores.identifiers
+        ['model-1']
+        >>> scores.solutions_a_posteriori(["acc", "eod+sex"], [0.5, 0.65])["acc"]
+        [0.75, 1.0]
+    """
+
+    def solutions_a_posteriori(
+        self, metrics: Sequence[str], thresholds: Thresholds | int | Sequence[float] | None = None
+    ) -> Solutions:
+        """The points of all models at thresholds that come from these scores.
+
+        Args:
+            metrics: such as `acc`, `eod+race`, `minmaxd+f1+race`.
+            thresholds: `every`, `roc`, a number of them, or a list (see `Confidences.thresholds`). None for those of
+                fairical: the corners of the ROC curve; but all scores, without the infinite threshold, if one of
+                `prec`, `rec`, `avg_prec` and `f1` is among the metrics, so that more thresholds may give a smaller
+                hypervolume.
+
+        Raises:
+            SpecError: there is no such metric or attribute.
+        """
+        if thresholds is None:
+            return Solutions.of_points(_solve_by_default(self.confidences, metrics))
+        return Solutions.a_posteriori(self.confidences, metrics, thresholds)
+
+    def solutions_a_priori(
+        self,
+        metrics: Sequence[str],
+        prior_solutions: Solutions,
+        dominated: bool | None = None,
+        *,
+        nds_from: str | None = None,
+    ) -> Solutions:
+        """The points of these scores at the models and thresholds of an earlier solution.
+
+        Args:
+            metrics: such as `acc` and `eod+race`; those of the earlier solution may be others.
+            prior_solutions: the earlier one; its models are matched by name.
+            dominated: use only its dominated points, or only the others; None for all.
+            nds_from: the name of the system that the thresholds come from; by default that of the earlier solution.
+
+        Raises:
+            SpecError: there is no such metric or attribute, or a model of the earlier solution has no scores.
+        """
+        earlier = check_type("prior_solutions", prior_solutions, Solutions, "load a file by Solutions.load")
+        found = Solutions.a_priori(self.confidences, metrics, earlier, dominated)
+        return found if nds_from is None else replace(found, metadata={**found.metadata, FROM: nds_from})
+
+
+def _solve_by_default(confidences: Confidences, metrics: Sequence[str]) -> Tradeoff:
+    """The points at fairical's default thresholds."""
+    objectives = parse_metrics(metrics)
+    if not any(one.name in _OF_SCORES for one in objectives):
+        return solve(confidences, objectives, "roc", "zero")
+    points = solve(confidences, objectives, "every", "zero")
+    order = np.lexsort((points.threshold, points.model))
+    return points.take(order[np.isfinite(points.threshold[order])])

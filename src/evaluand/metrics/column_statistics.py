@@ -1,5 +1,8 @@
-"""The value below which a share of the rows lies."""
+"""Numbers about one column: its mean, its quantiles and how many rows it has."""
 
+from __future__ import annotations
+
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.core.key_columns import INDEX
+from evaluand.metrics.base.averaging import OfColumn, Student
 from evaluand.metrics.base.metric import (
     CLUSTER,
     NO_ROWS,
@@ -18,9 +23,128 @@ from evaluand.metrics.base.metric import (
     Values,
     check_confidence,
     numbers,
+    refuse,
 )
 from evaluand.metrics.base.numeric_pairs import TOO_LARGE
 from evaluand.metrics.stats.intervals import cluster_sums, cluster_variance, clustered_wilson, count_rows, wilson
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(Student, OfColumn):
+    """The mean of a column, with Student's t interval.
+
+    The interval assumes that the mean is nearly normal: it misleads for few rows of a skewed score (use the bootstrap)
+    and for 0/1 scores (see `Accuracy`). If examples are replicated, share a declared cluster or have weights, it is the
+    interval for clusters. It is clipped to a known range.
+
+    Args:
+        column: the column to average.
+        weighted: each row counts by the weight of its example.
+        range: the values the score can have. `worst`, `best` and `missing="wrong"` need it; values outside are
+            refused.
+        direction: whether higher or lower scores are better; None if neither.
+        confidence: of the interval.
+        bootstrap: compute the interval from this many bootstrap replicates, if these differ.
+
+    Raises:
+        SpecError: the range is empty or reversed, the confidence not between 0 and 1, or the replicates too few.
+
+    Example:
+        >>> import numpy as np
+        >>> metric = Mean(range=(0, 1))
+        >>> state = metric.state({"value": np.array([0.0, 0.5, 1.0])}, np.array([0, 0, 0]), n_groups=1)
+        >>> metric.compute(state).value
+        array([0.5])
+        >>> metric.signature
+        'mean v1 missing=leave_out reduce=first column=value range=(0.0,1.0) direction=higher interval=student 95%'
+    """
+
+    kind = "mean"
+    reductions = ("first", "best", "any", "mean", "all")
+
+    range: tuple[float, float] = (-math.inf, math.inf)
+    direction: Direction | None = "higher"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "range", _check_range(self.range))
+        super().__post_init__()
+
+    @property
+    def row_range(self) -> tuple[float, float]:
+        return self.range
+
+    def prepare(self, columns: Columns) -> Columns:
+        values = numbers(columns, self.column, self.kind)
+        low, high = self.range
+        outside = (values < low) | (values > high)
+        refuse(columns, outside, lambda row: f"{self.column} {values[row]} lies outside the range {low} to {high}")
+        return {VALUE: values}
+
+
+def _check_range(ends: Sequence[float]) -> tuple[float, float]:
+    low, high = (float(end) for end in ends)
+    if not low < high:
+        raise SpecError(f"mean: range=({low}, {high}) must be (lowest, highest)")
+    return low, high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Metric):
+    """The number of scored rows, or of those with a certain value or label; 0 for a group without rows.
+
+    This is not a rate: compare groups of different sizes by `Mean` or `Accuracy`. The bounds `worst` and `best` need a
+    direction, because whether a high count is good depends on what is counted.
+
+    Args:
+        value: count only rows with exactly this value.
+        label: count only rows with this label; with `value`, both must match.
+        direction: whether more or fewer of them is better; neither by default.
+
+    Raises:
+        SpecError: `value` is not a finite number.
+
+    Example:
+        >>> Count(label="toxic", direction="lower").signature
+        'count v1 missing=leave_out reduce=first label=toxic direction=lower'
+    """
+
+    kind = "count"
+    reductions = ("first", "best", "any", "mean", "all")
+    range = (0.0, math.inf)
+    row_range = (0.0, 1.0)
+
+    value: float | None = None
+    label: str | None = None
+    direction: Direction | None = None
+
+    def __post_init__(self) -> None:
+        if self.value is not None:
+            if not math.isfinite(self.value):
+                raise SpecError(f"count: value={self.value} never equals a score; give a finite number")
+            object.__setattr__(self, "value", float(self.value))
+        super().__post_init__()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        conditions = {VALUE: self.value, "label": self.label}
+        return tuple(name for name, value in conditions.items() if value is not None)
+
+    def prepare(self, columns: Columns) -> Columns:
+        counted = np.ones(len(columns[INDEX]), np.bool_)
+        if self.value is not None:
+            counted &= columns[VALUE] == self.value
+        if self.label is not None:
+            counted &= (columns["label"].astype(object) == self.label).astype(np.bool_)
+        return {VALUE: counted.astype(np.float64)}
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        return {"count": np.bincount(group, columns[VALUE], minlength=n_groups)}
+
+    def compute(self, state: State) -> Values:
+        count = state["count"]
+        nothing = np.full(count.shape, np.nan)
+        return Values(count, nothing, nothing, [None] * len(count), [None] * len(count))
+
 
 _ROWS = ("row_group", "row_value", "row_cluster")
 

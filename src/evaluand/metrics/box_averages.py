@@ -1,12 +1,15 @@
-"""The average precision of object detection for each class, and its mean."""
+"""The average precision and the average recall of object detection."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metrics.base.boxes import DETECTED, Detected, OfBoxes
+from evaluand.metrics.base.boxes import COCO, DETECTED, Detected, OfBoxes
 from evaluand.metrics.base.curves import PARTS, POINTS, Curve, Drawn, part_name, thin_curve
-from evaluand.metrics.base.metric import WEIGHT, Columns, Metric, State
+from evaluand.metrics.base.metric import WEIGHT, Columns, Fill, Metric, State
 from evaluand.metrics.detection import Definition, Points, curve, definition_of, mean_over_recall
 
 
@@ -23,8 +26,6 @@ class MeanAveragePrecision(OfBoxes):
 
     With `missing="wrong"`, an image that failed has no detections. It could have found all its boxes (`best`), or any
     number of wrong ones, so `worst` is 0.
-
-    The other parameters are those of `OfBoxes`.
 
     Args:
         points: what precision is averaged over: the `area` under its envelope, or 11 or 101 recalls; by default as the
@@ -90,3 +91,32 @@ class MeanAveragePrecision(OfBoxes):
         seen = np.cumsum(np.where(ignored, 0.0, own) if ignored.any() else own, axis=1)
         total = weight[:, label.truths].sum(axis=1)
         return *curve(found, own, seen, total, ends, self.rules), seen[:, ends]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageRecall(OfBoxes):
+    """The share of the true boxes that are found, as the mean over classes and overlaps: the average recall of COCO.
+
+    Detections are right as in `mean_average_precision`; wrong ones cost nothing, so the value depends on how many
+    detections per image count. Classes without a true box are left out; if none is left, the value is undefined.
+    Source: J. Hosang et al., "What makes for effective detection proposals?" (IEEE PAMI 38, 2016); T.-Y. Lin et al.,
+    "Microsoft COCO: Common Objects in Context" (ECCV 2014).
+
+    Example:
+        >>> AverageRecall(max_detections=10, confidence=None).signature
+        'average_recall v1 missing=leave_out reduce=first iou="0.50:0.95" definition=standard max_detections=10'
+    """
+
+    kind = "average_recall"
+
+    iou: float | Sequence[float] | str = COCO
+    max_detections: int | None = 100
+
+    def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
+        found = weight[:, label.detections][:, label.found[:, level]].sum(axis=1)
+        return np.asarray(found / weight[:, label.truths].sum(axis=1))
+
+    def substitute_boxes(self, fill: Fill, rows: np.ndarray, unknown: bool) -> Iterator[np.ndarray]:
+        """As for all box metrics, but the worst is to find nothing."""
+        if fill != "worst" or unknown:
+            yield from super().substitute_boxes(fill, rows, unknown)

@@ -1,0 +1,50 @@
+"""What the three steps share: concurrent calls, and the provenance in the heads of what they store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from evaluand.core.fingerprint import Identity
+from evaluand.core.identity import digest
+from evaluand.core.provenance import provenance
+from evaluand.interop.pharia.domain import SerializableDict
+from evaluand.run.task import Task
+from evaluand.trace.spans import TaskSpan
+from evaluand.trace.tracers.no_op import NoOpTracer
+
+
+def origin(
+    identity: Identity,
+    configuration: Mapping[str, Any],
+    seed: int | None = None,
+    environment_version: str | None = None,
+) -> SerializableDict:
+    """Commit, versions, seed, arguments of the step, declared environment version, identity of the task or logic."""
+    facts = {name: value for name, value in provenance().items() if name != "origin"}
+    code = {"identity": digest(identity.spec).hex(), "pinned": identity.pinned, "unpinned": list(identity.unpinned)}
+    declared = {"seed": seed, "environment_version": environment_version}
+    return {**facts, "code": code, "configuration": dict(configuration), **declared}
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def each_in_threads(call: Callable[[T], R], values: Iterable[T], workers: int) -> Sequence[R]:
+    """The function's results, in the order of the values, with `workers` calls at a time.
+
+    Raises:
+        Exception: the error of a call, of several that of the earliest value; no further calls begin.
+    """
+    return _Calls(call).run_concurrently(values, NoOpTracer(), workers)
+
+
+class _Calls(Task[Any, Any]):
+    """A function as a task."""
+
+    def __init__(self, call: Callable[[Any], Any]) -> None:
+        self._call = call
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        return self._call(input)
