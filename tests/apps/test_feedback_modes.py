@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, Transi
 from evaluand.core.fingerprint import Identity
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Tally
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.feedback import FeedbackKind
@@ -93,18 +95,21 @@ def test_all_modes_and_a_later_evaluation_give_one_digest(tmp_path: Path) -> Non
 
 def test_all_modes_give_up_what_takes_too_long(store: Store) -> None:
     given = [Feedback(sleepy).on_output(), Feedback(length).on_output()]
-    digests = set()
-    for mode in MODES:
+
+    def judge(mode: str) -> Evaluation:
         with RecordingWriter.begin(store, APP, given, mode=mode, policy=Policy(timeout=1.5)) as recording:
             for number in range(3):
                 use(recording, f"q{number}")
         if mode == "deferred":
             work(store, recording.id)
-        evaluation = recording.close().evaluate()
+        return recording.close().evaluate()
+
+    with ThreadPoolExecutor(len(MODES)) as pool:  # they wait for the timeout together
+        evaluations = list(pool.map(judge, MODES))
+    for mode, evaluation in zip(MODES, evaluations, strict=True):
         assert evaluation.counts == {"length": {"scored": 3}, "sleepy": {"failed": 1, "scored": 2}}, mode
         assert evaluation.table("sleepy")["reason"].to_pylist()[1] == "scorer: TaskTimeout: took longer than 1.5 s"
-        digests.add(evaluation.digest)
-    assert len(digests) == 1
+    assert len({evaluation.digest for evaluation in evaluations}) == 1
 
 
 def test_with_app_a_feedback_that_hangs_holds_the_call_no_longer_than_its_timeout(store: Store) -> None:
