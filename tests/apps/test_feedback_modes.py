@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 import pytest
 from click.testing import CliRunner
-from support.feedback_functions import feedbacks, length, noted, sleepy, use
+from support.feedback_functions import feedbacks, length, noted, noted_and_held, sleepy, use
 from support.places import SUPPORT_FOLDER
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
@@ -553,8 +553,11 @@ def test_without_follow_a_worker_does_what_there_is_and_leaves_it_open(folder: D
     recording.close()
 
 
-def test_a_thousand_results_by_four_workers_of_which_one_is_killed(folder: DirectoryStore, notes: Path) -> None:
-    recording = deferred(folder, 1000, Feedback(noted).on_output())
+def test_a_thousand_results_by_four_workers_of_which_one_is_killed(
+    folder: DirectoryStore, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATE", str(tmp_path / "gate"))
+    recording = deferred(folder, 1000, Feedback(noted_and_held).on_output())
     code = (
         f"import sys; sys.path.insert(0, {str(SUPPORT_FOLDER.parent)!r});"
         "from evaluand.apps.recording.workers import work; from evaluand.store.directory import DirectoryStore;"
@@ -563,12 +566,13 @@ def test_a_thousand_results_by_four_workers_of_which_one_is_killed(folder: Direc
     workers = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
     eventually(lambda: len({pid for pid, _ in noted_lines(notes)}) == 4)
     os.kill(workers[0].pid, signal.SIGKILL)
+    (tmp_path / "gate").touch()
     for worker in workers:
         worker.wait(PATIENCE)
     assert [worker.returncode for worker in workers] == [-signal.SIGKILL, 0, 0, 0]
     assert recording.is_sealed
     assert recording.evaluation is not None
-    assert recording.evaluation.counts == {"noted": {"scored": 1000}}
+    assert recording.evaluation.counts == {"noted_and_held": {"scored": 1000}}
     asked = Counter(text for _, text in noted_lines(notes))
     twice = [text for text, n in asked.items() if n > 1]
     assert len(asked) == 1000
