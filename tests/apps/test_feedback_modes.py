@@ -11,13 +11,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 from click.testing import CliRunner
-from support.feedback_functions import feedbacks, length, noted, sleepy, use
+from support.feedback_functions import feedbacks, length, noted, noted_and_held, sleepy, use
 from support.places import SUPPORT_FOLDER
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
@@ -32,6 +33,7 @@ from evaluand.core.errors import EngineError, EvaluandWarning, SpecError, Transi
 from evaluand.core.fingerprint import Identity
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Tally
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.feedback import Feedback
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.feedback import FeedbackKind
@@ -93,18 +95,21 @@ def test_all_modes_and_a_later_evaluation_give_one_digest(tmp_path: Path) -> Non
 
 def test_all_modes_give_up_what_takes_too_long(store: Store) -> None:
     given = [Feedback(sleepy).on_output(), Feedback(length).on_output()]
-    digests = set()
-    for mode in MODES:
+
+    def judge(mode: str) -> Evaluation:
         with RecordingWriter.begin(store, APP, given, mode=mode, policy=Policy(timeout=1.5)) as recording:
             for number in range(3):
                 use(recording, f"q{number}")
         if mode == "deferred":
             work(store, recording.id)
-        evaluation = recording.close().evaluate()
+        return recording.close().evaluate()
+
+    with ThreadPoolExecutor(len(MODES)) as pool:  # they wait for the timeout together
+        evaluations = list(pool.map(judge, MODES))
+    for mode, evaluation in zip(MODES, evaluations, strict=True):
         assert evaluation.counts == {"length": {"scored": 3}, "sleepy": {"failed": 1, "scored": 2}}, mode
         assert evaluation.table("sleepy")["reason"].to_pylist()[1] == "scorer: TaskTimeout: took longer than 1.5 s"
-        digests.add(evaluation.digest)
-    assert len(digests) == 1
+    assert len({evaluation.digest for evaluation in evaluations}) == 1
 
 
 def test_with_app_a_feedback_that_hangs_holds_the_call_no_longer_than_its_timeout(store: Store) -> None:
@@ -548,8 +553,11 @@ def test_without_follow_a_worker_does_what_there_is_and_leaves_it_open(folder: D
     recording.close()
 
 
-def test_a_thousand_results_by_four_workers_of_which_one_is_killed(folder: DirectoryStore, notes: Path) -> None:
-    recording = deferred(folder, 1000, Feedback(noted).on_output())
+def test_a_thousand_results_by_four_workers_of_which_one_is_killed(
+    folder: DirectoryStore, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATE", str(tmp_path / "gate"))
+    recording = deferred(folder, 1000, Feedback(noted_and_held).on_output())
     code = (
         f"import sys; sys.path.insert(0, {str(SUPPORT_FOLDER.parent)!r});"
         "from evaluand.apps.recording.workers import work; from evaluand.store.directory import DirectoryStore;"
@@ -558,12 +566,13 @@ def test_a_thousand_results_by_four_workers_of_which_one_is_killed(folder: Direc
     workers = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
     eventually(lambda: len({pid for pid, _ in noted_lines(notes)}) == 4)
     os.kill(workers[0].pid, signal.SIGKILL)
+    (tmp_path / "gate").touch()
     for worker in workers:
         worker.wait(PATIENCE)
     assert [worker.returncode for worker in workers] == [-signal.SIGKILL, 0, 0, 0]
     assert recording.is_sealed
     assert recording.evaluation is not None
-    assert recording.evaluation.counts == {"noted": {"scored": 1000}}
+    assert recording.evaluation.counts == {"noted_and_held": {"scored": 1000}}
     asked = Counter(text for _, text in noted_lines(notes))
     twice = [text for text, n in asked.items() if n > 1]
     assert len(asked) == 1000

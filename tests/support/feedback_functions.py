@@ -70,3 +70,11 @@ def noted(text: str) -> float:
     os.write(handle, f"{os.getpid()} {text}\n".encode())
     os.close(handle)
     return float(len(text))
+
+
+def noted_and_held(text: str) -> float:
+    """As `noted`, and then waits for the file that $GATE names."""
+    score = noted(text)
+    while not os.path.exists(os.environ["GATE"]):
+        time.sleep(0.01)
+    return score

@@ -318,7 +318,7 @@ def _metric(
         parameters["over_targets"] = rule.jointly
     kind = registry.find("metrics", rule.kind)
     known = {each.name: each for each in fields(kind)}
-    if "confidence" in known and (confidence is not None or known["confidence"].type != "float"):
+    if "confidence" in known and (confidence is not None or known["confidence"].type not in ("float", float)):
         parameters["confidence"] = confidence
     metric: Metric = kind(**parameters)
     return metric
