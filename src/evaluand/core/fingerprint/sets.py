@@ -125,7 +125,7 @@ class Sets:
         if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
             return any(self._is_set(side, scope) or self._is_view(side, scope) for side in (node.left, node.right))
         if isinstance(node, ast.Subscript):
-            return self._holds_sets(node.value, scope)
+            return self._gives_sets(node.value, scope)
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.SetComp)
         function = node.func
@@ -138,7 +138,15 @@ class Sets:
             return False
         if function.attr in _MAKING_METHODS:
             return full.rpartition(".")[0] in SET_MAKERS or self._is_set(function.value, scope)
-        return function.attr in _GETTING and self._holds_sets(function.value, scope)
+        return function.attr in _GETTING and self._gives_sets(function.value, scope)
+
+    def _gives_sets(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a container may give a set where it is asked for an item; keys do not count."""
+        if not self._holds_sets(node, scope):
+            return False
+        values = [origin.value for origin in self.flow.origins(node, scope) if isinstance(origin, Known)]
+        tables = [value for value in values if is_a(value, dict, types.MappingProxyType)]
+        return not tables or len(tables) < len(values) or any(_holds_unordered([*table.values()]) for table in tables)
 
     def _is_view(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an expression may be the keys or items of a dictionary, whose operators make sets."""
