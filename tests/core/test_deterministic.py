@@ -653,6 +653,31 @@ SETS_IN_ORDER = {  # body of `answer(text)`, or definitions that end with it
     "sum of fractions": "def answer(text):\n    return sum(0.1 * len(w) for w in set(text))",
     "its own class": "def answer(text):\n    return list(type(frozenset())(text))",
     "a subclass": "class S(set): pass\ndef answer(text):\n    return list(S(text))",
+    "a template method": (
+        "class Base:\n    def run(self, t):\n        return self.show(set(t))\n    def show(self, s):\n"
+        "        return len(s)\nclass Sub(Base):\n    def show(self, s):\n        return ''.join(s)\n"
+        "    def __call__(self, text):\n        return self.run(text)\nanswer = Sub()"
+    ),
+    "two attributes at once": (
+        "class C:\n    def __init__(self, t):\n        self.n, self.s = 1, set(t)\n"
+        "def answer(text):\n    return list(C(text).s)"
+    ),
+    "the first hit": (
+        "S = {'a', 'b'}\ndef answer(text):\n    for w in S:\n        if w in text:\n            break\n    return w"
+    ),
+    "a walrus": "S = {'a', 'b'}\ndef answer(text):\n    if any((hit := w) in text for w in S):\n        return hit",
+    "the message of an error": (
+        "def check(t):\n    for w in {'a', 'b'}:\n        if w in t:\n            raise ValueError(w)\n"
+        "def answer(text):\n    try:\n        check(text)\n    except ValueError as e:\n        return str(e)"
+    ),
+    "a field of a model": (
+        "from pydantic import BaseModel\nclass M(BaseModel):\n    tags: set[str]\n"
+        "def answer(text):\n    return list(M(tags=text.split()).tags)"
+    ),
+    "a global defaultdict": (
+        "from collections import defaultdict\nD = defaultdict(set, a={'x', 'y'})\n"
+        "def answer(text):\n    return [list(v) for v in D.values()]"
+    ),
     "the answer itself": "def answer(text):\n    return set(text)",
     "handed to a library": "import json\ndef answer(text):\n    return json.dumps(set(text), default=list)",
     "of a library": (
@@ -694,6 +719,10 @@ SEEDS_THAT_ARE_SET = {
         "class C:\n    def __init__(self, seed=None):\n        self.seed = seed\n"
         "    def __call__(self, x):\n        return random.Random(self.seed)\nanswer = C(7)"
     ),
+    "replaced if None": (
+        "def answer(x, seed=None):\n    if seed is None:\n        seed = 0\n    return random.Random(seed)"
+    ),
+    "conditional": ("def answer(x, seed=None):\n    return random.Random(seed if seed is not None else 0)"),
     "or": "def answer(x, seed=None):\n    return random.Random(seed or 5)",
     "computed": "import zlib\ndef answer(x):\n    return random.Random(zlib.crc32(x.encode()) + 1)",
 }
@@ -891,6 +920,15 @@ DETERMINISTIC = {
                 if word in text:
                     n += 1
             return n + sum(text.count(word) for word in WORDS)
+        """,
+    "sorted by a key that distinguishes all": """
+        def answer(text):
+            return sorted(set(text.split()), key=lambda word: (-len(word), word))
+        """,
+    "looked up by a set": """
+        PAIRS = {frozenset(('a', 'b')): 1}
+        def answer(text):
+            return PAIRS.get(frozenset(text.split()))
         """,
     "token F1": """
         from collections import Counter

@@ -121,6 +121,47 @@ READING_THE_PROMPT = {
         "class C:\n    @cached_property\n    def text(self):\n        return PROMPT.read_text()\n"
         "    def __call__(self, x):\n        return self.text\nanswer = C()\n"
     ),
+    "a lazy property": (
+        "class C:\n    _text = None\n    @property\n    def text(self):\n        if self._text is None:\n"
+        "            self._text = PROMPT.read_text()\n        return self._text\n"
+        "c = C()\ndef answer(x):\n    return c.text\n"
+    ),
+    "a singleton": (
+        "class C:\n    one = None\n    def __new__(cls):\n        if cls.one is None:\n"
+        "            cls.one = super().__new__(cls)\n            cls.one.text = PROMPT.read_text()\n"
+        "        return cls.one\ndef answer(x):\n    return C().text\n"
+    ),
+    "an attribute of the class": (
+        "class C:\n    text = None\n    def __call__(self, x):\n        if self.text is None:\n"
+        "            type(self).text = PROMPT.read_text()\n        return self.text\nanswer = C()\n"
+    ),
+    "a mapping of a library": (
+        "from collections import ChainMap\nTEXTS = ChainMap({})\ndef answer(x):\n    if 'p' not in TEXTS:\n"
+        "        TEXTS.update(p=PROMPT.read_text())\n    return TEXTS['p']\n"
+    ),
+    "a list that a function of its type changes": (
+        "TEXTS = []\ndef answer(x):\n    if not TEXTS:\n        list.append(TEXTS, PROMPT.read_text())\n"
+        "    return TEXTS[0]\n"
+    ),
+    "a default argument": (
+        "def answer(x, texts={}):\n    if not texts:\n        texts['p'] = PROMPT.read_text()\n    return texts['p']\n"
+    ),
+    "an attribute of the function": (
+        "def answer(x):\n    if not hasattr(answer, 'text'):\n        answer.text = PROMPT.read_text()\n"
+        "    return answer.text\n"
+    ),
+    "an object that a helper gets": (
+        "TEXTS = {}\ndef fill(texts):\n    texts['p'] = PROMPT.read_text()\ndef answer(x):\n    if not TEXTS:\n"
+        "        fill(TEXTS)\n    return TEXTS['p']\n"
+    ),
+    "a fitted vectoriser": (
+        "from sklearn.feature_extraction.text import CountVectorizer\nwords = CountVectorizer()\ndef answer(x):\n"
+        "    if not hasattr(words, 'vocabulary_'):\n        words.fit([PROMPT.read_text()])\n"
+        "    return sorted(words.vocabulary_)\n"
+    ),
+    "a folder that is made if need be": (
+        "def answer(x):\n    os.makedirs(HERE, exist_ok=True)\n    return PROMPT.read_text()\n"
+    ),
     "import": "TEXT = PROMPT.read_text()\ndef answer(x):\n    return TEXT\n",
     "construction": (
         "class C:\n    def __init__(self):\n        self.text = PROMPT.read_text()\n"
@@ -501,6 +542,27 @@ def test_a_file_that_does_not_exist_yet_counts_once_it_does(project: Project) ->
     source += "    except FileNotFoundError:\n        return 'no override'\n"
     assert (project.called(source), project.called(source)) == (ROWS, 0)
     project.write("override.txt", "now there is one")
+    assert project.called(source) == ROWS
+
+
+def test_a_file_that_a_call_appends_to_and_then_reads_counts(project: Project) -> None:
+    source = HEAD + (
+        "def answer(x):\n    with open(HERE / 'notes.txt', 'a') as file:\n        file.write('')\n"
+        "    return (HERE / 'notes.txt').read_text()\n"
+    )
+    project.write("notes.txt", "one")
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+    project.write("notes.txt", "two")
+    assert project.called(source) == ROWS
+
+
+def test_a_file_that_a_call_makes_for_later_calls_counts_as_it_left_it(project: Project) -> None:
+    source = HEAD + (
+        "def answer(x):\n    path = HERE / 'cached.txt'\n    try:\n        return path.read_text()\n"
+        "    except FileNotFoundError:\n        path.write_text('made')\n        return 'made'\n"
+    )
+    assert (project.called(source), project.called(source)) == (ROWS, 0)
+    project.write("cached.txt", "edited")
     assert project.called(source) == ROWS
 
 

@@ -302,9 +302,9 @@ class Observer(Generic[U]):
     def _states(self, record: _Call) -> list[tuple[str, str]]:
         """Names and states of the files that a call has opened."""
         return [
-            (name, _settle(path, stamp))
+            # what was absent and then created by the call itself counts as the call has left it
+            (name, _settle(path, stamp_of(path) if stamp is None and path in record.written else stamp))
             for name, (path, stamp) in list(record.opened.items())
-            if not (stamp is None and path in record.written)  # absent, then created by the call itself
         ]
 
     def _chain_of(self, node: str | None, files: Sequence[tuple[str, str]]) -> str | None:
@@ -389,8 +389,9 @@ def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
         for call in calls:
             _record(call, _NOT_REPEATABLE[event], _NOT_REPEATABLE[event], "", CHANGED)
     elif event == "os.mkdir":
-        for call in calls:
-            call.add_folder(os.path.abspath(os.fsdecode(args[0])))
+        path = os.path.abspath(os.fsdecode(args[0]))
+        for call in () if os.path.lexists(path) else calls:
+            call.add_folder(path)
     elif event == "os.rename":
         before, after = (os.path.abspath(os.fsdecode(name)) for name in args[:2])
         for call in calls:
@@ -400,9 +401,9 @@ def _note(event: str, args: Any, calls: Collection[_Call]) -> None:
 
 def _note_open(raw: str, flags: int, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
-    makes = flags & os.O_TRUNC or (flags & os.O_CREAT and flags & os.O_EXCL)
+    makes = flags & os.O_TRUNC or (flags & os.O_CREAT and (flags & os.O_EXCL or not os.path.lexists(path)))
     if makes or flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY:
-        for call in calls:
+        for call in calls if makes else ():  # what is only appended to may be read later
             call.add_written(path)
         return
     names = _inputs_of(calls, raw, path)

@@ -17,11 +17,17 @@ def measures(node: ast.expr, scope: Scope, flow: Flow, seen: frozenset[int] = fr
     if isinstance(parent, ast.BinOp):
         added = isinstance(parent.op, ast.Add) and measures(parent, scope, flow, seen)
         return isinstance(parent.op, ast.Sub) or added
+    if isinstance(parent, ast.NamedExpr):
+        return measures(parent, scope, flow, seen) and all(
+            measures(load, scope, flow, seen) for load in scope.loads(parent.target.id)
+        )
     targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
-    if not isinstance(parent, ast.Assign | ast.AnnAssign | ast.NamedExpr) or len(targets) > 1:
+    if not isinstance(parent, ast.Assign | ast.AnnAssign) or len(targets) > 1:
         return False
     if isinstance(targets[0], ast.Name):
-        return all(measures(load, scope, flow, seen) for load in scope.loads(targets[0].id))
+        return scope.names.is_local(targets[0].id) and all(
+            measures(load, scope, flow, seen) for load in scope.loads(targets[0].id)
+        )
     if not isinstance(targets[0], ast.Attribute):
         return False
     name = targets[0].attr

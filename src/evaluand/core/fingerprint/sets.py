@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator, Sequence
+import types
+from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from evaluand.core.fingerprint.flow import Flow, Known, Leaf, Scope, argument_of, find_callee
 from evaluand.core.fingerprint.names import CodeNames, assigned
-from evaluand.core.fingerprint.shown import is_shown
+from evaluand.core.fingerprint.shown import is_shown, reads_errors
 from evaluand.core.fingerprint.wrapping import is_a
 
 SET_MAKERS = frozenset(("builtins.frozenset", "builtins.set"))
+SET_TYPES = frozenset(("AbstractSet", "FrozenSet", "MutableSet", "Set", "frozenset", "set"))  # in annotations
 _ORDER_FREE = frozenset(
     f"builtins.{name}" for name in str.split("all any bool frozenset isinstance issubclass len max min set sorted")
 )
@@ -36,10 +39,13 @@ _OPERATORS = ast.BitAnd | ast.BitOr | ast.BitXor | ast.Sub
 _COUNTS = frozenset(("builtins.bool", "builtins.int", "builtins.len", "builtins.ord"))
 _COUNTING_METHODS = frozenset(("count", "endswith", "startswith"))
 _GIVING_ATTRIBUTES = frozenset(("builtins.vars", "dataclasses.asdict", "dataclasses.astuple"))
+_LIBRARY_SETS = frozenset(("WeakSet", "available_timezones", "find_undeclared_variables", "get_stop_words"))
+_DUMPING = frozenset(("_asdict", "model_dump", "model_dump_json"))  # methods that give the attributes of an object
 _GETTING = frozenset(("get", "setdefault"))
 _HARMLESS = ast.Assert | ast.Compare | ast.Delete | ast.Expr | ast.If | ast.Raise | ast.UnaryOp | ast.While
 _FOLLOWED = ast.Await | ast.BoolOp | ast.IfExp | ast.NamedExpr  # the expression around is a set as well
-_CONTAINERS = (dict, list, tuple, set, frozenset)
+_CONTAINERS = (dict, types.MappingProxyType, list, tuple, deque, set, frozenset)
+MAX_DEPTH = 5  # containers inside one another that are looked into
 
 
 def hash_seed() -> str | None:
@@ -55,6 +61,7 @@ class Sets:
         self.flow = flow
         self._known: dict[int, tuple[bool, bool]] = {}
         self._containers: dict[int, bool] = {}
+        self._errors_are_read = any(map(reads_errors, flow.scopes.values()))
 
     def unordered_uses(self) -> Iterator[tuple[Scope, ast.expr]]:
         """The places in which the order of a set may count."""
@@ -62,7 +69,7 @@ class Sets:
             for node in scope.nodes:
                 if not isinstance(node, ast.expr) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
                     continue
-                if self._may_count(node, scope) and not is_shown(node, scope):
+                if self._may_count(node, scope) and not is_shown(node, scope, raised=not self._errors_are_read):
                     yield scope, node
 
     def _may_count(self, node: ast.expr, scope: Scope) -> bool:
@@ -96,14 +103,15 @@ class Sets:
         return found
 
     def _is_container(self, value: Any) -> bool:
-        if type(value) in _CONTAINERS and id(value) not in self._containers:
+        if is_a(value, *_CONTAINERS) and id(value) not in self._containers:
             self._containers[id(value)] = _holds_unordered(value)
         return self._containers.get(id(value), False)
 
     def _gives_attributes(self, leaf: Leaf) -> bool:
         """Whether an expression is the dictionary of an object's attributes, and some attribute may be a set."""
         function = leaf.node.func if isinstance(leaf.node, ast.Call) else None
-        by_call = function is not None and leaf.scope.names.named(function) in _GIVING_ATTRIBUTES
+        full = leaf.scope.names.named(function) if function is not None else ""
+        by_call = full in _GIVING_ATTRIBUTES or getattr(function, "attr", "") in _DUMPING
         if not by_call and not (isinstance(leaf.node, ast.Attribute) and leaf.node.attr == "__dict__"):
             return False
         return any(
@@ -117,18 +125,28 @@ class Sets:
         if isinstance(node, ast.BinOp) and isinstance(node.op, _OPERATORS):
             return any(self._is_set(side, scope) or self._is_view(side, scope) for side in (node.left, node.right))
         if isinstance(node, ast.Subscript):
-            return self._holds_sets(node.value, scope)
+            return self._gives_sets(node.value, scope)
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.SetComp)
         function = node.func
         value, full = scope.names.resolve_node(function)
         if is_a(value, type) and issubclass(value, set | frozenset):
             return True
-        if not isinstance(function, ast.Attribute) or function.attr == "get_stop_words":
-            return isinstance(function, ast.Attribute)
+        if full.rpartition(".")[2] in _LIBRARY_SETS or getattr(function, "attr", "") in _LIBRARY_SETS:
+            return True
+        if not isinstance(function, ast.Attribute):
+            return False
         if function.attr in _MAKING_METHODS:
             return full.rpartition(".")[0] in SET_MAKERS or self._is_set(function.value, scope)
-        return function.attr in _GETTING and self._holds_sets(function.value, scope)
+        return function.attr in _GETTING and self._gives_sets(function.value, scope)
+
+    def _gives_sets(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a container may give a set where it is asked for an item; keys do not count."""
+        if not self._holds_sets(node, scope):
+            return False
+        values = [origin.value for origin in self.flow.origins(node, scope) if isinstance(origin, Known)]
+        tables = [value for value in values if is_a(value, dict, types.MappingProxyType)]
+        return not tables or len(tables) < len(values) or any(_holds_unordered([*table.values()]) for table in tables)
 
     def _is_view(self, node: ast.expr, scope: Scope) -> bool:
         """Whether an expression may be the keys or items of a dictionary, whose operators make sets."""
@@ -152,7 +170,9 @@ class Sets:
                 around = scope.parent(parent)
                 return any(value is node and _is_variable(target, scope) for target, value in assigned(around))
             case ast.For():
-                return not parent.orelse and _only_counts(parent.body, scope.names)
+                return not parent.orelse and self._only_counts(parent, scope)
+            case ast.Subscript():
+                return parent.slice is node and isinstance(parent.ctx, ast.Load)  # looked up by a frozenset
             case ast.Return():
                 return self._is_followed(parent, scope)
             case ast.Attribute():
@@ -179,6 +199,8 @@ class Sets:
             made = scope.parent(parent)
             if node is not parent.iter:
                 return True  # a condition
+            if any(isinstance(part, ast.NamedExpr) for part in ast.walk(made)):
+                return False
             return isinstance(made, ast.SetComp) or (
                 isinstance(made, ast.ListComp | ast.GeneratorExp) and self._is_consumed(made, scope)
             )
@@ -200,7 +222,9 @@ class Sets:
     def _is_consumed(self, node: ast.expr, scope: Scope) -> bool:
         """Whether what an expression gives one by one is taken without an order."""
         parent = scope.parent(node)
-        if isinstance(parent, ast.Compare | ast.If | ast.Expr):
+        if isinstance(parent, ast.Compare):
+            return all(isinstance(op, ast.In | ast.NotIn) for op in parent.ops)
+        if isinstance(parent, ast.If | ast.Expr):
             return True
         if isinstance(parent, ast.comprehension | ast.Starred):
             return self._is_taken(node, parent, scope)
@@ -208,16 +232,38 @@ class Sets:
             return False
         full = scope.names.named(parent.func)
         if full in _ORDER_FREE:
-            return not (full in _KEYED and any(keyword.arg == "key" for keyword in parent.keywords))
+            keys = [keyword.value for keyword in parent.keywords if keyword.arg == "key"]
+            return full not in _KEYED or all(map(_distinguishes_all, keys))
         if full in _LAZY:
             return self._is_consumed(parent, scope)
         if full == "builtins.type":
             return isinstance(scope.parent(parent), ast.Compare)
         if full == "builtins.sum":
             return isinstance(node, ast.GeneratorExp | ast.ListComp) and _is_count(node.elt, scope.names)
-        if not isinstance(parent.func, ast.Attribute) or parent.func.attr not in _METHODS:
+        if not isinstance(parent.func, ast.Attribute):
+            return False
+        if parent.func.attr in ("get", "isin") and parent.args[0] is node:
+            return True
+        if parent.func.attr not in _METHODS:
             return False
         return full.rpartition(".")[0] in SET_MAKERS or self._is_set(parent.func.value, scope)
+
+    def _only_counts(self, loop: ast.For, scope: Scope) -> bool:
+        """Whether a loop gives the same in whatever order its body is run."""
+        inside = list(ast.walk(loop))
+        names = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+        loads = (load for name in names for load in scope.loads(name) if load not in inside)
+        used_later = any(not _is_bound_again(load, names, scope) for load in loads)
+        parts = [part for part in inside if isinstance(part, ast.stmt) and part is not loop]
+        if used_later or any(isinstance(part, ast.NamedExpr) for part in inside):
+            return False
+        if self._errors_are_read and any(isinstance(part, ast.Raise) for part in parts):
+            return False
+        ended = any(isinstance(part, ast.Break | ast.Return) for part in parts)
+        counted = any(isinstance(part, ast.AugAssign) for part in parts)
+        constants = {ast.dump(part.value) for part in parts if isinstance(part, ast.Return | ast.Assign) and part.value}
+        orderless = all(_is_orderless(part, scope.names) for part in parts)
+        return orderless and not (ended and counted) and len(constants) < 2
 
     def _is_looked_up(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a container of sets is only asked for one of them."""
@@ -232,12 +278,11 @@ class Sets:
         """Whether a function that gives a set is used other than by calling it."""
         if not isinstance(node, ast.Name | ast.Attribute):
             return False
-        callee = find_callee(scope, node)
-        inner = self.flow.scopes.get(id(callee[0])) if callee else None
         parent = scope.parent(node)
-        if inner is None or (isinstance(parent, ast.Call) and parent.func is node) or inner.is_property():
+        if isinstance(parent, ast.Call) and parent.func is node:
             return False
-        return any(self._is_set(result, inner) for result in inner.results)
+        functions = [inner for inner in self.flow.functions_at(node, scope) if not inner.is_property()]
+        return any(self._is_set(result, inner) for inner in functions for result in inner.results)
 
 
 def _is_unordered(value: Any) -> bool:
@@ -248,12 +293,14 @@ def _is_unordered(value: Any) -> bool:
     return not numbers or (not value and is_a(value, set))  # an empty one may be filled
 
 
-def _holds_unordered(value: Any, depth: int = 3) -> bool:
-    """Whether a container holds such sets."""
-    if type(value) not in _CONTAINERS or not depth:
+def _holds_unordered(value: Any, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a container may hold such sets."""
+    if not is_a(value, *_CONTAINERS) or id(value) in seen:
         return False
-    items = value.values() if type(value) is dict else value
-    return any(_is_unordered(item) or _holds_unordered(item, depth - 1) for item in items)
+    if len(seen) > MAX_DEPTH:
+        return True
+    items = [*value.keys(), *value.values()] if is_a(value, dict, types.MappingProxyType) else value
+    return any(_is_unordered(item) or _holds_unordered(item, seen | {id(value)}) for item in items)
 
 
 def _is_variable(node: ast.expr, scope: Scope) -> bool:
@@ -275,15 +322,6 @@ def _is_checked_or_called(node: ast.Name, scope: Scope) -> bool:
 # -- counting
 
 
-def _only_counts(body: Sequence[ast.stmt], names: CodeNames) -> bool:
-    """Whether the statements of a loop give the same in whatever order they are run."""
-    parts = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.stmt)]
-    ended = any(isinstance(part, ast.Break | ast.Return) for part in parts)
-    counted = any(isinstance(part, ast.AugAssign) for part in parts)
-    constants = {ast.dump(part.value) for part in parts if isinstance(part, ast.Return | ast.Assign) and part.value}
-    return all(_is_orderless(part, names) for part in parts) and not (ended and counted) and len(constants) < 2
-
-
 def _is_orderless(part: ast.stmt, names: CodeNames) -> bool:
     if isinstance(part, ast.AugAssign):
         return isinstance(part.op, ast.Add | ast.Sub) and _is_count(part.value, names)
@@ -292,6 +330,23 @@ def _is_orderless(part: ast.stmt, names: CodeNames) -> bool:
     if isinstance(part, ast.Return):
         return isinstance(part.value, ast.Constant)
     return isinstance(part, ast.If | ast.Continue | ast.Pass | ast.Break | ast.Raise)
+
+
+def _is_bound_again(node: ast.AST, names: set[str], scope: Scope) -> bool:
+    """Whether a variable is that of a loop or comprehension around it."""
+    while node is not scope.node:
+        node = scope.parent(node)
+        loops = [node] if isinstance(node, ast.For) else getattr(node, "generators", [])
+        if any(isinstance(part, ast.Name) and part.id in names for loop in loops for part in ast.walk(loop.target)):
+            return True
+    return False
+
+
+def _distinguishes_all(key: ast.expr) -> bool:
+    """Whether a key distinguishes all texts: a tuple that holds the text itself."""
+    if not isinstance(key, ast.Lambda) or not isinstance(key.body, ast.Tuple):
+        return False
+    return any(isinstance(part, ast.Name) and part.id == key.args.args[0].arg for part in key.body.elts)
 
 
 def _is_count(node: ast.expr, names: CodeNames) -> bool:

@@ -14,12 +14,16 @@ _LOGGING = frozenset(("critical", "debug", "error", "exception", "info", "log", 
 _LOGGERS = frozenset(("log", "logger", "task_span"))  # however many underscores, in whatever case
 
 
-def is_shown(node: ast.AST, scope: Scope) -> bool:
-    """Whether an expression is only printed, logged or traced, or says what went wrong."""
+def is_shown(node: ast.AST, scope: Scope, *, raised: bool = False) -> bool:
+    """Whether an expression is only printed, logged or traced.
+
+    Args:
+        raised: whether what an error says is only shown too, as no code reads it.
+    """
     while not isinstance(node, ast.stmt) and node is not scope.node:
         inner, node = node, scope.parent(node)
         if isinstance(node, ast.Raise):
-            return True
+            return raised
         if isinstance(node, ast.Call) and inner is not node.func and _shows(node, scope):
             return True
     return False
@@ -28,7 +32,8 @@ def is_shown(node: ast.AST, scope: Scope) -> bool:
 def _shows(call: ast.Call, scope: Scope) -> bool:
     full = scope.names.named(call.func)
     if full == "builtins.print":
-        return all(keyword.arg != "file" or "std" in ast.unparse(keyword.value) for keyword in call.keywords)
+        files = [keyword.value for keyword in call.keywords if keyword.arg == "file"]
+        return all(scope.names.named(file) in ("sys.stderr", "sys.stdout") for file in files)
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in _LOGGING:
         return False
     if full.startswith("logging."):
@@ -37,5 +42,13 @@ def _shows(call: ast.Call, scope: Scope) -> bool:
         return scope.names.named(call.func.value.func) == "logging.getLogger"
     chain = chain_of(call.func.value)
     value = scope.names.resolve(chain)[0] if chain else MISSING
-    named = bool(chain) and chain[-1].strip("_").lower() in _LOGGERS
+    named = value is MISSING and bool(chain) and chain[-1].strip("_").lower() in _LOGGERS
     return named or is_a(value, logging.Logger, logging.LoggerAdapter)
+
+
+def reads_errors(scope: Scope) -> bool:
+    """Whether a definition uses what an error says, other than to show it."""
+    caught = {node.name for node in scope.nodes if isinstance(node, ast.ExceptHandler) and node.name}
+    loads = [load for name in caught for load in scope.loads(name) if not isinstance(scope.parent(load), ast.Raise)]
+    formats = any(isinstance(node, ast.Name) and node.id == "traceback" for node in scope.nodes)
+    return formats or not all(is_shown(load, scope, raised=True) for load in loads)
