@@ -446,11 +446,7 @@ def _check_id(value: Any, row: int, source: DataSource, seen: dict[bytes, int], 
 
 
 def add_index(source: DataSource) -> tuple[DataSource, array[int]]:
-    """The source with an int64 column `_index_`, sorted by it, and all indices.
-
-    Raises:
-        DataError: indices are missing, not integers or not unique; lists every such row.
-    """
+    """The source with an int64 column `_index_`, sorted by it, and all indices."""
     if INDEX not in source.schema.names:
         return _number_rows(source)
     indices = _read_indices(source)
@@ -465,11 +461,7 @@ def add_index(source: DataSource) -> tuple[DataSource, array[int]]:
 
 
 def _read_indices(source: DataSource) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The index of every row.
-
-    Raises:
-        DataError: lists every row whose index is missing, not an integer, or not unique.
-    """
+    """The index of every row."""
     faults = Faults()
     numbers, rows = array("q"), array("q")
     row = 0

@@ -430,11 +430,7 @@ def _column_names(role: str, source: str | Sequence[str] | Mapping[str, str] | N
 
 
 class _Answers:
-    """The answers of a run in the narrowest type that represents each exactly.
-
-    Attributes:
-        several: whether any call returned several answers.
-    """
+    """The answers of a run in the narrowest type that represents each exactly."""
 
     def __init__(self, run: Run) -> None:
         self._items = run.items

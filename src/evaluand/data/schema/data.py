@@ -324,12 +324,7 @@ class DataSchema(_StoredModel):
 
     @classmethod
     def _from_arrow(cls, schema: pa.Schema, full: pa.Schema, wrap: Callable[[StructType], StructType]) -> DataSchema:
-        """An Arrow schema, stored unchanged, and its JSON Schema, unless some of its types exist in Arrow only.
-
-        Args:
-            full: the schema with its keys.
-            wrap: adds the keys to the row type.
-        """
+        """An Arrow schema, stored unchanged, and its JSON Schema, unless some of its types exist in Arrow only."""
         keys.check_names(field_names(schema), "the Arrow schema")
         repeated = repeated_names(schema)
         if repeated:
@@ -422,11 +417,7 @@ def _check_names(struct: StructType, where: str) -> None:
 
 
 def _without(struct: StructType, key: kinds.Field) -> list[kinds.Field]:
-    """The fields except the key.
-
-    Raises:
-        SpecError: the key has another type.
-    """
+    """The fields except the key."""
     for field in struct.fields:
         if field.name == key.name and arrow_type(field.type) != arrow_type(key.type):
             raise SpecError(f"{key.name} is {arrow_type(field.type)}; it must be {arrow_type(key.type)}")

@@ -65,9 +65,6 @@ def check_names(names: Iterable[tuple[str, str]], where: str) -> None:
     Args:
         names: the path of each field and its name, as `arrow.field_names` yields them.
         where: the schema, for messages.
-
-    Raises:
-        SpecError: lists every such name.
     """
     faults = [
         f"{where}: {path}: the field name {name!r} is reserved (_…_, dyff.io/… and *.dyff.io/… are); give it another"
@@ -97,11 +94,7 @@ def replication_id(evaluation: str, replication: int) -> str:
 
 
 def namespaced_id(namespace: str, name: str) -> str:
-    """The id of a name within a namespace (UUIDv5).
-
-    Raises:
-        IdError: the namespace is not a UUID, or the name not text.
-    """
+    """The id of a name within a namespace (UUIDv5)."""
     for what, value in (("id", namespace), ("name", name)):
         if not isinstance(value, str):
             raise WrongIdType(f"the {what} is {value!r}; give text")

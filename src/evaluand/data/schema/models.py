@@ -51,11 +51,7 @@ Model = type[BaseModel]
 
 
 def read_model(model: Model) -> StructType:
-    """The row type that a pydantic model describes.
-
-    Raises:
-        SpecError: every field that cannot be expressed, with its path and type.
-    """
+    """The row type that a pydantic model describes."""
     reader = _Reader()
     struct = reader.struct(model, model.__name__, ())
     if reader.faults:
@@ -64,11 +60,7 @@ def read_model(model: Model) -> StructType:
 
 
 def read_annotation(annotation: Any) -> tuple[Type, bool]:
-    """The type of an annotation, and whether it may be null.
-
-    Raises:
-        SpecError: it cannot be expressed.
-    """
+    """The type of an annotation, and whether it may be null."""
     reader = _Reader()
     type_, nullable = reader.read(annotation, (), "the type", ())
     if reader.faults:

@@ -15,9 +15,6 @@ _SAME_SIDE: Final = ({"fpr", "tnr"}, {"tpr", "rec", "fnr"})
 def parse_metric(name: str) -> Objective:
     """The objective of a short name.
 
-    Raises:
-        SpecError: there is no such metric.
-
     Example:
         >>> parse_metric("minmaxd+f1+race").text
         'f_beta difference by race'
@@ -38,12 +35,7 @@ def parse_metric(name: str) -> Objective:
 
 
 def parse_metrics(names: str | Sequence[str]) -> tuple[Objective, ...]:
-    """The objectives of short names, which must make a trade-off.
-
-    Raises:
-        SpecError: there is no such metric, one occurs twice, or the utilities alone are perfect at an extreme
-            threshold.
-    """
+    """The objectives of short names, which must make a trade-off."""
     names = read_list("metrics", names, str, "['acc', 'eod+ATTRIBUTE']")
     if not names:
         raise SpecError("there are no metrics; write such as ['acc', 'eod+ATTRIBUTE']")

@@ -41,16 +41,7 @@ class LooksLikePath(EvaluandWarning):
 
 
 def compile_template(template: Any, name: str, at: str = "") -> Compute:
-    """A function that returns the template's value for a row.
-
-    Args:
-        template: literals, paths and computations, in objects and lists.
-        name: the adapter's kind, for messages.
-        at: the template's own place in the new structure, for messages.
-
-    Raises:
-        AdapterSpecError: a path, a key or a computation is wrong.
-    """
+    """A function that returns the template's value for a row; `at` is the template's place in the new structure."""
     return _Compiler(name).value(template, at)
 
 
@@ -65,11 +56,7 @@ def unescape(value: Any) -> Any:
 
 
 def read_path(text: Any, where: str) -> Selector:
-    """The selector of a path in a configuration.
-
-    Raises:
-        AdapterSpecError: the text is not a path.
-    """
+    """The selector of a path in a configuration."""
     if not isinstance(text, str):
         raise AdapterSpecError(f"{where}: {text!r} is not a path; write it like $.a.b[0]")
     if text.startswith("$") and not is_jsonpath(text):

@@ -25,11 +25,7 @@ def encode(data: bytes) -> str:
 
 
 def decode(data: str) -> bytes:
-    """The bytes of a base64 text.
-
-    Raises:
-        DataError: the text is not base64.
-    """
+    """The bytes of a base64 text."""
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
