@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -185,14 +186,10 @@ class Dataset:
     def compute_digest(self) -> str:
         """The digest computed from the rows, ignoring a stored one."""
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
-        for i, digest in zip(self.indices, self._example_digests(), strict=True):
+        digests = chain.from_iterable(_Values(batch, self.roles).digests() for batch in self._source.batches())
+        for i, digest in zip(self.indices, digests, strict=True):
             state.update(i.to_bytes(8, "little", signed=True) + digest)
         return state.hexdigest()
-
-    def _example_digests(self) -> Iterator[bytes]:
-        for batch in self._source.batches():
-            values = _Values(batch, self.roles)
-            yield from values.digests()
 
     @cached_property
     def id(self) -> str:

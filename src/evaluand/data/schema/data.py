@@ -320,7 +320,9 @@ class DataSchema(_StoredModel):
     @classmethod
     def _from_struct(cls, struct: StructType, source: Any) -> DataSchema:
         arrow = encode_schema(write_arrow(struct, dyff=True))
-        return cls(arrowSchema=arrow, dyffSchema=_as_product(source), jsonSchema=write_json_schema(struct))
+        product = DyffDataSchema(components=[source]) if isinstance(source, str) else source
+        product = product if isinstance(product, DyffDataSchema) else None
+        return cls(arrowSchema=arrow, dyffSchema=product, jsonSchema=write_json_schema(struct))
 
     @classmethod
     def _from_arrow(cls, schema: pa.Schema, full: pa.Schema, wrap: Callable[[StructType], StructType]) -> DataSchema:
@@ -422,9 +424,3 @@ def _without(struct: StructType, key: kinds.Field) -> list[kinds.Field]:
         if field.name == key.name and arrow_type(field.type) != arrow_type(key.type):
             raise SpecError(f"{key.name} is {arrow_type(field.type)}; it must be {arrow_type(key.type)}")
     return [field for field in struct.fields if field.name != key.name]
-
-
-def _as_product(source: Any) -> DyffDataSchema | None:
-    if isinstance(source, str):
-        return DyffDataSchema(components=[source])
-    return source if isinstance(source, DyffDataSchema) else None

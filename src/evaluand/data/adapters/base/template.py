@@ -139,7 +139,8 @@ class _Compiler:
         kinds = [key for key in _STEPS if key in step]
         if len(kinds) != 1:
             close = "".join(nearest(key, _STEPS) for key in step if isinstance(key, str) and not kinds)
-            raise self._error(at, f"a step of $compute has {_list_keys(step)}{close}; give one of {', '.join(_STEPS)}")
+            found = ", ".join(map(repr, step)) or "no key"
+            raise self._error(at, f"a step of $compute has {found}{close}; give one of {', '.join(_STEPS)}")
         return self._function(step, at) if kinds == ["$func"] else self._read(step, kinds[0], at)
 
     def _read(self, step: Mapping[str, Any], kind: str, at: str) -> Compute:
@@ -377,7 +378,3 @@ def _describe(value: Any) -> str:
 
 def _format_arguments(arguments: Mapping[str, Any]) -> str:
     return " with ".join(f"{key} {value!r}"[:_MAX_CHARACTERS] for key, value in arguments.items() if key != "flags")
-
-
-def _list_keys(step: Mapping[Any, Any]) -> str:
-    return ", ".join(repr(key) for key in step) or "no key"
