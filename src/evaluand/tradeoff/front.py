@@ -129,20 +129,17 @@ def hypervolumes_of_two(loss: np.ndarray) -> np.ndarray:
     return np.asarray((width * (1 - best)).sum(axis=-1))
 
 
-def uniformity(points: np.ndarray, niche: float = NICHE) -> float:
+def uniformity(points: np.ndarray) -> float:
     """How evenly points are spread: 1 if all have equally many neighbours in their niches, less if points crowd.
 
+    `points` is points × objectives.
     Source: K. Tan, T. Lee & E. Khor, "Evolutionary algorithms for multi-objective optimization: performance assessments
     and comparisons" (Artificial Intelligence Review 17, 2002).
-
-    Args:
-        points: points × objectives.
-        niche: the radius of a niche.
     """
     n = len(points)
     if n < 2:
         return 1.0
-    near = _neighbours(points, niche)
+    near = _neighbours(points, NICHE)
     return 1 / (1 + float(np.sqrt(np.square(near - near.mean()).sum() / (n - 1))))
 
 

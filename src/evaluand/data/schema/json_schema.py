@@ -37,10 +37,10 @@ _ANNOTATIONS: Final = {
 _REF = ("#/$defs/", "#/definitions/")
 
 
-def write_json_schema(struct: StructType, title: str = "") -> dict[str, Any]:
+def write_json_schema(struct: StructType) -> dict[str, Any]:
     """The JSON Schema of a row type."""
     writer = _Writer()
-    schema = writer.struct(struct, title or struct.title)
+    schema = writer.struct(struct, struct.title)
     return ({"$defs": writer.defs} if writer.defs else {}) | schema
 
 

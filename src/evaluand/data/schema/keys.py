@@ -94,7 +94,11 @@ def replication_id(evaluation: str, replication: int) -> str:
 
 
 def namespaced_id(namespace: str, name: str) -> str:
-    """The id of a name within a namespace (UUIDv5)."""
+    """The id of a name within a namespace (UUIDv5).
+
+    Raises:
+        IdError: the namespace is not a UUID, or the name not text.
+    """
     for what, value in (("id", namespace), ("name", name)):
         if not isinstance(value, str):
             raise WrongIdType(f"the {what} is {value!r}; give text")

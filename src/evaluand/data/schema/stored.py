@@ -89,7 +89,11 @@ def sized(kind: str, **bounds: Any) -> Any:
 
 
 def fixed_list(item: Any, *, list_size: Any = None) -> Any:
-    """A list type, of fixed length if `list_size` is not None."""
+    """A list type, of fixed length if `list_size` is not None.
+
+    Raises:
+        SpecError: the size is not a positive integer.
+    """
     if list_size is None:
         return list[item]
     if not isinstance(list_size, int) or isinstance(list_size, bool) or list_size < 1:

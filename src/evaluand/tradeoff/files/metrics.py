@@ -35,7 +35,12 @@ def parse_metric(name: str) -> Objective:
 
 
 def parse_metrics(names: str | Sequence[str]) -> tuple[Objective, ...]:
-    """The objectives of short names, which must make a trade-off."""
+    """The objectives of short names, which must make a trade-off.
+
+    Raises:
+        SpecError: there is no such metric, one occurs twice, or the utilities alone are perfect at an extreme
+            threshold.
+    """
     names = read_list("metrics", names, str, "['acc', 'eod+ATTRIBUTE']")
     if not names:
         raise SpecError("there are no metrics; write such as ['acc', 'eod+ATTRIBUTE']")

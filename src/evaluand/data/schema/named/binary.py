@@ -25,7 +25,11 @@ def encode(data: bytes) -> str:
 
 
 def decode(data: str) -> bytes:
-    """The bytes of a base64 text."""
+    """The bytes of a base64 text.
+
+    Raises:
+        DataError: the text is not base64.
+    """
     try:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError) as error:
