@@ -20,8 +20,6 @@ itself, as if it were a method, are under its key `__call__`.
 Rows are parsed only when needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache

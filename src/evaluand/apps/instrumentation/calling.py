@@ -1,7 +1,5 @@
 """Functions that replace instrumented ones: a call becomes a step, and what it returns becomes the step's output."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Mapping

@@ -5,8 +5,6 @@ common aggregates and modules that the user allows are imported; and a loaded fe
 that was recorded.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Judging records one at a time: in the app's thread, in other threads, or in another process."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os

@@ -5,8 +5,6 @@ The learning table becomes a `Dataset`. Where its index has several columns, or 
 one example: an image with its boxes, a text with its labels.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Its columns are d3mIndex, any further columns of the index, type (TRAIN or TEST), repeat and fold.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

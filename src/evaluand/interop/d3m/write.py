@@ -1,7 +1,5 @@
 """Writes the folder of a problem as a whole or not at all, without replacing anything unless asked to."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from dataclasses import replace

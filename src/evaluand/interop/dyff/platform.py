@@ -10,8 +10,6 @@ evaluation.
     Runner(policy=evaluation.client.policy()).run(task, data, replications=evaluation.replications)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, Literal

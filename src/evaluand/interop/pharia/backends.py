@@ -3,8 +3,6 @@
 A shelf has heads, each a text under an id, and rows, one for each example, in lists under an id and a name.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable

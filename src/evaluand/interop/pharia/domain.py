@@ -5,8 +5,6 @@ caller's text. `provenance`, `run_order`, `skipped_example_count` and similar fi
 SDKs, which ignore them.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import traceback
 import uuid

@@ -1,7 +1,5 @@
 """The second step: evaluates the outputs of runs, example by example."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property

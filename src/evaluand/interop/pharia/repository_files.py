@@ -8,8 +8,6 @@ Rows are lines of JSON, each appended by one `write`: finished rows survive the 
 cuts off is ignored. The last line of an example counts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

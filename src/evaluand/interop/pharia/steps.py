@@ -1,7 +1,5 @@
 """What the three steps share: concurrent calls, and the provenance in the heads of what they store."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 

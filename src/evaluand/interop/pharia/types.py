@@ -1,7 +1,5 @@
 """Checks of declared types, of arguments and of values that are stored."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar

@@ -10,8 +10,6 @@ structure as data, with secrets hidden; and records are written to a store (defa
 `recorder.close()` creates a run and its evaluation.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
