@@ -344,10 +344,7 @@ class Span(Tracer):
     def _storable(self, value: Any, where: str, name: str = "") -> Any:
         """The value as it will be written: itself if it is immutable and orjson writes it canonically, else its text.
 
-        Args:
-            value: anything.
-            where: the role of the value, for the attribute that says why it could not be stored.
-            name: its name in that role.
+        `where` is its role, and `name` its name in it, for the attribute that says why it could not be stored.
         """
         kind = type(value)
         if kind is str:
@@ -381,11 +378,7 @@ def current_span() -> Span | None:
 
 
 def switch(span: Span | None) -> Span | None:
-    """Make a span the current one of this context; for code that is suspended and resumed, such as generators.
-
-    Returns:
-        The span that was the current one.
-    """
+    """Make a span the current one of this context, for code that is suspended and resumed; returns the previous one."""
     before = _current.get()
     _current.set(span)
     return before

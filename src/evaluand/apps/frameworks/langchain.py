@@ -217,9 +217,7 @@ ambient.append(_within)
 
 
 def _running() -> Any:
-    """The object whose run is reported: it is not among the callback's arguments, but one of the calling frames is
-    a method of it.
-    """
+    """The object whose run is reported. It is no argument of the callback, but `self` in one of the calling frames."""
     frame = sys._getframe(2)
     for _ in range(_FRAMES):
         if frame is None:

@@ -187,11 +187,8 @@ class Handler(BaseSpanHandler[BaseSpan]):
         with self._reading(id, response) as (step, read):
             yield
             while True:
-                step.enter()
-                try:
+                with step:
                     part = next(parts, _DONE)
-                finally:
-                    step.leave()
                 if part is _DONE:
                     return
                 read.append(text(part))
@@ -203,11 +200,8 @@ class Handler(BaseSpanHandler[BaseSpan]):
         with self._reading(id, response) as (step, read):
             yield
             while True:
-                step.enter()
-                try:
+                with step:
                     part = await anext(parts, _DONE)
-                finally:
-                    step.leave()
                 if part is _DONE:
                     return
                 read.append(str(part))

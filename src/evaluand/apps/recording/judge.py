@@ -229,11 +229,7 @@ class Worker:
     """Judges what is missing in a recording, together with any number of other workers.
 
     Each unit, a record and a feedback, has a lease while it is judged. A unit whose holders have died `attempts` times
-    is not tried again.
-
-    Args:
-        attempts: how many times.
-        follow: whether to wait for further records while the app records.
+    is not tried again. With `follow` it waits for further records while the app records.
     """
 
     def __init__(

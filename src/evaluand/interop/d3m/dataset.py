@@ -118,17 +118,7 @@ class Resource:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetDocument:
-    """A datasetDoc.json.
-
-    Attributes:
-        id: the dataset's id.
-        name: for people, or None.
-        version: of the dataset.
-        redacted: whether something was removed from it.
-        about: its other descriptions, by D3M's keys.
-        resources: its tables and media.
-        folder: where it was read from.
-    """
+    """A datasetDoc.json; `about` holds its other descriptions, by D3M's keys."""
 
     id: str
     name: str | None = None
@@ -167,12 +157,7 @@ class DatasetDocument:
         return table[0]
 
     def media(self, column: Column, value: str) -> Path:
-        """The media file that a value of a column names.
-
-        Raises:
-            SpecError: the column does not name files.
-            DataError: the name leads out of the folder.
-        """
+        """The media file that a value of a column names; a SpecError if it names none, a DataError if outside the folder."""
         found = self.resource(column.refers_to.resource) if column.refers_to else None
         if found is None or not column.refers_to or not column.refers_to.item or self.folder is None:
             raise SpecError(f"column {column.name!r} does not name files")
@@ -184,11 +169,7 @@ class DatasetDocument:
 
 
 def read_dataset(document: str | os.PathLike[str]) -> DatasetDocument:
-    """A datasetDoc.json.
-
-    Raises:
-        DataError: it breaks its schema: every fault with its JSON path and a code.
-    """
+    """A datasetDoc.json; a DataError has every fault, with its JSON path and a code."""
     content, findings = examine_dataset(document)
     findings.check()
     return content

@@ -71,11 +71,7 @@ class instrument:  # noqa: N801 - a decorator
 
 @dataclass
 class AppDefinition:
-    """The description of an app as data.
-
-    Attributes:
-        app: the app's structure, JSON-like.
-    """
+    """The description of an app as data; `app` is its structure, JSON-like."""
 
     app_name: str = "default_app"
     app_version: str = "base"
@@ -114,11 +110,6 @@ class Recording(native_session.RecordingSession):
         return iter(self.records)
 
     def get(self) -> Record:  # type: ignore[override]
-        """The only record.
-
-        Raises:
-            DataError: there is no record, or more than one.
-        """
         super().get()
         return self.records[0]
 
