@@ -141,9 +141,7 @@ class DatasetDocument:
     def table(self, id: str) -> pa.Table:
         """A table with the types that the document declares; an empty cell is null.
 
-        Raises:
-            SpecError: there is no such table, or the document was not read from a folder.
-            DataError: the file is missing, its header differs, or cells have the wrong type: every fault.
+        A SpecError if there is no such table; a DataError has every fault of the file, its header and its cells.
         """
         resource = self.resource(id)
         if resource is None or resource.collection or self.folder is None:
@@ -157,7 +155,7 @@ class DatasetDocument:
         return table[0]
 
     def media(self, column: Column, value: str) -> Path:
-        """The media file that a value of a column names; a SpecError if it names none, a DataError if outside the folder."""
+        """The media file that a value names; a SpecError if there is none, a DataError if outside the folder."""
         found = self.resource(column.refers_to.resource) if column.refers_to else None
         if found is None or not column.refers_to or not column.refers_to.item or self.folder is None:
             raise SpecError(f"column {column.name!r} does not name files")

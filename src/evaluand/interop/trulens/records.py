@@ -200,7 +200,7 @@ class Record:
         """
         return {} if self._evaluate_feedbacks is None else dict(self._evaluate_feedbacks())
 
-    def use_feedback_results_from(self, other: Self) -> None:
+    def use_feedback_results_from(self, other: "Record") -> None:
         """Return the feedback results of another record from now on."""
         self._evaluate_feedbacks = other._evaluate_feedbacks
 

@@ -35,7 +35,7 @@ class RecordedTaskSpan(RecordedSpan, TaskSpan):
 
 
 class WatchedTracer(RootTracer):
-    """Passes each step of its traces to watchers; by default without stack traces, since they contain paths and code."""
+    """Passes each step of its traces to watchers; by default without stack traces, which contain paths and code."""
 
     stack_traces: bool = False
 
