@@ -342,10 +342,7 @@ class Span(Tracer):
             self._attributes[key] = self._storable(value, "attributes", key)
 
     def _storable(self, value: Any, where: str, name: str = "") -> Any:
-        """The value as it will be written: itself if it is immutable and orjson writes it canonically, else its text.
-
-        `where` is its role, and `name` its name in it, for the attribute that says why it could not be stored.
-        """
+        """The value as it will be written: itself if it is immutable and orjson writes it canonically, else its text."""
         kind = type(value)
         if kind is str:
             if value.isascii():  # other text may hold lone surrogates

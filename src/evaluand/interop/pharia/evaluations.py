@@ -137,11 +137,9 @@ class _ShelfEvaluations(EvaluationRepository):
     def evaluation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids()
 
-    def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
-        result, rows = example_evaluation.result, self._shelf.rows(example_evaluation.evaluation_id, ROWS)
-        rows.append(
-            example_evaluation.example_id, exact_text(result), failed=isinstance(result, FailedExampleEvaluation)
-        )
+    def store_example_evaluation(self, evaluation: ExampleEvaluation[Evaluation]) -> None:
+        result, rows = evaluation.result, self._shelf.rows(evaluation.evaluation_id, ROWS)
+        rows.append(evaluation.example_id, exact_text(result), failed=isinstance(result, FailedExampleEvaluation))
 
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
@@ -191,6 +189,9 @@ class FileEvaluationRepository(_ShelfEvaluations):
 
     def __init__(self, root_directory: Path) -> None:
         self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _parse_row)
+
+    def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
+        super().store_example_evaluation(example_evaluation)
 
 
 class AsyncInMemoryEvaluationRepository(_AsyncShelfEvaluations, InMemoryEvaluationRepository):

@@ -49,10 +49,7 @@ def file_name(id: str) -> str:
 
 
 def id_of(name: str) -> str | None:
-    """The id of a file name; None for a shortened name, whose id is inside the file.
-
-    A name that `file_name` cannot produce was written by the SDKs and is the id itself.
-    """
+    """The id of a file name; None for a shortened one, whose id is inside the file; as it is if the SDKs wrote it."""
     if _CUT in name:
         return None
     id = "" if name == "%" else unquote_to_bytes(name.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
