@@ -342,7 +342,7 @@ class Span(Tracer):
             self._attributes[key] = self._storable(value, "attributes", key)
 
     def _storable(self, value: Any, where: str, name: str = "") -> Any:
-        """The value as it will be written: itself if it is immutable and orjson writes it canonically, else its text."""
+        """The value as it will be written: itself if immutable and written canonically by orjson, else its text."""
         kind = type(value)
         if kind is str:
             if value.isascii():  # other text may hold lone surrogates

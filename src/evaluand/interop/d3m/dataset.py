@@ -458,7 +458,7 @@ def _id_of(resource: Resource, table: pa.Table) -> str | None:
 
 
 def _gather_rows(table: pa.Table, by: str, listed: Sequence[str]) -> pa.Table:
-    """One row for each value of a column, as they first occur: listed columns become lists, others the first value."""
+    """One row for each value of a column, as they first occur; listed columns become lists, others the first value."""
     positions = gathered_positions(table.column(by)).to_numpy()
     first = pa.array(np.unique(positions, return_index=True)[1])
     columns = {

@@ -49,7 +49,7 @@ def file_name(id: str) -> str:
 
 
 def id_of(name: str) -> str | None:
-    """The id of a file name; None for a shortened one, whose id is inside the file; as it is if the SDKs wrote it."""
+    """The id of a file name: itself if the SDKs wrote it; None if it is shortened, and the id is inside the file."""
     if _CUT in name:
         return None
     id = "" if name == "%" else unquote_to_bytes(name.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
