@@ -148,7 +148,7 @@ class InputCheck:
     @property
     def why(self) -> str:
         """Which inputs of the last attempt have changed or cannot be compared, in words; empty if none."""
-        files = sorted(name for name in self._changed if not name.startswith("("))
+        files = sorted(name.removeprefix("./") for name in self._changed if not name.startswith("("))
         more = [f"{len(files) - MAX_SHOWN:,} more"] if len(files) > MAX_SHOWN else []
         changed = [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
         others = [f"a call {name.strip('()')}" for name in sorted(self._changed) if name.startswith("(")]

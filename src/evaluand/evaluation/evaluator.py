@@ -239,7 +239,8 @@ class Evaluator:
             job.seal(list(request.scorers.values()))
         unpinned = manifest["provenance"]["unpinned"]
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
-        why = why or "; ".join(dict.fromkeys(check.why for check in inputs.values() if check.why))
+        if job.called:
+            why = why or "; ".join(dict.fromkeys(check.why for check in inputs.values() if check.why))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
         return _warn_of_failed(Evaluation(store, manifest["id"], receipt))
 
