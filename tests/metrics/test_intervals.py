@@ -228,9 +228,9 @@ def test_pass_at_k_is_the_share_of_all_choices_of_k(rows: list[list[float]], k: 
 
 def test_a_failed_try_is_a_wrong_one_unless_it_is_left_out() -> None:
     rows = tries([[1, None], [None, None]])
-    told = one(rows, PassAtK(k=1), repeated=True)
-    assert (told.value, told.n, told.n_scored, told.n_failed) == (0.25, 2, 1, 1)
-    assert (told.worst, told.best) == (0.25, 1.0)
+    reported = one(rows, PassAtK(k=1), repeated=True)
+    assert (reported.value, reported.n, reported.n_scored, reported.n_failed) == (0.25, 2, 1, 1)
+    assert (reported.worst, reported.best) == (0.25, 1.0)
     assert one(rows, PassAtK(k=1, missing="leave_out"), repeated=True).value == 1.0
 
 
