@@ -1,7 +1,5 @@
 """Numbers about one column: its mean, its quantiles and how many rows it has."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence

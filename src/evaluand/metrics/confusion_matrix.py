@@ -1,7 +1,5 @@
 """How often each truth met each prediction, and numbers that follow from it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Correlations of predictions with the truth (of numbers, ranks or order), and the variance that they explain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, NamedTuple
 

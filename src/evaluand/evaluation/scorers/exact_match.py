@@ -10,8 +10,6 @@ are its exact match, with three differences. Punctuation is what Unicode calls s
 that would leave nothing of a text is not taken, so that the option `A` is not taken for `The`, nor `?` for `!`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -6,8 +6,6 @@ nothing stops it, since a search cannot be interrupted. Write such a repeat poss
 nesting.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

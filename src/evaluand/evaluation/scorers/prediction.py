@@ -5,8 +5,6 @@ denominator. It is never converted: the text `"1"` and the integer `1` would be 
 converted them. `evaluation/prediction_table.py` builds the same table from whole columns.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ For search, recommendation and link prediction, where one answer is a whole rank
 `mean_reciprocal_rank`, …) are means of one number per ranking, so any k can be asked for without grading again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

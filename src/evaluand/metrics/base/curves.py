@@ -4,8 +4,6 @@ A curve of a million rows has up to a million points; it is thinned to `points` 
 ends. Values such as an area are never computed from a thinned curve: see the metrics.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 

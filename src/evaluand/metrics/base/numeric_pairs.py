@@ -1,7 +1,5 @@
 """Means of errors, one error for each row of numbers, and the errors themselves for residual plots."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

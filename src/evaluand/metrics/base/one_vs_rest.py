@@ -1,7 +1,5 @@
 """Base of ranking metrics of one class against the rest, for one class or averaged over classes."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass

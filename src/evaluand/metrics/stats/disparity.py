@@ -14,8 +14,6 @@ all. See `interval_of_largest`. Of more than `FEW` differences, only the lower e
 (Bonferroni): that is faster, and as good for so many.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache

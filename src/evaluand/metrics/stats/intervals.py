@@ -5,8 +5,6 @@ an example, the questions on one document) are summed by cluster first, and the 
 interval; a thousand rows from ten documents are ten observations, not a thousand.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence
