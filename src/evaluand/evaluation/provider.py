@@ -9,8 +9,6 @@ turn, is retried after a transient error, is counted with its cost, and is skipp
     feedback function ──▶ method of a provider ──▶ @asks method ─ cache ─ rate limit ─ retries ─▶ network
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import functools
@@ -27,7 +25,7 @@ from functools import cached_property
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand.core import identity
@@ -68,7 +66,7 @@ class Judgement(NamedTuple):
     meta: Mapping[str, Any]
 
     @classmethod
-    def undefined(cls, reason: str) -> Judgement:
+    def undefined(cls, reason: str) -> Self:
         """A judgement without a value, with the reason: shown and counted, never averaged as zero."""
         return cls(None, {"reason": reason})
 

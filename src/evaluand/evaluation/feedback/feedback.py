@@ -23,8 +23,6 @@ Design:
   as `on_error` says.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -61,6 +59,14 @@ IF_MISSING: Final = ("error", "warn", "ignore")
 ON_ERROR: Final = ("fail", "leave_out")
 
 Aggregator = Callable[[Sequence[Any]], Any]
+
+
+class _Plan(NamedTuple):
+    """The calls to make: their arguments, whether all of these are plain, and a note about them."""
+
+    combinations: Iterator[dict[str, Any]]
+    plain: bool
+    note: str | None
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -681,11 +687,3 @@ def _parse_selector(text: Any) -> Selector:
 
 _STORED_AS_GIVEN: Final = ("name", "higher_is_better", "range", "combinations", "if_missing", "on_error")
 _STORED: Final = (*_STORED_AS_GIVEN, "implementation", "selectors", "aggregate", "if_exists", "version")
-
-
-class _Plan(NamedTuple):
-    """The calls to make: their arguments, whether all of these are plain, and a note about them."""
-
-    combinations: Iterator[dict[str, Any]]
-    plain: bool
-    note: str | None

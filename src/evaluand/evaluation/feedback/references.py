@@ -5,15 +5,13 @@ data. Whoever can edit the file could name any code, so code outside evaluand is
 allowed by name, and only providers are constructed, after everything else was checked.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect
 import sys
 from collections.abc import Callable, Collection, Mapping
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.identity import decode, encode
@@ -53,7 +51,7 @@ class NotAllowed(SpecError):
         how = f"allow it by name: modules=[{module!r}]"
         super().__init__(f"{reference} may not be imported", python=how)
 
-    def __reduce__(self) -> tuple[type[NotAllowed], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         return type(self), (self.reference, self.module)
 
 

@@ -16,8 +16,6 @@ Rows pass through a metric like this:
 Kinds live in `evaluand.metrics`, one file each, or one for several that differ by a formula.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -334,7 +332,7 @@ class Metric(ABC):
         return Values(value, nothing, nothing, reason, [{"targets": len(members)} for members in groups])
 
     @property
-    def drawn_by(self) -> Metric | None:
+    def drawn_by(self) -> "Metric | None":
         """The metric whose state holds this one's curves: itself if its state has the rows; None without curves."""
         return None
 

@@ -13,8 +13,6 @@ stored in the state as they are.
     prepare ──▶ rows by group, block and weight ── merge ──▶ arranged once per group ── value(weights) ──▶ Values
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,6 +56,50 @@ FEW_BLOCKS: Final = 64
 """The number of blocks for more than `MANY_ROWS` rows that are not counted."""
 
 MANY_ROWS: Final = 50_000
+
+
+class Changes(NamedTuple):
+    """The influences of rows, from which the spread of the value follows.
+
+    Attributes:
+        key: the cluster of each row.
+        change: the influence of each row times its weight.
+        effective_rows: the number of rows of equal weight with as much information.
+        expected: the share of these rows of which a proportion would vary as expected.
+    """
+
+    key: np.ndarray
+    change: np.ndarray
+    effective_rows: float
+    expected: float
+
+
+class GroupResult(NamedTuple):
+    """The result of one group of rows.
+
+    Attributes:
+        value: NaN where undefined.
+        details: further results.
+        reason: why the value is undefined; None if it is defined.
+        basis: the share of the rows that the value depends on, up to 1.
+        without: the values without each block, for an interval by the jackknife.
+        least: see `least_variance`.
+        changes: the influences, for an interval by influence.
+        often: the number of blocks that each entry of `without` stands for; one by default.
+        ends: the interval, if it is known without blocks and influences.
+        bounds: number of clusters of equal weight → interval, for a kind that computes it in another way.
+    """
+
+    value: float
+    details: dict[str, Any]
+    reason: str | None
+    basis: float = 1.0
+    without: np.ndarray = np.empty(0)
+    least: float = 0.0
+    changes: Changes | None = None
+    often: np.ndarray | None = None
+    ends: tuple[float, float] | None = None
+    bounds: Callable[[float], tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -485,50 +527,6 @@ class WeightedRowsMetric(Metric):
         width = self.range[1] - self.range[0]
         least = _ROUNDING * (width if math.isfinite(width) else abs(value)) * math.sqrt(n)
         return 0.0 if math.sqrt(variance) <= least else variance
-
-
-class Changes(NamedTuple):
-    """The influences of rows, from which the spread of the value follows.
-
-    Attributes:
-        key: the cluster of each row.
-        change: the influence of each row times its weight.
-        effective_rows: the number of rows of equal weight with as much information.
-        expected: the share of these rows of which a proportion would vary as expected.
-    """
-
-    key: np.ndarray
-    change: np.ndarray
-    effective_rows: float
-    expected: float
-
-
-class GroupResult(NamedTuple):
-    """The result of one group of rows.
-
-    Attributes:
-        value: NaN where undefined.
-        details: further results.
-        reason: why the value is undefined; None if it is defined.
-        basis: the share of the rows that the value depends on, up to 1.
-        without: the values without each block, for an interval by the jackknife.
-        least: see `least_variance`.
-        changes: the influences, for an interval by influence.
-        often: the number of blocks that each entry of `without` stands for; one by default.
-        ends: the interval, if it is known without blocks and influences.
-        bounds: number of clusters of equal weight → interval, for a kind that computes it in another way.
-    """
-
-    value: float
-    details: dict[str, Any]
-    reason: str | None
-    basis: float = 1.0
-    without: np.ndarray = np.empty(0)
-    least: float = 0.0
-    changes: Changes | None = None
-    often: np.ndarray | None = None
-    ends: tuple[float, float] | None = None
-    bounds: Callable[[float], tuple[float, float]] | None = None
 
 
 def blocks_by_kind(state: State, columns: Sequence[str]) -> tuple[State, np.ndarray]:

@@ -5,12 +5,10 @@ numbers; a box may also be one text, `10,11,100,100`. Faults are reported with r
 once; only if that fails is each cell checked, to name the faulty one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +51,7 @@ class Boxes:
         return len(self.image)
 
     @classmethod
-    def of(cls, source: Any, what: str = "box") -> Boxes:
+    def of(cls, source: Any, what: str = "box") -> Self:
         """Boxes from a table, columns or rows.
 
         Args:
@@ -66,7 +64,7 @@ class Boxes:
             SpecError: a column is missing, or the source is of another kind.
             DataError: cells are not numbers, or rows differ in length; reported with row and image.
         """
-        if isinstance(source, Boxes):
+        if isinstance(source, cls):
             return source
         if isinstance(source, np.ndarray) and source.dtype.names is None:
             source = source.tolist()
@@ -75,7 +73,7 @@ class Boxes:
         return cls._from_columns(_select_columns(source, what), what)
 
     @classmethod
-    def _from_columns(cls, columns: Mapping[str, Any], what: str) -> Boxes:
+    def _from_columns(cls, columns: Mapping[str, Any], what: str) -> Self:
         image = _arrow(columns[IMAGE], f"{what}: image")
         if image.null_count:
             empty = np.flatnonzero(np.asarray(image.is_null()))
