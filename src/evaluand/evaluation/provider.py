@@ -361,12 +361,8 @@ class RemoteProvider(Provider):
         from evaluand.engine.http import written_forms  # on use: only errors need it
 
         text = hide_passwords(text)
-        secrets = {
-            each
-            for _, secret in find_secrets(_field_values(self))
-            for each in secret_texts(secret)
-            if len(each) >= _SECRET
-        }
+        found = (each for _, secret in find_secrets(_field_values(self)) for each in secret_texts(secret))
+        secrets = {each for each in found if len(each) >= _SECRET}
         for secret in sorted(secrets, key=len, reverse=True):  # the longest first: one may contain another
             for written in written_forms(secret):
                 text = text.replace(written, HIDDEN)
@@ -492,9 +488,6 @@ class _Request:
                     result = self._send()
             except Exception as error:
                 pause = self._pause(error, attempts)
-                if pause is None:
-                    self._provider._redact_error(error)
-                    raise
             else:
                 return self._encode_reply(result)
             time.sleep(pause)
@@ -510,9 +503,6 @@ class _Request:
                     result = await self._send_async()
             except Exception as error:
                 pause = self._pause(error, attempts)
-                if pause is None:
-                    self._provider._redact_error(error)
-                    raise
             else:
                 return self._encode_reply(result)
             await asyncio.sleep(pause)
@@ -565,11 +555,14 @@ class _Request:
         except DataError as error:
             raise TaskError(f"{self._method} returned something that is not data: {error}") from None
 
-    def _pause(self, error: Exception, attempts: int) -> float | None:
-        """Seconds until the next attempt; None if there is none."""
+    def _pause(self, error: Exception, attempts: int) -> float:
+        """Seconds until the next attempt; raises the error, without secrets, if there is none."""
         self._provider._count(requests=1, failed=1)
         policy = self._provider._policy
-        return policy.pause(attempts, error) if policy.retries_after(error, attempts) else None
+        if not policy.retries_after(error, attempts):
+            self._provider._redact_error(error)
+            raise error
+        return policy.pause(attempts, error)
 
 
 def _read_usage(usage: Any) -> dict[str, Any]:

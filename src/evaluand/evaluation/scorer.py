@@ -221,11 +221,7 @@ class ReferenceScorer(Scorer):
         """The score of a text, compared with one or several references."""
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Compares texts.
-
-        Raises:
-            DataError: what is expected is not text.
-        """
+        """Compares texts; a DataError if what is expected is not text."""
         if expected is None:
             return NOTHING_EXPECTED
         references = self._references(expected)

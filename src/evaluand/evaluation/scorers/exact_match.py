@@ -228,11 +228,7 @@ class TopK(ExactMatch):
         super().__post_init__()
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Looks for the expected label.
-
-        Raises:
-            DataError: the output is no ranking, or a label is expected of another type than the output's.
-        """
+        """Looks for the expected label; a DataError if the output is no ranking, or its labels have another type."""
         if expected is None:
             return NOTHING_EXPECTED
         ranking = self._ranking(output)

@@ -95,10 +95,8 @@ class JsonEquality(Scorer):
         try:
             return self._data(expected)
         except ValueError as error:
-            message = (
-                f"the expected value is {described(expected)}, which is not JSON: {error}; quote it if it is a text"
-            )
-            raise DataError(message) from None
+            problem = f"the expected value is {described(expected)}, which is not JSON: {error}"
+            raise DataError(f"{problem}; quote it if it is a text") from None
 
     def _data(self, value: Any) -> Any:
         return _parsed(_unfenced(value) if self.fenced else value) if isinstance(value, str) else value

@@ -162,7 +162,6 @@ class Prediction(Scorer):
         return _encode("label", text).decode() if self.type == "json" else text
 
     def _label_text(self, value: Any) -> str:
-        """The text of a label."""
         return value if self.type == "text" else _encode("prediction", value).decode()
 
     def _agreement(self, truth: Any, prediction: Any) -> float | None:
@@ -234,11 +233,8 @@ def _weight(value: Any) -> float:
 
 
 def _wrong_type(name: str, value: Any, expected_type: str) -> DataError:
-    remedy = (
-        ""
-        if name in ("confidence", "weight") or name.startswith("score of")
-        else "; set the scorer's type to what the data are, or convert them"
-    )
+    typed = name not in ("confidence", "weight") and not name.startswith("score of")
+    remedy = "; set the scorer's type to what the data are, or convert them" if typed else ""
     return DataError(f"the {name} is {described(value)}, not {expected_type}{remedy}")
 
 

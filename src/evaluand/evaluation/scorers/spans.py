@@ -54,12 +54,8 @@ class Pair(NamedTuple):
     wanted: Span | None
 
     def __str__(self) -> str:
-        alone = self.given or self.wanted
-        return (
-            f"{self.outcome}: {self.given} for {self.wanted}"
-            if self.given and self.wanted
-            else f"{self.outcome}: {alone}"
-        )
+        spans = f"{self.given} for {self.wanted}" if self.given and self.wanted else self.given or self.wanted
+        return f"{self.outcome}: {spans}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -223,12 +223,7 @@ class OfCounts(Confusion):
         """The interval of a mean of shares, from the values and correlations of the shares without each block.
 
         A share in which all blocks agree, or that occurs in a single block, depends on as many clusters as its part of
-        the rows.
-
-        Args:
-            counts: of one replicate.
-            leaves: of the blocks of this replicate.
-            effective: the number of clusters of equal weight.
+        the rows. The leaves are the blocks of the one replicate of `counts`.
         """
         leaves = leaves.at(leaves.total > 0)
         n = len(leaves.total)

@@ -82,11 +82,10 @@ class Boxes:
         parse = _Parser(what, image)
         confidence = parse.numbers(columns[CONFIDENCE], CONFIDENCE) if CONFIDENCE in columns else None
         crowd = parse.flags(columns[CROWD], CROWD) if CROWD in columns else None
-        sides = (
-            parse.boxes(columns[BOX])
-            if BOX in columns
-            else [parse.numbers(columns[name], name) for name in COORDINATES]
-        )
+        if BOX in columns:
+            sides = parse.boxes(columns[BOX])
+        else:
+            sides = [parse.numbers(columns[name], name) for name in COORDINATES]
         lengths = {len(each) for each in (image, label, confidence, crowd, *sides) if each is not None}
         if len(lengths) > 1:
             counts = " and ".join(map(str, sorted(lengths)))
@@ -96,14 +95,7 @@ class Boxes:
         return cls(what, image, np.stack(sides), confidence, label, crowd)
 
     def refuse_odd(self, takes: Literal["proper", "inverted", "anything"]) -> None:
-        """Check boxes and confidences.
-
-        Args:
-            takes: see `Definition`.
-
-        Raises:
-            DataError: lists invalid ones by row and image.
-        """
+        """Check boxes and confidences; a DataError lists invalid ones by row and image. `takes`: see `Definition`."""
         if takes == "anything":
             return
         faults = list(self._faults(takes))
@@ -122,10 +114,8 @@ class Boxes:
         for axis, least, most in (("x", *self.corners[::2]), ("y", *self.corners[1::2])):
             size = most - least
             for row in np.flatnonzero((np.abs(size) < _SMALLEST) & (size != 0)).tolist():
-                yield (
-                    row,
-                    self.fault(row, f"{axis}_max exceeds {axis}_min by {size[row]:g}, which is too little for an area"),
-                )
+                message = f"{axis}_max exceeds {axis}_min by {size[row]:g}, which is too little for an area"
+                yield row, self.fault(row, message)
             if takes == "inverted":
                 continue
             for row in np.flatnonzero(most < least).tolist():
