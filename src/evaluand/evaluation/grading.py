@@ -326,7 +326,11 @@ class Grader:
         self._begin(unit)
         if not self._watches:
             return [self._ask(unit, piece) for piece in unit.pieces]
-        return [self._ask_and_count(unit, piece, spent) for piece, spent in zip(unit.pieces, unit.spent, strict=True)]
+        results = []
+        for piece, spent in zip(unit.pieces, unit.spent, strict=True):
+            with spending(spent):
+                results.append(self._ask(unit, piece))
+        return results
 
     async def grade_async(self, unit: Unit) -> list[Any]:
         results: list[Any] = []
