@@ -174,10 +174,7 @@ class HumanLabels(Scorer):
     """Grades answers as people did: the mean of their values, and the label on which all agree.
 
     Abstains from answers that nobody has labelled, and from those without values on whose label people disagree. The
-    columns `by` and `n_labels` hold who has labelled, and the number of labels.
-
-    Args:
-        labels: `key_of` → the labels of each person.
+    columns `by` and `n_labels` hold who has labelled, and the number of labels. Labels are found by `key_of`.
     """
 
     kind = "human"
@@ -266,12 +263,7 @@ _EXAMPLES: Final = 5
 
 
 class _Allowed(NamedTuple):
-    """The allowed labels.
-
-    Attributes:
-        range: lowest and highest value; None allows any.
-        words: casefolded → as spelt; empty allows any.
-    """
+    """The lowest and the highest allowed value, and the allowed words, casefolded → as spelt; any if None or empty."""
 
     range: tuple[float, float] | None
     words: Mapping[str, str]

@@ -149,11 +149,7 @@ _ROWS = ("row_group", "row_value", "row_cluster")
 
 @dataclass(frozen=True, kw_only=True)
 class Positional(Metric):
-    """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value.
-
-    Args:
-        confidence: of the interval.
-    """
+    """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value."""
 
     interval = "woodruff"
 

@@ -39,12 +39,7 @@ AGGREGATES: Final = tuple(dict.fromkeys(name for names in _COMMON.values() for n
 
 
 class NotAllowed(SpecError):
-    """A reference names code in a module that may not be imported.
-
-    Attributes:
-        reference: the reference, `module:name`.
-        module: the module.
-    """
+    """A reference, `module:name`, names code in a module that may not be imported."""
 
     def __init__(self, reference: str, module: str) -> None:
         self.reference, self.module = reference, module
@@ -93,12 +88,7 @@ def keeps_range(aggregate: Callable[..., Any]) -> bool:
 
 
 class Referred(NamedTuple):
-    """The code that a reference names.
-
-    Attributes:
-        likeness: a function with the name and the parameters of that code.
-        make: returns the code; constructs the provider of a method.
-    """
+    """The code that a reference names: a function with its name and parameters, and what returns the code itself."""
 
     likeness: Callable[..., Any]
     make: Callable[[], Callable[..., Any]]

@@ -41,11 +41,7 @@ from evaluand.metrics.stats.intervals import (
 
 @dataclass(frozen=True, kw_only=True)
 class OfColumn(Metric):
-    """A metric of one column, which can be chosen.
-
-    Args:
-        column: the column to read.
-    """
+    """A metric of one column, which can be chosen."""
 
     column: str = VALUE
 

@@ -261,7 +261,6 @@ class Metric(ABC):
             columns: of the scored rows, as `prepare` returned them.
             scored: which of all rows are scored, as a mask.
             missing: `_index_` and the `fill_columns` of the other rows.
-            fill: how the other rows are filled in.
         """
         worst, best = self.ends
         values = np.full(len(scored), best if fill == "best" else worst)

@@ -109,9 +109,6 @@ class Residuals(Metric):
     """Truth − prediction against the prediction; it has curves but no value, and is not registered as a kind.
 
     Which rows are stored depends neither on their order nor on shards, so shards merge to the same state.
-
-    Args:
-        weighted: each row counts by the weight of its example.
     """
 
     kind = "residuals"
