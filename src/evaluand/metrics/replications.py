@@ -48,6 +48,9 @@ class KOfN(OverReplications, Accuracy):
     Args:
         k: how many right answers an example needs.
 
+    Raises:
+        SpecError: k is below 1.
+
     Example:
         >>> KOfN(k=2).reduced(np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0]), np.array([0, 3]))
         array([1., 0.])

@@ -41,7 +41,11 @@ from evaluand.metrics.stats.intervals import (
 
 @dataclass(frozen=True, kw_only=True)
 class OfColumn(Metric):
-    """A metric of one column, which can be chosen."""
+    """A metric of one column, which can be chosen.
+
+    Args:
+        column: the column to read.
+    """
 
     column: str = VALUE
 
