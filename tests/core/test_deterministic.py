@@ -665,6 +665,17 @@ SETS_IN_ORDER = {  # body of `answer(text)`, or definitions that end with it
     "the first hit": (
         "S = {'a', 'b'}\ndef answer(text):\n    for w in S:\n        if w in text:\n            break\n    return w"
     ),
+    "a member of an enumeration": (
+        "from enum import Enum\nclass K(Enum):\n    A = frozenset(('a', 'b'))\n"
+        "def answer(text):\n    return list(K.A.value)"
+    ),
+    "attrgetter": (
+        "from operator import attrgetter\nclass C: pass\n"
+        "def answer(text):\n    c = C()\n    c.s = set(text)\n    return list(attrgetter('s')(c))"
+    ),
+    "a helper inside that is passed on": (
+        "def answer(text):\n    def words(text):\n        return set(text)\n    return list(map(words, text))"
+    ),
     "a walrus": "S = {'a', 'b'}\ndef answer(text):\n    if any((hit := w) in text for w in S):\n        return hit",
     "the message of an error": (
         "def check(t):\n    for w in {'a', 'b'}:\n        if w in t:\n            raise ValueError(w)\n"
@@ -894,6 +905,12 @@ DETERMINISTIC = {
         def answer(text):
             a, b = words(text), words('one two')
             return len(a & b) / len(a | b)
+        """,
+    "a helper inside": """
+        def answer(text):
+            def words(text):
+                return set(text.lower().split())
+            return len(words(text) & words('one two'))
         """,
     "words seen": """
         def answer(text):

@@ -33,14 +33,9 @@ MOST_OBJECTS: Final = 5000
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """An object that an app consists of.
+    """An object that an app consists of, at a path ("" is the app itself), and which of its methods are traced.
 
-    Attributes:
-        path: where it is; "" is the app itself.
-        value: the object.
-        methods: which of its methods are traced.
-        reason: why requested methods are not traced.
-        calls: the names of these methods in records → the names of their arguments, None where unknown.
+    `reason` says why requested methods are not traced.
     """
 
     path: str
@@ -50,6 +45,7 @@ class Component:
 
     @property
     def calls(self) -> dict[str, tuple[str, ...] | None]:
+        """The names of these methods in records → the names of their arguments, None where unknown."""
         is_function = inspect.isroutine(self.value)
         calls: dict[str, tuple[str, ...] | None] = {}
         for name in self.methods:
@@ -72,13 +68,8 @@ def find_components(
 ) -> list[Component]:
     """The components of an app that have methods to trace, the app itself first; traces these methods from now on.
 
-    Args:
-        target: the app's object.
-        methods: names of methods, of all components (`search`) or of one (`retriever.search`).
-        reported: the methods of an object whose calls a framework reports, which are not traced twice.
-
-    Raises:
-        SpecError: no component has a method of that name.
+    `methods` are names, of all components (`search`) or of one (`retriever.search`). The methods of an object whose
+    calls a framework reports are not traced twice. A SpecError if no component has a method of that name.
     """
     found = [Component(path, value) for path, value in walk_objects(target)]
     if methods is not None:
@@ -115,12 +106,7 @@ def walk_objects(target: object) -> Iterator[tuple[str, object]]:
 
 
 def path_text(steps: Iterable[Any]) -> str:
-    """A path as written in names of spans and in selectors.
-
-    Example:
-        >>> path_text(("steps", 0, "retriever"))
-        'steps[0].retriever'
-    """
+    """A path as written in names of spans and in selectors, such as `steps[0].retriever`."""
     return "".join(map(printed, steps)).removeprefix(".")
 
 
@@ -151,11 +137,8 @@ _FOREIGN: Final = (sys.stdlib_module_names | {"numpy", "pandas", "pyarrow", "tor
 
 def _marked_methods(cls: type) -> tuple[str, ...]:
     """Names of the marked methods of a class."""
-    return tuple(dict.fromkeys(name for base in cls.__mro__ for name, item in vars(base).items() if _is_marked(item)))
-
-
-def _is_marked(item: object) -> bool:
-    return isinstance(item, _HOLDERS) and is_instrumented(item)
+    items = (item for base in cls.__mro__ for item in vars(base).items())
+    return tuple(dict.fromkeys(name for name, item in items if isinstance(item, _HOLDERS) and is_instrumented(item)))
 
 
 _HOLDERS: Final = (FunctionType, classmethod, staticmethod, property, cached_property)

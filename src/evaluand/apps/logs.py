@@ -1,7 +1,5 @@
 """Interactions that were logged elsewhere, as records without an app."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from numbers import Real

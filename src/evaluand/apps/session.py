@@ -27,15 +27,9 @@ R = TypeVar("R")
 class RecordingSession:
     """What is recorded of an app in a `with` block.
 
-    The records are stored in a recording of the app's store (`evaluand.apps.recording`). The next block of the app
-    continues the same recording unless it was closed. `close` turns it into a run, and an evaluation by the app's
-    feedbacks.
-
-    Attributes:
-        app: the app.
-        writer: the recording that the records are written to.
-        tags: of the records.
-        meta: of the records.
+    The records are stored in a recording of the app's store (`writer`, of `evaluand.apps.recording`). The next block of
+    the app continues the same recording unless it was closed. `close` turns it into a run, and an evaluation by the
+    app's feedbacks.
     """
 
     def __init__(self, app: App, tags: str = "", meta: Any = None) -> None:

@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -185,14 +186,10 @@ class Dataset:
     def compute_digest(self) -> str:
         """The digest computed from the rows, ignoring a stored one."""
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
-        for i, digest in zip(self.indices, self._example_digests(), strict=True):
+        digests = chain.from_iterable(_Values(batch, self.roles).digests() for batch in self._source.batches())
+        for i, digest in zip(self.indices, digests, strict=True):
             state.update(i.to_bytes(8, "little", signed=True) + digest)
         return state.hexdigest()
-
-    def _example_digests(self) -> Iterator[bytes]:
-        for batch in self._source.batches():
-            values = _Values(batch, self.roles)
-            yield from values.digests()
 
     @cached_property
     def id(self) -> str:
@@ -446,11 +443,7 @@ def _check_id(value: Any, row: int, source: DataSource, seen: dict[bytes, int], 
 
 
 def add_index(source: DataSource) -> tuple[DataSource, array[int]]:
-    """The source with an int64 column `_index_`, sorted by it, and all indices.
-
-    Raises:
-        DataError: indices are missing, not integers or not unique; lists every such row.
-    """
+    """The source with an int64 column `_index_`, sorted by it, and all indices."""
     if INDEX not in source.schema.names:
         return _number_rows(source)
     indices = _read_indices(source)
@@ -465,11 +458,7 @@ def add_index(source: DataSource) -> tuple[DataSource, array[int]]:
 
 
 def _read_indices(source: DataSource) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The index of every row.
-
-    Raises:
-        DataError: lists every row whose index is missing, not an integer, or not unique.
-    """
+    """The index of every row."""
     faults = Faults()
     numbers, rows = array("q"), array("q")
     row = 0

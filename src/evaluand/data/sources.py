@@ -77,11 +77,7 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
 
 
 def open_texts(path: str | Path) -> DataSource:
-    """A source that reads every column of a CSV file as text, for files whose types are declared elsewhere.
-
-    Raises:
-        DataError: there is no such file, or rows break the format; lists every fault with its row.
-    """
+    """A source that reads every column of a CSV file as text, for files whose types are declared elsewhere."""
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: no such file")
@@ -133,12 +129,7 @@ def _refuse_changes(source: DataSource, path: Path, before: tuple[int, int, int]
 
 
 def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> DataSource:
-    """A source over Python mappings.
-
-    Raises:
-        DataError: a row is not a mapping, or has a value that cannot be stored; lists every fault with its row.
-        SpecError: `records` is not an iterable of rows.
-    """
+    """A source over Python mappings."""
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise SpecError(f"{name}: give a list of mappings, one for each row, not {kind_of(records)}")
     rows = records if isinstance(records, Sequence) else list(records)
@@ -415,13 +406,7 @@ _BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
 
 
 def _read_csv(path: Path, default: str, chosen: str | None, *, texts_only: bool = False) -> DataSource:
-    """A source over a CSV file.
-
-    Args:
-        default: the delimiter of the format.
-        chosen: the user's delimiter, if any.
-        texts_only: read every column as text.
-    """
+    """A source over a CSV file, with the user's delimiter, if any, or that of the format."""
     delimiter = chosen or default
     where = _csv_where(path, delimiter)
     text = mapped(path)

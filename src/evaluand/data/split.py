@@ -131,11 +131,7 @@ class Split:
         return folds[groups.codes]
 
     def _hold_out_size(self, n: int) -> int:
-        """The number of examples in a hold-out; 0 for folds.
-
-        Raises:
-            SpecError: nothing would be left to test on or to learn from.
-        """
+        """The number of examples in a hold-out; 0 for folds."""
         if self.folds is not None:
             if self.folds > n:
                 raise SpecError(f"{n} examples are too few for {self.folds} folds; give at most {n}")

@@ -43,11 +43,7 @@ class View:
         self.columns = tuple(dict.fromkeys([INDEX, *names]))
 
     def inputs(self, batch: pa.RecordBatch) -> Iterator[Any]:
-        """The input of each row of a batch.
-
-        Raises:
-            AdapterError: a row cannot be transformed, or becomes none or several.
-        """
+        """The input of each row of a batch."""
         part = batch.select(list(self.columns))
         adapted = self.pipeline.adapt_batch(part)
         if adapted is not None and adapted.num_rows == part.num_rows:
@@ -55,11 +51,7 @@ class View:
         return (self._transform(row) for row in read_rows(part))
 
     def check(self, source: DataSource) -> None:
-        """Transform all rows once, so that faults are known before any task is called.
-
-        Raises:
-            DataError: lists each distinct fault with its first row and the number of rows.
-        """
+        """Transform all rows once, so that faults are known before any task is called."""
         failed: dict[str, list[int]] = {}
         firsts: list[str] = []
         position = 0

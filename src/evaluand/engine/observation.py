@@ -65,7 +65,6 @@ _NOT_REPEATABLE = {"socket.connect": CONNECTED, "socket.sendto": CONNECTED} | di
     ("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"), RAN
 )
 _EVENTS = frozenset((_OPEN, *_LISTING, *_NOT_REPEATABLE, "os.mkdir", "os.rename"))
-_MARKS_OF_PASSING = b" at 0x", b"/tmp"
 _PASSING = re.compile(r" at 0x[0-9a-f]{6,}|/tmp[a-z0-9_]{8}\b")  # the default `repr` of objects, and `tempfile`
 _STATE_OF_NUMPY = 2504  # bytes: 624 words of the Mersenne Twister, and the position
 _IGNORED_FOLDERS = ("/proc/", "/sys/")
@@ -252,7 +251,7 @@ class Observer(Generic[U]):
             if self._earlier:
                 self._earlier.pop(unit.slot, None)
             node = self._ended.pop(unit.slot, None) if self._ended else None
-            if any(mark in written for mark in _MARKS_OF_PASSING) and _PASSING.search(str(outcome.value)):
+            if (b" at 0x" in written or b"/tmp" in written) and _PASSING.search(str(outcome.value)):
                 node = self._node(node, SHOWED, CHANGED)
             if node is None:
                 return written, failed

@@ -10,14 +10,9 @@ from evaluand.core.lazy import lazy_names
 def interop_names(
     package: str, replacements: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package of foreign names.
+    """`__getattr__` and `__dir__` of a package of foreign names; `replacements` maps advice → names it does not offer.
 
-    Importing a name of `replacements` raises `ImportError`, and reading it as an attribute `AttributeError`, both with
-    the advice.
-
-    Args:
-        package: the package's `__name__`.
-        replacements: advice → the foreign names that the package does not offer.
+    Importing such a name raises `ImportError`, and reading it as an attribute `AttributeError`, both with the advice.
     """
     get_name, list_names = lazy_names(package)
     advice = advice_by_name(replacements)

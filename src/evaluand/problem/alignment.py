@@ -89,20 +89,11 @@ class AlignedTables:
         return faults
 
     def columns(self, name: str, reads: Reads) -> tables.Columns:
-        """The columns of a target for metrics that read `reads`.
-
-        Raises:
-            KeyError: `faults` has not found them sound.
-        """
+        """The columns of a target for metrics that read `reads`."""
         return self._columns[name, self.as_read(reads)]
 
     def prediction_columns(self, name: str, type: str) -> PredictionColumns:
-        """A target as the scorer `prediction` has it: one row for each example, in the order of the index.
-
-        Args:
-            name: the target.
-            type: of its values; sets of labels are always `labels`.
-        """
+        """A target as the scorer `prediction` has it: one row for each example, in the order of the index."""
         keys = self.keys
         assert keys is not None  # else there were faults
         confidence = self.predictions.find_column(CONFIDENCE)

@@ -76,11 +76,7 @@ def cell_fault(cells: FileCells, code: str, message: str, row: int | None, colum
 
 
 def read_header(path: Path) -> list[str]:
-    """The names of a file's columns.
-
-    Raises:
-        DataError: there is no such file, or its header cannot be read.
-    """
+    """The names of a file's columns."""
     if not path.is_file():
         raise DataError(no_file(path))
     text = mapped(path)

@@ -138,11 +138,7 @@ def formats() -> list[ProblemFormat]:
 
 
 def default_format() -> ProblemFormat:
-    """The format whose words are used for a problem without a document.
-
-    Raises:
-        SpecError: no format is installed.
-    """
+    """The format whose words are used for a problem without a document."""
     known = formats()
     if not known:
         raise SpecError("no format of problems is installed; reinstall evaluand")

@@ -160,11 +160,7 @@ def judge_aligned(
     labels: Labels | None = None,
     confidence_of_interval: float | None = 0.95,
 ) -> list[CriterionResult]:
-    """Judges aligned tables; see `judge`.
-
-    Raises:
-        DataError: a criterion cannot judge them.
-    """
+    """Judges aligned tables; see `judge`."""
     results, faults = list[CriterionResult](), list[Fault]()
     for number, (criterion, rule) in enumerate(zip(criteria, rules, strict=True)):
         together = criterion.jointly or (rule.always_jointly and len(targets) > 1)

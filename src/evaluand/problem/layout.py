@@ -51,17 +51,7 @@ class FileLayout:
 def layout_of(
     problem: Problem, index: tuple[str, ...], key: str, types: Mapping[str, str], *, several_rows: bool
 ) -> FileLayout:
-    """The layout of a problem's files.
-
-    Args:
-        index: the columns of the index.
-        key: the one by which predictions and truth are matched.
-        types: column → its type, as far as it is declared.
-        several_rows: whether several rows of the truth may have one key.
-
-    Raises:
-        SpecError: no dataset has targets, or several have.
-    """
+    """The layout of a problem's files; `several_rows` says whether several rows of the truth may have one key."""
     reads = reads_of(problem)
     boxes = "boxes" in reads
     return FileLayout(
@@ -78,11 +68,7 @@ def layout_of(
 
 
 def guess_layout(problem: Problem, header: Sequence[str]) -> FileLayout | None:
-    """The layout of a truth file by its header, with an index of text; None where no column can be the index.
-
-    Raises:
-        SpecError: no dataset has targets, or several have.
-    """
+    """The layout of a truth file by its header, with an index of text; None where no column can be the index."""
     targets = {target.name for target in predicted_targets(problem)}
     others = [name for name in header if name not in targets]
     if not others:
@@ -95,11 +81,7 @@ def guess_layout(problem: Problem, header: Sequence[str]) -> FileLayout | None:
 
 
 def predicted_targets(problem: Problem) -> tuple[Target, ...]:
-    """The targets that prediction files have columns for.
-
-    Raises:
-        SpecError: no dataset has targets; or several have, and a file does not say whose rows it has.
-    """
+    """The targets that prediction files have columns for."""
     with_targets = [dataset for dataset in problem.datasets if dataset.targets]
     if len(with_targets) > 1:
         names = ", ".join(dataset.id for dataset in with_targets)

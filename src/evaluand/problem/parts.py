@@ -70,11 +70,7 @@ def find_files(truth: ProblemTruth) -> list[Path]:
 
 
 def assign_files(files: Sequence[Path], truth: ProblemTruth) -> dict[Path, list[tuple[int, int]]]:
-    """The parts that each file is for; each part has one file.
-
-    Raises:
-        SpecError: a part has no file or two, or a file is for no part.
-    """
+    """The parts that each file is for; each part has one file."""
     assigned: dict[Path, list[tuple[int, int]]] = {}
     files_of: dict[tuple[int, int], Path] = {}
     if not truth.parts:
@@ -160,15 +156,7 @@ _ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")
 def judge_part(
     part: Part, truth: ProblemTruth, definition: str | None, confidence: float | None
 ) -> tuple[AlignedTables, list[CriterionResult]]:
-    """Aligns the rows of a part with their truth, and judges them by each criterion of the problem.
-
-    Args:
-        definition: the public definition of the metrics.
-        confidence: of the intervals; None for values alone.
-
-    Raises:
-        DataError: something cannot be judged; every fault with its line, or its path in the problem's document.
-    """
+    """Aligns the rows of a part with their truth, and judges them by each criterion of the problem."""
 
     def locate(fault: Fault) -> Fault:
         if isinstance(fault, CriterionFault) and fault.key is not None:

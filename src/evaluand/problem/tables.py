@@ -24,14 +24,7 @@ Columns = Mapping[str, pa.Array]
 def pairs(
     truth: pa.Array, predictions: Mapping[str, pa.Array], keys: Keys, *, as_filed: bool = False
 ) -> dict[str, pa.Array]:
-    """One row of truth and prediction for each example.
-
-    Args:
-        truth: the cells of the truth's rows.
-        predictions: of the predictions' rows: `prediction`, and optionally its `confidence`.
-        keys: the examples of the rows, one row of each table for each.
-        as_filed: whether the rows stay in the order of the truth.
-    """
+    """One row of truth and prediction for each example; `as_filed` retains the order of the truth."""
     predicted = {name: take_rows(cells, keys.prediction_rows) for name, cells in predictions.items()}
     columns = {"truth": take_rows(truth, keys.truth_rows), **predicted}
     if as_filed and keys.truth_rows is not None:

@@ -115,11 +115,7 @@ def check_numeric_targets(
 
 
 def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tuple[FileLayout | None, FileCells | None]:
-    """A truth file without a dataset's document, and its layout by its header and by what the problem says.
-
-    Raises:
-        SpecError: the problem has no target, or targets in several datasets.
-    """
+    """A truth file without a dataset's document, and its layout by its header and by what the problem says."""
     try:
         header = read_header(path)
     except DataError as error:
@@ -143,12 +139,7 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
 def split_parts(
     truth: FileCells, layout: FileLayout, keys: RowKeys | None, folds: Folds | None, findings: Findings
 ) -> dict[tuple[int, int], Mask]:
-    """Which rows of the truth each fold of each repeat tests; all of them in one part where there is no split.
-
-    Args:
-        truth: the truth file.
-        keys: the index of the rows that are split; None if unknown.
-    """
+    """Which rows of the truth each fold of each repeat tests; all of them in one part where there is no split."""
     check_truth(truth, layout, findings)
     numbers = np.zeros((1, truth.table.num_rows), np.int32)
     if keys is not None and folds is not None:

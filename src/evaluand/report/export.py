@@ -56,13 +56,6 @@ def list_tables(artifact: Artifact) -> list[str]:
     return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
 
 
-def list_statuses(artifact: Artifact, table: str) -> tuple[str, ...]:
-    """The statuses that rows of a table can have; empty if they have no status."""
-    if isinstance(artifact, Run):
-        return {"responses": rows.RESPONSE_STATUSES, "spans": STATUSES}.get(table, ())
-    return rows.SCORE_STATUSES if isinstance(artifact, Evaluation) else ()
-
-
 def flat(artifact: Artifact, table: str | None = None, *, status: str | None = None) -> pa.RecordBatchReader:
     """The rows of an artifact as a stream of flat batches.
 
@@ -90,7 +83,7 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
     if not isinstance(artifact, Dataset) and "digest" not in artifact.manifest:
         raise SpecError(f"{artifact.manifest['kind'][:-1]} {artifact.id} is not finished; resume it first")
     if status is not None:
-        _check_status(status, list_statuses(artifact, table), table)
+        _check_status(status, artifact, table)
     batches = _read_table(artifact, table)
     first = next(batches)  # every table has at least one batch, possibly empty
     whole: Iterator[pa.RecordBatch] = chain([first], batches)
@@ -99,7 +92,10 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
     return pa.RecordBatchReader.from_batches(first.schema, whole)
 
 
-def _check_status(status: str, known: Sequence[str], table: str) -> None:
+def _check_status(status: str, artifact: Artifact, table: str) -> None:
+    known: Sequence[str] = rows.SCORE_STATUSES if isinstance(artifact, Evaluation) else ()
+    if isinstance(artifact, Run):
+        known = {"responses": rows.RESPONSE_STATUSES, "spans": STATUSES}.get(table, ())
     if not known:
         raise SpecError(f"the rows of {table} have no status; leave out --status")
     if status not in known:
@@ -430,11 +426,7 @@ def _column_names(role: str, source: str | Sequence[str] | Mapping[str, str] | N
 
 
 class _Answers:
-    """The answers of a run in the narrowest type that represents each exactly.
-
-    Attributes:
-        several: whether any call returned several answers.
-    """
+    """The answers of a run in the narrowest type that represents each exactly."""
 
     def __init__(self, run: Run) -> None:
         self._items = run.items

@@ -109,11 +109,7 @@ def _steps(front: np.ndarray, far: np.ndarray) -> list[tuple[float, float]]:
 
 
 def describe_ends(systems: Mapping[str, Tradeoff], marks: str = "Bars") -> str:
-    """What the areas around fronts mean, in plain words; empty where there are none.
-
-    Args:
-        marks: the marks that show ends of more than two objectives.
-    """
+    """What the areas around fronts, or other `marks`, mean, in plain words; empty where there are none."""
     shown = {name: points for name, points in systems.items() if has_ends(points)}
     if not shown:
         return ""

@@ -193,12 +193,12 @@ def responses_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[Res
             yield Response(index, replication, fold, status, error, answers, digest, content)
 
 
-def response_of(record: Sequence[Any], items: bool = False) -> Response:
-    """The row of a run that a journal record becomes, as `responses_of` reads it; its slot is its `_index_`."""
+def response_of(record: Sequence[Any]) -> Response:
+    """The row, without items, of a journal record, as from `responses_of`; its slot is its `_index_`."""
     slot, digest, fold, status, error, values, count = record[:7]
     failure, texts = _read_outcome(error, values)
-    answers = None if texts is None else _answers(texts, count, items)
-    content = _content(status, failure, texts, count, items)
+    answers = None if texts is None else _answers(texts, count, False)
+    content = _content(status, failure, texts, count, False)
     return Response(slot, 0, fold, status, failure, answers, bytes.fromhex(digest), content)
 
 

@@ -497,11 +497,7 @@ class Calls:
 
 
 def _replications(task: Task[Any, Any], requested: int | None) -> int:
-    """How often each example is run.
-
-    Raises:
-        SpecError: the number is invalid, or does not fit the task.
-    """
+    """How often each example is run."""
     own = task.replications
     if requested is None:
         return own or 1

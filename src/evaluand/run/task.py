@@ -226,11 +226,7 @@ class Task(ABC, Generic[Input, Output]):
 
 
 def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
-    """Check that a dataset has the types that a task declares, and let the task prepare for it.
-
-    Raises:
-        DataError: examples are not of these types; lists them.
-    """
+    """Check that a dataset has the types that a task declares, and let the task prepare for it."""
     _require_fit(task, dataset)
     task.prepare(dataset)
 

@@ -44,11 +44,7 @@ class Typed:
         return self.type.__name__ if inspect.isclass(self.type) else str(self.type).replace("typing.", "")
 
     def read(self, value: Any) -> Any:
-        """Convert a value to the type.
-
-        Raises:
-            ValidationError: it is not of the type.
-        """
+        """Convert a value to the type."""
         try:
             return self._adapter.validate_python(value, strict=True)
         except ValidationError as error:
@@ -130,11 +126,7 @@ def arguments(cls: type, generic: type) -> tuple[Any, ...]:
 
 
 def hints(function: Callable[..., Any], owner: type | None = None) -> dict[str, Any]:
-    """The annotations of a function, also if they are text; those that cannot be resolved are left out.
-
-    Args:
-        owner: the class that defines it.
-    """
+    """The annotations of a function, even as text, without unresolved ones; `owner` is the class that defines it."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)
@@ -153,12 +145,7 @@ def hints(function: Callable[..., Any], owner: type | None = None) -> dict[str, 
 
 
 def misfits(values: Iterable[tuple[int, Any]], type: Typed, what: str) -> Iterator[Fault]:
-    """Report the values that are not of a type.
-
-    Args:
-        values: the `_index_` of each example, and its value.
-        what: the name of the values, such as `input`.
-    """
+    """Report the values that are not of a type; `values` are pairs of `_index_` and value, called `what`."""
     for index, value in values:
         fault = type.fault(value)
         if fault is not None:

@@ -93,14 +93,10 @@ def named_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_attributes(name: str, attributes: Mapping[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
-    """The kind, input, output and native attributes of a span written by another system.
+    """The kind, input, output and native attributes of a span written by another system, by its dotted attributes.
 
     If the documents of a retriever have texts, the output is the list of texts; `documents` holds the other attributes
     of each in the same order, and `output.value` the original output.
-
-    Args:
-        name: the span's name.
-        attributes: the original attributes, by dotted names.
     """
     rest = dict(attributes)
     kind = _kind(rest)

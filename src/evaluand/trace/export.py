@@ -4,8 +4,6 @@ It is the format of the Pharia SDKs, so that their files, viewers and code read 
 not depend on it; see `evaluand.trace`.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import json

@@ -20,8 +20,6 @@ itself, as if it were a method, are under its key `__call__`.
 Rows are parsed only when needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -338,9 +336,7 @@ def _sum(usages: Sequence[Mapping[str, Any]], name: str) -> Any:
 
 
 def _by_end(spans: Sequence[Sequence[Any]]) -> list[int]:
-    """Numbers of spans in the order in which they ended: children before parents, the root last, open spans after
-    ended.
-    """
+    """Numbers of spans in the order of their ends: children before parents, the root last, open spans after others."""
     root = spans[0][0]
     children: dict[int, list[int]] = {}
     ends = {}
@@ -370,13 +366,10 @@ def place_of(name: str) -> tuple[str, tuple[str | int, ...], str]:
         steps: tuple[Any, ...] = tuple(str(s) if isinstance(s, str) else s for s in Selector(name).steps)
     except EvaluandError:
         steps = ()
-    if not (0 < len(steps) <= _MAX_DEPTH and type(steps[0]) is type(steps[-1]) is str and all(map(_is_place, steps))):
+    are_places = all(type(step) is str or (type(step) is int and 0 <= step < _MAX_INDEX) for step in steps)
+    if not (0 < len(steps) <= _MAX_DEPTH and type(steps[0]) is type(steps[-1]) is str and are_places):
         return "", (name,), name
     return "".join(map(printed, steps[:-1])).removeprefix("."), steps, steps[-1]
-
-
-def _is_place(step: Any) -> bool:
-    return type(step) is str or (type(step) is int and 0 <= step < _MAX_INDEX)
 
 
 class _Component(dict[str | int, Any]):
@@ -416,10 +409,7 @@ def _build_lists(value: Any) -> Any:
 
 
 def comparable_rows(rows: Sequence[Sequence[Any]]) -> bytes:
-    """The content of a record's rows as text, without times, processes and threads; for comparing records.
-
-    It includes the order in which calls ended, since that is the order of `calls`.
-    """
+    """The content of a record's rows and the order in which calls ended, without times, processes and threads."""
     if not rows:
         return b""
     contents = []

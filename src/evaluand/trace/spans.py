@@ -342,13 +342,7 @@ class Span(Tracer):
             self._attributes[key] = self._storable(value, "attributes", key)
 
     def _storable(self, value: Any, where: str, name: str = "") -> Any:
-        """The value as it will be written: itself if it is immutable and orjson writes it canonically, else its text.
-
-        Args:
-            value: anything.
-            where: the role of the value, for the attribute that says why it could not be stored.
-            name: its name in that role.
-        """
+        """The value as it will be written: itself if immutable and written canonically by orjson, else its text."""
         kind = type(value)
         if kind is str:
             if value.isascii():  # other text may hold lone surrogates
@@ -381,11 +375,7 @@ def current_span() -> Span | None:
 
 
 def switch(span: Span | None) -> Span | None:
-    """Make a span the current one of this context; for code that is suspended and resumed, such as generators.
-
-    Returns:
-        The span that was the current one.
-    """
+    """Make a span the current one of this context, for code that is suspended and resumed; returns the previous one."""
     before = _current.get()
     _current.set(span)
     return before

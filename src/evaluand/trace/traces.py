@@ -60,14 +60,7 @@ class Trace:
         store_spans: bool = True,
         stack_traces: bool = False,
     ) -> None:
-        """An empty trace, for tracers; see `start`.
-
-        Args:
-            kinds: the classes of its spans and task spans.
-            watchers: are called at each step.
-            store_spans: whether the trace holds its spans; else only its watchers see them.
-            stack_traces: whether events of exceptions hold stack traces.
-        """
+        """An empty trace, for tracers; see `start`. Without `store_spans`, only the watchers see its spans."""
         self._id: uuid.UUID | None = None
         self.kinds = kinds or (Span, TaskSpan)
         self._watchers = tuple(watchers)

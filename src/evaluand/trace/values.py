@@ -1,7 +1,5 @@
 """Names, values, times and errors of a trace in forms that can always be written."""
 
-from __future__ import annotations
-
 import traceback as tracebacks
 from datetime import UTC, datetime
 from typing import Any

@@ -10,11 +10,7 @@ if TYPE_CHECKING:
 
 
 class Watcher:
-    """Is called at each step of a trace as it happens; see `evaluand.trace.tracers`.
-
-    Attributes:
-        gives_ids: whether it sets the ids of spans; then it is called before all others.
-    """
+    """Is called at each step of a trace as it happens; before all others, if it sets the ids of spans (`gives_ids`)."""
 
     __slots__ = ()
     gives_ids: ClassVar[bool] = False

@@ -10,26 +10,14 @@ Kind = TypeVar("Kind")
 
 
 def check_type(name: str, value: Any, kind: type[Kind], hint: str) -> Kind:
-    """The value, if it is an instance of a class.
-
-    Args:
-        name: the argument's name, for the message.
-        hint: how to get an instance, for the message.
-
-    Raises:
-        SpecError: the value is of another type.
-    """
+    """The value, if it is an instance of a class; `hint` says in the message how to get one."""
     if not isinstance(value, kind):
         raise SpecError(f"{name} must be {with_article(kind.__name__)} and is {kind_of(value)}; {hint}")
     return value
 
 
 def read_columns(name: str, value: Any, example: str) -> dict[str, Any]:
-    """Columns by name, from a mapping, a frame or an Arrow table.
-
-    Raises:
-        SpecError: the value is of another type, a name is not text, or two names are equal.
-    """
+    """Columns by name, from a mapping, a frame or an Arrow table."""
     if getattr(value, "ndim", None) == 2 and hasattr(value, "items"):
         pairs = list(value.items())
     elif hasattr(value, "column_names") and hasattr(value, "columns"):
@@ -50,11 +38,7 @@ def read_columns(name: str, value: Any, example: str) -> dict[str, Any]:
 
 
 def read_list(name: str, value: Any, kind: Any, example: str) -> list[Any]:
-    """A list of instances of a class (or union of classes), also from a single instance.
-
-    Raises:
-        SpecError: the value, or one of its items, is of another type.
-    """
+    """A list of instances of a class (or union of classes), also from a single instance."""
     items = [value] if isinstance(value, kind) else _read_items(value)
     if items is None:
         raise SpecError(f"{name} must be a list and is {kind_of(value)}; write such as {example}")
@@ -65,11 +49,7 @@ def read_list(name: str, value: Any, kind: Any, example: str) -> list[Any]:
 
 
 def read_integer(name: str, value: Any, minimum: int, example: str) -> int:
-    """An integer that is not below a minimum.
-
-    Raises:
-        SpecError: the value is no integer, or below the minimum.
-    """
+    """An integer that is not below a minimum."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
         raise SpecError(f"{name}={value!r} must be an integer of {minimum} or more, such as {example}")
     return int(value)

@@ -415,16 +415,7 @@ def cells_of(table: np.ndarray) -> np.ndarray:
 
 
 def in_blocks(n: int, size: int, what: str) -> Iterator[slice]:
-    """Blocks of n thresholds, each small enough for memory.
-
-    Args:
-        n: how many thresholds.
-        size: how many numbers each threshold needs.
-        what: a description of these numbers, for the message.
-
-    Raises:
-        SpecError: a single threshold needs too many numbers.
-    """
+    """Blocks of n thresholds, each small enough for memory; `what` describes the `size` numbers of each."""
     if size > AT_ONCE:
         raise SpecError(f"{what} need {size:,} numbers at once, and {AT_ONCE:,} are the most; group by fewer values")
     step = max(1, AT_ONCE // max(size, 1))
@@ -432,11 +423,7 @@ def in_blocks(n: int, size: int, what: str) -> Iterator[slice]:
 
 
 def positive_label(labels: Sequence[Any], label: str | int | bool | None) -> Any:
-    """The positive one of the labels: the one asked for, else `True` of bools and 1 of integers.
-
-    Raises:
-        SpecError: no label is asked for and none is the obvious one, or no truth has the label.
-    """
+    """The positive one of the labels: the one asked for, else `True` of bools and 1 of integers."""
     if label is None:
         label = next((one for one in (True, 1) if all(isinstance(x, type(one)) and x in (0, 1) for x in labels)), None)
         if label is None:

@@ -37,9 +37,6 @@ class Limit:
             text: an objective, a sign and a bound.
             example: a known objective, for the message.
 
-        Raises:
-            SpecError: the text is not a limit.
-
         Example:
             >>> Limit.parse("recall difference by a<=b <= 0.05").name
             'recall difference by a<=b'

@@ -138,15 +138,7 @@ def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: 
 
 
 def check_objective(text: str, parts: Mapping[str, Any]) -> None:
-    """Refuses objectives that stored scores cannot have, as far as the text shows.
-
-    Args:
-        text: the objective, for the message.
-        parts: its parts, see `parse_text`.
-
-    Raises:
-        SpecError: there is no such metric or disparity, or the metric compares groups.
-    """
+    """Refuses objectives that stored scores cannot have, as far as their parts (see `parse_text`) show."""
     if parts["metric"] in CRITERIA:
         Objective(parts["metric"], parts["disparity"], parts["by"])
     else:
@@ -166,18 +158,7 @@ def resolve_objective(
     label: Label | None,
     metric_of: Callable[[str, str], Metric],
 ) -> tuple[Objective, list[Measure]]:
-    """An objective of stored scores, with the measures it is computed by.
-
-    Args:
-        scorers: the names of all scorers.
-        declared: metrics as they were declared.
-        scorer: the scorer, where the text does not name one.
-        label: the positive label.
-        metric_of: the metric of a kind and a scorer that was not declared.
-
-    Raises:
-        SpecError: the scorer is unknown or ambiguous, or the metric was declared several times.
-    """
+    """An objective of stored scores, and its measures; `metric_of` makes metrics that were not declared."""
     parts = parse_text(text)
     check_objective(text, parts)
     metric, by = parts["metric"], [parts["by"]] if parts["by"] else []
@@ -231,11 +212,7 @@ def _describe(dataset: Dataset) -> str:
 def _measure(
     name: str, objective: Objective, measures: Sequence[Measure], evaluation: Evaluation, dataset: Dataset
 ) -> tuple[float, float, float]:
-    """The value of an objective in an evaluation, with its interval.
-
-    Raises:
-        SpecError: there is no value over all targets.
-    """
+    """The value of an objective in an evaluation, with its interval."""
     tables = partial(shards, evaluation, dataset)
     result = compute_measures(measures, tables, repeated=is_repeated(evaluation), drawn=False)
     values = [row for _, row in result.values if not row.by and row.target is None]
@@ -520,9 +497,6 @@ def _check_predicted_class(name: str, confidence: np.ndarray, predicted: Sequenc
     Of two classes the more likely one has a probability of a half or more. If many predictions have less, and one class
     is predicted wherever the confidence is high and the other wherever it is low, then it is the probability of that
     class.
-
-    Raises:
-        DataError: the confidences are those of one class.
     """
     is_label = np.array([one == label for one in predicted], bool)
     low = int((confidence < _EVEN).sum())

@@ -70,9 +70,6 @@ def distinct(values: np.ndarray, tolerance: float = EQUAL) -> np.ndarray:
         values: points × coordinates; undefined coordinates are equal.
         tolerance: the distance in each coordinate up to which points are equal; at least that of rounding.
 
-    Raises:
-        SpecError: the tolerance is not a number of 0 or more.
-
     Example:
         >>> distinct(np.array([[0.5, 0.1], [0.3, 0.2], [0.5, 0.1 + 1e-12]])).tolist()
         [0, 1]
@@ -99,11 +96,7 @@ def hypervolume(loss: np.ndarray) -> float:
 
 
 def hypervolumes(loss: np.ndarray) -> np.ndarray:
-    """The hypervolume of each of many sets of points; NaN of an empty set.
-
-    Args:
-        loss: sets × points × objectives; NaN for missing points.
-    """
+    """The hypervolume of each of many sets of points (sets × points × objectives, NaN if missing); NaN if empty."""
     known = ~np.isnan(loss).any(axis=-1)
     if loss.shape[-1] == 2:
         volumes = hypervolumes_of_two(loss)
@@ -114,11 +107,7 @@ def hypervolumes(loss: np.ndarray) -> np.ndarray:
 
 
 def fronts(loss: np.ndarray) -> np.ndarray:
-    """Which points are on the front of each of many sets; of equal points possibly only one.
-
-    Args:
-        loss: sets × points × objectives; NaN for missing points.
-    """
+    """Which points are on the front of each of many sets, as for `hypervolumes`; of equal points possibly only one."""
     if loss.shape[-1] != 2:
         return np.stack([non_dominated(each) for each in loss])
     x, y = np.moveaxis(np.where(np.isnan(loss).any(axis=-1, keepdims=True), np.inf, loss), -1, 0)
@@ -131,11 +120,7 @@ def fronts(loss: np.ndarray) -> np.ndarray:
 
 
 def hypervolumes_of_two(loss: np.ndarray) -> np.ndarray:
-    """The hypervolume of each of many sets of points with two objectives.
-
-    Args:
-        loss: sets × points × 2; NaN for missing points.
-    """
+    """The hypervolume of each of many sets of points with two objectives: sets × points × 2."""
     known = np.where(np.isnan(loss).any(axis=-1, keepdims=True), 1.0, np.clip(loss, 0.0, 1.0))
     order = np.argsort(known[..., 0], axis=-1, kind="stable")
     x, y = (np.take_along_axis(known[..., i], order, -1) for i in (0, 1))
@@ -144,20 +129,17 @@ def hypervolumes_of_two(loss: np.ndarray) -> np.ndarray:
     return np.asarray((width * (1 - best)).sum(axis=-1))
 
 
-def uniformity(points: np.ndarray, niche: float = NICHE) -> float:
+def uniformity(points: np.ndarray) -> float:
     """How evenly points are spread: 1 if all have equally many neighbours in their niches, less if points crowd.
 
+    `points` is points × objectives.
     Source: K. Tan, T. Lee & E. Khor, "Evolutionary algorithms for multi-objective optimization: performance assessments
     and comparisons" (Artificial Intelligence Review 17, 2002).
-
-    Args:
-        points: points × objectives.
-        niche: the radius of a niche.
     """
     n = len(points)
     if n < 2:
         return 1.0
-    near = _neighbours(points, niche)
+    near = _neighbours(points, NICHE)
     return 1 / (1 + float(np.sqrt(np.square(near - near.mean()).sum() / (n - 1))))
 
 

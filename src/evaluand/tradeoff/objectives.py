@@ -276,11 +276,7 @@ class Objective:
 
 
 def parse_text(text: Any) -> dict[str, Any]:
-    """The parts of an objective's text: `metric`, `disparity`, `by` and `scorer`.
-
-    Raises:
-        SpecError: the text is not an objective.
-    """
+    """The parts of an objective's text: `metric`, `disparity`, `by` and `scorer`."""
     match = _OBJECTIVE.fullmatch(text.strip()) if isinstance(text, str) else None
     if not match:
         hint = _hint_full_name(text) if isinstance(text, str) else ""
@@ -295,11 +291,7 @@ def _hint_full_name(text: str) -> str:
 
 
 def parse_objectives(objectives: str | Objective | Sequence[str | Objective]) -> tuple[Objective, ...]:
-    """Objectives from texts.
-
-    Raises:
-        SpecError: there is none, or an objective occurs twice.
-    """
+    """Objectives from texts."""
     each = read_list("objectives", objectives, str | Objective, _EXAMPLE)
     parsed = tuple(one if isinstance(one, Objective) else Objective.parse(one) for one in each)
     if not parsed:
@@ -589,11 +581,7 @@ def evaluate_points(
 
 
 def check_policy(undefined: Any) -> Undefined:
-    """The value of `undefined`, checked.
-
-    Raises:
-        SpecError: it is none of the values of `Undefined`.
-    """
+    """The value of `undefined`, checked."""
     if undefined not in get_args(Undefined):
         raise SpecError(f"undefined={undefined!r} must be 'nan', which leaves such groups out, or 'zero'")
     return undefined  # type: ignore[no-any-return]

@@ -91,11 +91,7 @@ class FrontRates:
 
 
 def rates_of(points: Tradeoff, confidences: Confidences, confidence: float = CONFIDENCE) -> Iterator[Rates]:
-    """The rates of groups behind each disparity of some points, each only once.
-
-    Raises:
-        SpecError: none of the objectives compares groups, or a model or attribute is unknown.
-    """
+    """The rates of groups behind each disparity of some points, each only once."""
     comparing = [one for one in points.objectives if one.disparity and not one.of_confidences]
     if not comparing:
         raise SpecError("none of the objectives compares groups, so there are no rates of groups")

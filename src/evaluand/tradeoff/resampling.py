@@ -29,13 +29,7 @@ def draw_samples(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[np.ndarray]:
-    """The values of points in other samples, for each model: replicates × thresholds × objectives.
-
-    Args:
-        confidences: the rows to draw from.
-        thresholds: model → its thresholds.
-        objectives: of decisions, not of confidences.
-    """
+    """The values of decisions in other samples, for each model: replicates × its thresholds × objectives."""
     cells = _Cells(confidences, thresholds, _attributes_in(objectives))
     points = sum(map(len, thresholds.values()))
     _check_size(f"{replicates:,} replicates of {points:,} points", replicates * points * len(objectives))

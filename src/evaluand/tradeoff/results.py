@@ -49,12 +49,7 @@ class TradeoffResult:
 def compute_results(
     trades: Sequence[Trade], evaluations: Mapping[str, Evaluation], declared: Sequence[Measure]
 ) -> list[TradeoffResult]:
-    """The results of some trade-offs.
-
-    Args:
-        trades: what an experiment asks for.
-        evaluations: task → its evaluation.
-    """
+    """The results of the trade-offs that an experiment asks for."""
     return [_compute_result(trade, evaluations, declared) for trade in trades]
 
 

@@ -15,8 +15,6 @@ methods with `@instrument` are recorded as in any app, also within a chain. A st
 An outermost run of LangChain in the `with` block is a record, even one of a chain that is not part of the app.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -42,6 +40,21 @@ except ModuleNotFoundError as error:
     raise SpecError(f"apps made with LangChain need {error.name}: pip install evaluand[langchain]") from None
 
 CALL, RETRIEVE, INVOKE = "_call", "_get_relevant_documents", "invoke"
+
+
+class LangChainRecordingSession(RecordingSession):
+    """What is recorded of runs of LangChain; see `RecordingSession`."""
+
+    def __enter__(self) -> Self:
+        self._before = _handler.get()
+        _handler.set(_HANDLER)
+        return super().__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, traceback)
+        _handler.set(self._before)
 
 
 class LangChainApp(App):
@@ -75,21 +88,6 @@ class LangChainApp(App):
 
     def _find_components(self) -> list[Component]:
         return find_components(self.target, self._methods, reported=_reported_methods)
-
-
-class LangChainRecordingSession(RecordingSession):
-    """What is recorded of runs of LangChain; see `RecordingSession`."""
-
-    def __enter__(self) -> Self:
-        self._before = _handler.get()
-        _handler.set(_HANDLER)
-        return super().__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        super().__exit__(kind, error, traceback)
-        _handler.set(self._before)
 
 
 class Handler(BaseCallbackHandler):
@@ -217,9 +215,7 @@ ambient.append(_within)
 
 
 def _running() -> Any:
-    """The object whose run is reported: it is not among the callback's arguments, but one of the calling frames is
-    a method of it.
-    """
+    """The object whose run is reported. It is no argument of the callback, but `self` in one of the calling frames."""
     frame = sys._getframe(2)
     for _ in range(_FRAMES):
         if frame is None:

@@ -15,8 +15,6 @@ the answer has been read.
 An outermost call in the `with` block is a record, even one of an object that is not part of the app.
 """
 
-from __future__ import annotations
-
 import builtins
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
@@ -189,11 +187,8 @@ class Handler(BaseSpanHandler[BaseSpan]):
         with self._reading(id, response) as (step, read):
             yield
             while True:
-                step.enter()
-                try:
+                with step:
                     part = next(parts, _DONE)
-                finally:
-                    step.leave()
                 if part is _DONE:
                     return
                 read.append(text(part))
@@ -205,11 +200,8 @@ class Handler(BaseSpanHandler[BaseSpan]):
         with self._reading(id, response) as (step, read):
             yield
             while True:
-                step.enter()
-                try:
+                with step:
                     part = await anext(parts, _DONE)
-                finally:
-                    step.leave()
                 if part is _DONE:
                     return
                 read.append(str(part))

@@ -1,11 +1,9 @@
 """Functions that replace instrumented ones: a call becomes a step, and what it returns becomes the step's output."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
@@ -25,16 +23,7 @@ MARK: Final = "__evaluand_call__"
 
 
 class InstrumentedFunction:
-    """An instrumented function, and how its calls are recorded.
-
-    Args:
-        function: the function.
-        kind: the kind of the spans.
-        name: its name in records; default: its own name.
-        marked: whether its author marked it with `@instrument`.
-        bound: whether its first argument is the object or class that it is called on; None where that is only known
-            when it is called: a function does not know whether its class makes a static method of it.
-    """
+    """An instrumented function, and how its calls are recorded; see `make_instrumented`."""
 
     __slots__ = (
         "_bound",
@@ -169,14 +158,12 @@ def _wrap_function(called: InstrumentedFunction) -> Any:
         step = called.begin(args, kwargs)
         if step is None:
             return function(*args, **kwargs)
-        step.enter()
         try:
-            result = function(*args, **kwargs)
+            with step:
+                result = function(*args, **kwargs)
         except BaseException as error:
-            step.leave()
             step.fail(error)
             raise
-        step.leave()
         return finish(step, result)
 
     return call
@@ -262,26 +249,21 @@ def finish(step: Step, result: Any) -> Any:
 
 
 async def _await_result(step: Step, coroutine: Coroutine[Any, Any, Any]) -> Any:
-    step.enter()
     try:
-        result = await coroutine
+        with step:
+            result = await coroutine
     except BaseException as error:
-        step.leave()
         step.fail(error)
         raise
-    step.leave()
     return finish(step, result)
 
 
 def _read_generator(
     step: Step, generator: Generator[Any, Any, Any], *, primed: bool = False
 ) -> Generator[Any, Any, Any]:
-    """The items of a generator; its step is the current one only while it runs.
+    """The items of a generator; its step, which ends with it, is the current one only while it runs.
 
-    Args:
-        step: its step, which ends with it.
-        generator: of an instrumented call.
-        primed: whether to yield once before the first item: a generator that was never started would not end its step.
+    `primed` yields once before the first item: a generator that was never started would not end its step.
     """
     given: list[Any] = []
     act, value = generator.send, None
@@ -289,11 +271,8 @@ def _read_generator(
         if primed:
             yield
         while True:
-            step.enter()
-            try:
+            with step:
                 item = act(value)
-            finally:
-                step.leave()
             given.append(item)
             try:
                 act, value = generator.send, (yield item)
@@ -324,13 +303,8 @@ async def _read_async_generator(
         if primed:
             yield
         while True:
-            if step:
-                step.enter()
-            try:
+            with step or nullcontext():
                 item = await act(value)
-            finally:
-                if step:
-                    step.leave()
             if step:
                 given.append(item)
             try:
@@ -351,14 +325,12 @@ async def _read_async_generator(
 
 
 def _close_generator(step: Step, generator: Generator[Any, Any, Any]) -> None:
-    step.enter()
     try:
-        generator.close()
+        with step:
+            generator.close()
     except BaseException as error:
-        step.leave()
         step.fail(error)
         raise
-    step.leave()
 
 
 def primed(generator: Iterator[Any]) -> Any:

@@ -65,14 +65,12 @@ def instrument(method: Any = None, /, *, kind: str = "span", name: str | None = 
 def make_instrumented(
     method: Any, *, kind: str = "span", name: str | None = None, marked: bool = True, bound: bool | None = None
 ) -> Any:
-    """The instrumented form of a method or function; see `instrument`.
+    """The instrumented form of a function, or of the descriptor that wraps it; see `instrument` for `kind` and `name`.
 
     Args:
-        method: the function, or the class method, static method or property that wraps it.
-        kind: the kind of its spans.
-        name: its name in records; default: its own name.
         marked: whether its author marked it, so that it is traced on objects outside any app too.
-        bound: whether a function's first argument is the object that it is called on, where that is known.
+        bound: whether its first argument is the object or class that it is called on; None where that is only known
+            when it is called: a function does not know whether its class makes a static method of it.
     """
     if isinstance(method, property):
         parts = (

@@ -108,13 +108,7 @@ def extract_trace(top: Span, call_text: str | None, names: Mapping[int, str], ga
 
 
 class CompletedCall(NamedTuple):
-    """A call of an app that has ended.
-
-    Attributes:
-        trace: of the call; its root holds the input, the output and the times, as they are stored.
-        error: what it failed with, or None.
-        about: `record_id`, `tags` and `meta`, if the call has its own.
-    """
+    """A call of an app that has ended; `about` holds `record_id`, `tags` and `meta`, if the call has its own."""
 
     trace: Trace
     error: BaseException | None
@@ -231,12 +225,16 @@ class Step:
             switch(here)
         self._outer = self._before = None
 
+    def __enter__(self) -> None:
+        self.enter()
+
+    def __exit__(self, *error: object) -> None:
+        self.leave()
+
     def end(self, output: Any, *, gave: Any = ...) -> None:
         """Ends the step of a call that returned.
 
-        Args:
-            output: what it returned.
-            gave: the output of the app, if the call is the outermost one and that is only a part of what it returned.
+        `gave` is the output of the app, if the call is the outermost one and that is only a part of what it returned.
         """
         span = self.span
         if span.end_ns is None:
@@ -375,12 +373,7 @@ def _is_within(made: tuple[Recorder, ...], here: tuple[Recorder, ...]) -> bool:
 
 
 class _Scope(NamedTuple):
-    """What is recorded in a context.
-
-    Attributes:
-        active: the recordings in which a call is in progress, the outermost first.
-        waiting: the others, the innermost last.
-    """
+    """The recordings of a context: those with a call in progress, the outermost first; others, the innermost last."""
 
     active: tuple[_Active, ...]
     waiting: tuple[Recorder, ...]
@@ -392,11 +385,9 @@ _scope: ContextVar[_Scope | None] = ContextVar("evaluand.recordings", default=No
 class _Active:
     """A call that one recorder records.
 
-    Attributes:
-        is_whole: whether it has a trace to itself, with the recorder's names; else it is cut out of a larger one.
-        call_text: its input and other facts about the call, as text, if it is cut out.
-        takes: whether the recorder records the call, and does not only know its names.
-        names: the names of the spans for this recorder, by number, if others record them too.
+    It has a trace to itself (`is_whole`), or is cut out of a larger one, with its input and other facts from
+    `call_text`; `names` are those of the spans for this recorder, by number, if others record them too. Without
+    `takes`, only names are used.
     """
 
     __slots__ = ("call_text", "is_whole", "names", "recorder", "takes")

@@ -119,11 +119,7 @@ class Leaderboard:
         return pa.Table.from_pylist(self.rows, LEADERBOARD)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The rows as a DataFrame.
-
-        Raises:
-            SpecError: pandas is not installed.
-        """
+        """The rows as a DataFrame; a SpecError if pandas is not installed."""
         try:
             frame: pd.DataFrame = self.table().to_pandas()
         except ImportError:
@@ -222,11 +218,7 @@ def _version_line(version: Mapping[str, Any]) -> str:
 
 
 def collect_sources(store: Store, names: Sequence[str] = ()) -> list[Evaluation | Recording | Run]:
-    """What a leaderboard is made of: recordings of a store, and the evaluations of what they recorded.
-
-    Args:
-        store: where to look.
-        names: of apps, of recordings, or of anything that has evaluations; default: all recordings.
+    """The recordings of a store, or those of some names, and the evaluations of what they recorded.
 
     Raises:
         NotFound: nothing has such a name.

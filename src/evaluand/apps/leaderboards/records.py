@@ -258,15 +258,7 @@ def _read_records(lane: WorkLog, app: Mapping[str, Any]) -> tuple[RecordColumns,
 
 @dataclass
 class _JournalScores:
-    """The scores in a journal, as columns.
-
-    Attributes:
-        slot: of the record.
-        status: a place in `STATUSES`.
-        value: NaN where there is none.
-        data: the score's data.
-        usage: of the scores for which providers were asked.
-    """
+    """The scores in a journal, as columns: the slot of each record, and what `FeedbackScores` have."""
 
     slot: array[int]
     status: array[int]

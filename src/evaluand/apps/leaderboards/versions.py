@@ -18,12 +18,7 @@ from evaluand.store.tables import COMPLETED, RESPONSE_STATUSES
 
 
 def version_label(row: Mapping[str, Any]) -> str:
-    """The name of a version of an app.
-
-    Example:
-        >>> version_label({"app": "rag", "version": "2"}), version_label({"app": "rag", "version": None})
-        ('rag 2', 'rag')
-    """
+    """The name of a version of an app, such as `rag 2`; of an app without versions, its name."""
     return str(row["app"]) if row["version"] is None else f"{row['app']} {row['version'] or repr('')}"
 
 

@@ -5,8 +5,6 @@ common aggregates and modules that the user allows are imported; and a loaded fe
 that was recorded.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -42,15 +40,9 @@ def load_feedbacks(manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str
 
 
 def load_feedback(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Scorer:
-    """A feedback of a recording, loaded from the definition in the manifest.
+    """A feedback of a recording, loaded from the definition in the manifest; `allow` as in `work`.
 
-    Args:
-        manifest: of the recording.
-        name: of the feedback.
-        allow: modules and packages that may be imported in addition to first-party ones.
-
-    Raises:
-        SpecError: its code cannot be imported, may not be, or has changed.
+    A SpecError if its code cannot be imported, may not be, or has changed.
     """
     form = manifest["provenance"]["forms"].get(name)
     if form is None:

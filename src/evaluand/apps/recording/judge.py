@@ -1,7 +1,5 @@
 """Judging records one at a time: in the app's thread, in other threads, or in another process."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import os
@@ -231,11 +229,7 @@ class Worker:
     """Judges what is missing in a recording, together with any number of other workers.
 
     Each unit, a record and a feedback, has a lease while it is judged. A unit whose holders have died `attempts` times
-    is not tried again.
-
-    Args:
-        attempts: how many times.
-        follow: whether to wait for further records while the app records.
+    is not tried again. With `follow` it waits for further records while the app records.
     """
 
     def __init__(

@@ -45,9 +45,7 @@ _TICK = 0.05
 class Lanes:
     """The lanes of an open recording's journal, as opened by one process.
 
-    Attributes:
-        records: one line for each record.
-        judged: by feedback, one line for each record that it has judged.
+    One has a line for each record; that of a feedback has one for each record that it has judged.
     """
 
     def __init__(self, store: Store, id: str, feedbacks: Sequence[str]) -> None:
@@ -133,11 +131,8 @@ def build_record(unit: Unit, app: Mapping[str, Any]) -> Record:
 class RecordingProgress:
     """The progress of an open recording.
 
-    Attributes:
-        records: how many records there are.
-        recording: whether its app still records, as far as this machine can see.
-        feedbacks: by feedback, records by status; `waiting` are those it has not judged.
-        working: how many units are being judged by workers.
+    `recording` is whether its app still records, as far as this machine can see; `feedbacks` are records by status, of
+    which a feedback has not judged the `waiting` ones; `working` counts the units that workers judge now.
     """
 
     records: int
@@ -151,11 +146,7 @@ class RecordingProgress:
 
 
 def read_progress(store: Store, id: str) -> RecordingProgress:
-    """The progress of an open recording.
-
-    Raises:
-        EngineError: its journal is damaged.
-    """
+    """The progress of an open recording; an EngineError if its journal is damaged."""
     with closing(Lanes.of(store, store.manifest(KIND, id))) as lanes, journalled(KIND, id):
         lanes.refresh()
         feedbacks = {}
@@ -220,15 +211,8 @@ def seal_recording(
 ) -> Recording:
     """Seals a recording that has ended, with the run of its records and the evaluation by its feedbacks.
 
-    Args:
-        scorers: its feedbacks.
-        evaluated: whether to evaluate the run.
-        policy: how feedbacks are called for records that they have not judged.
-        engine: makes these calls.
-        progress: shows the progress of these calls.
-
-    Raises:
-        SpecError: its app still records.
+    The policy, the engine and the progress are for the calls of feedbacks for records that they have not judged. A
+    SpecError if the app still records.
     """
     with _exclusively(store, id):
         manifest = store.manifest(KIND, id)

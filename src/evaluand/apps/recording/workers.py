@@ -1,7 +1,5 @@
 """Deferred judging: any number of processes that judge what an app has recorded, or still records."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -82,12 +82,7 @@ class Annotations(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """A recording so far.
-
-    Attributes:
-        run: the calls.
-        evaluation: the scores of the feedbacks; None without feedbacks.
-    """
+    """A recording so far: its run, and its evaluation by the feedbacks, if it has any."""
 
     run: Run
     evaluation: Evaluation | None
@@ -172,18 +167,10 @@ class RecordingWriter(Recording):
         policy: Policy | None = None,
         attempts: int = ATTEMPTS,
     ) -> Self:
-        """Opens a recording of an app.
+        """Opens a recording of an app, which is JSON-like data; see `evaluand.apps.app.App` for the other arguments.
 
-        Args:
-            store: where it is stored.
-            app: the app: its `name`, `version` and structure, as JSON-like data.
-            feedbacks: what judges the records: one, several that have names, or a mapping by name.
-            mode: who judges when: one of `MODES`.
-            name: the name of the recording, its run and its evaluation; default: that of the app.
-            policy: how feedbacks are called: `concurrency` (default: 4 threads), `timeout` (a minute), retries, rate
-                limit. If it has a timeout, feedbacks run in another thread in the mode `with_app` too, which is
-                abandoned when the time is over; otherwise a call that takes too long fails when it has ended.
-            attempts: how many times a record may kill the process that judges it.
+        If the policy has a timeout, feedbacks run in another thread in the mode `with_app` too, which is abandoned when
+        the time is over; otherwise a call that takes too long fails when it has ended. The default is `POLICY`.
 
         Raises:
             SpecError: the mode is unknown, or a feedback cannot judge in it: a deferred one must be importable.
@@ -231,15 +218,9 @@ class RecordingWriter(Recording):
     def keep(
         self, trace: Trace, error: BaseException | None = None, annotations: Annotations | None = None
     ) -> int | None:
-        """Records a call that has ended, and has it judged as the mode says.
+        """Records a call that has ended, and has it judged as the mode says; returns its number.
 
-        Args:
-            trace: of the call; its root has the input and the output.
-            error: what it raised.
-            annotations: of the record; those of `annotate` in this context take precedence.
-
-        Returns:
-            The number of the record; None where it was not recorded.
+        It is None where the call is not recorded. Annotations of `annotate` in this context take precedence.
         """
         if judging.get():
             return None
@@ -260,23 +241,16 @@ class RecordingWriter(Recording):
             self._close()
 
     def close(self) -> Self:
-        """Ends the recording and seals it: its run and, unless the mode is `none`, the evaluation by its feedbacks.
+        """Ends the recording and seals it; see `RecordingSession.close`. A SpecError if another process still records.
 
         Records that deferred feedbacks have not judged are judged here, together with running workers.
-
-        Raises:
-            SpecError: another process still records.
         """
         self._stop()
         self._close()
         return self
 
     def snapshot(self) -> Snapshot:
-        """The run and its evaluation by the feedbacks so far; the recording continues.
-
-        Raises:
-            SpecError: nothing was recorded yet.
-        """
+        """The run and its evaluation so far; the recording continues. A SpecError if nothing was recorded yet."""
         with self._closing:
             if self.is_sealed:
                 run = self.run
@@ -292,11 +266,7 @@ class RecordingWriter(Recording):
         raise SpecError("nothing was recorded yet")
 
     def evaluate(self) -> Evaluation:
-        """The evaluation of the records by the feedbacks; computed if it does not exist yet.
-
-        Raises:
-            SpecError: there are no feedbacks, or no records.
-        """
+        """The evaluation of the records, computed if it does not exist yet; see `RecordingSession.evaluate`."""
         if not self.feedbacks:
             raise SpecError("the recording has no feedbacks; evaluate its run instead: Evaluator().evaluate(run, …)")
         with self._closing:

@@ -55,12 +55,12 @@ class Scope:
     @cached_property
     def results(self) -> list[ast.expr]:
         """The expressions that it returns."""
-        if isinstance(self.node, ast.Lambda):
-            return [self.node.body]
-        returned = [node.value for node in self.nodes if isinstance(node, ast.Return)]
-        found = [value for value in returned if value is not None]
-        may_give_none = len(found) < len(returned) or (bool(found) and _falls_through(self.node.body))
-        return [*found, ast.Constant(None)] if may_give_none else found
+        return results_in(self.node)
+
+    def nested(self, node: ast.expr) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The functions written inside the definition that a name may be."""
+        functions = (each for each in self.nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+        return [each for each in functions if isinstance(node, ast.Name) and each.name == node.id]
 
     def is_property(self) -> bool:
         """Whether its result is read as an attribute."""
@@ -170,10 +170,15 @@ class Flow:
         for inner in self.functions_at(node.func, scope):
             for result in inner.results:
                 yield from self._follow(result, inner, seen)
-        if scope.names.named(node.func) == "builtins.getattr" and len(node.args) > 1:
-            name = node.args[1]
+        for nested in scope.nested(node.func):
+            for result in results_in(nested):
+                yield from self._follow(result, scope, seen)
+        names: list[ast.expr] = node.args[1:2] if scope.names.named(node.func) == "builtins.getattr" else []
+        if isinstance(node.func, ast.Call) and scope.names.named(node.func.func) == "operator.attrgetter":
+            names = node.func.args
+        for name in names:
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                yield from self._follow_attribute(ast.Attribute(node.args[0], name.value, ast.Load()), scope, seen)
+                yield from self._follow_attribute(ast.Attribute(node, name.value, ast.Load()), scope, seen)
         yield Leaf(node, scope)
 
     def functions_at(self, node: ast.expr, scope: Scope) -> list[Scope]:
@@ -263,6 +268,16 @@ _PARAMETER = ast.Name("parameter", ast.Load())  # stands for an argument that co
 def is_parameter(leaf: Leaf) -> bool:
     """Whether a leaf is an argument of a function that evaluand or a library calls."""
     return leaf.node is _PARAMETER
+
+
+def results_in(node: Definition) -> list[ast.expr]:
+    """The expressions that a definition returns, or something inside it."""
+    if isinstance(node, ast.Lambda):
+        return [node.body]
+    returned = [part.value for statement in node.body for part in ast.walk(statement) if isinstance(part, ast.Return)]
+    found = [value for value in returned if value is not None]
+    may_give_none = len(found) < len(returned) or (bool(found) and _falls_through(node.body))
+    return [*found, ast.Constant(None)] if may_give_none else found
 
 
 def find_callee(scope: Scope, function: ast.expr) -> tuple[Any, int] | None:

@@ -26,6 +26,7 @@ from evaluand.core.fingerprint.outside import (
     CHANCE,
     CLOCKS,
     DATE,
+    ENVIRONMENT,
     FILLED,
     GLOBS,
     LIFTED_BY_FILES,
@@ -53,7 +54,7 @@ from evaluand.core.fingerprint.wrapping import innermost, is_a, is_cached, is_fu
 
 _IMPORTING = frozenset(("importlib.import_module", "builtins.__import__"))
 _CHECKING = frozenset(("builtins.isinstance", "builtins.issubclass"))
-_FACTORIES = frozenset(("default_factory", "factory"))
+_FACTORIES = frozenset(("converter", "default_factory", "factory"))
 _OWN_GENERATORS = ("random.", "numpy.random.")  # whose methods are as good as the seed they were made with
 _IDENTITY = frozenset(("builtins.hash", "builtins.id"))
 COMPUTED_MODULE = "imports a module whose name is known only when it runs"
@@ -156,16 +157,22 @@ class Judge:
     def class_body(self, node: ast.AST, names: CodeNames, place: Place) -> None:
         """Judges what a class makes its instances' attributes with; else its body has run, and its values are read."""
         for statement in ast.walk(node):
-            if isinstance(statement, ast.AnnAssign) and SET_TYPES & set(
-                re.findall(r"\w+", ast.unparse(statement.annotation))
-            ):
-                self.flow.note_value(getattr(statement.target, "id", ""), set())
+            if isinstance(statement, ast.AnnAssign):
+                self._annotation(statement, names, place)
             if not isinstance(statement, ast.Assign | ast.AnnAssign) or not isinstance(statement.value, ast.Call):
                 continue
             target = statement.target if isinstance(statement, ast.AnnAssign) else statement.targets[0]
             for keyword in statement.value.keywords:
                 if keyword.arg in _FACTORIES:
                     self._factory(keyword.value, getattr(target, "id", ""), names, place)
+
+    def _annotation(self, node: ast.AnnAssign, names: CodeNames, place: Place) -> None:
+        """Judges the type of an attribute: a model makes sets of it, or asks whether files exist."""
+        if SET_TYPES & set(re.findall(r"\w+", ast.unparse(node.annotation))):
+            self.flow.note_value(getattr(node.target, "id", ""), set())
+        for part in ast.walk(node.annotation):
+            if why_outside(full := names.named(part)) == ASKS and full:
+                self._say(place.shown, full, ASKS, node.lineno)
 
     def _factory(self, node: ast.expr, name: str, names: CodeNames, place: Place) -> None:
         """Judges what makes the default of an attribute."""
@@ -371,6 +378,12 @@ class _Definition:
 
     def _why_arguments(self, name: str, call: ast.Call) -> str | None:
         """Why a call leaves code unpinned, whatever is called."""
+        if name == "astimezone" and not (call.args or call.keywords):
+            return ENVIRONMENT
+        if name in ("get_or_select_template", "select_template"):
+            return ASKS
+        if name == "FileSystemLoader" and call.args and isinstance(call.args[0], ast.List | ast.Tuple):
+            return ASKS
         if name in GLOBS and call.args and not _lists_folders(call.args[0]):
             return ASKS
         keywords = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -409,11 +422,15 @@ class _Definition:
         last = full.rpartition(".")[2]
         if call is not None and (last in NOW or self._says_now(full, call)):
             return DATE
+        if full == "numpy.ndarray":
+            return None if call is None else UNSET
         if full == "gzip.compress" and not (call is not None and _has(call, "mtime")):
             return DATE
         if type(value).__name__ == "ufunc" and call is not None and _has(call, "where") and not _has(call, "out"):
             return UNSET
         by_name = METHODS.get(last) if "." in full.partition(".")[2] else None
+        if by_name == DATE:
+            return DATE
         if by_name in (UNSEEDED, CHANCE) or self._takes_seed(value, call):
             seed = None if call is None else seed_in(call) or self._positional_seed(value, call)
             if seed is None:

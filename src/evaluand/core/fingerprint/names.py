@@ -226,7 +226,8 @@ def static_attribute(value: Any, name: str) -> Any:
             return found.__get__(value)
         except AttributeError:  # not set yet
             return MISSING
-    return MISSING if issubclass(type(found), property | types.GetSetDescriptorType) else found
+    computed = property | types.DynamicClassAttribute | types.GetSetDescriptorType
+    return MISSING if issubclass(type(found), computed) else found
 
 
 def _public(module: str, name: str) -> str:

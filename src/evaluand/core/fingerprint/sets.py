@@ -39,7 +39,9 @@ _OPERATORS = ast.BitAnd | ast.BitOr | ast.BitXor | ast.Sub
 _COUNTS = frozenset(("builtins.bool", "builtins.int", "builtins.len", "builtins.ord"))
 _COUNTING_METHODS = frozenset(("count", "endswith", "startswith"))
 _GIVING_ATTRIBUTES = frozenset(("builtins.vars", "dataclasses.asdict", "dataclasses.astuple"))
-_LIBRARY_SETS = frozenset(("WeakSet", "available_timezones", "find_undeclared_variables", "get_stop_words"))
+_LIBRARY_SETS = frozenset(
+    ("WeakSet", "available_timezones", "find_undeclared_variables", "get_stop_words", "model_fields_set")
+)
 _DUMPING = frozenset(("_asdict", "model_dump", "model_dump_json"))  # methods that give the attributes of an object
 _GETTING = frozenset(("get", "setdefault"))
 _HARMLESS = ast.Assert | ast.Compare | ast.Delete | ast.Expr | ast.If | ast.Raise | ast.UnaryOp | ast.While
@@ -126,6 +128,8 @@ class Sets:
             return any(self._is_set(side, scope) or self._is_view(side, scope) for side in (node.left, node.right))
         if isinstance(node, ast.Subscript):
             return self._gives_sets(node.value, scope)
+        if isinstance(node, ast.Attribute):
+            return node.attr in _LIBRARY_SETS
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.SetComp)
         function = node.func
@@ -180,16 +184,19 @@ class Sets:
                 return parent.attr in _METHODS and isinstance(around, ast.Call) and around.func is parent
             case ast.Call() | ast.keyword() | ast.Starred() | ast.comprehension():
                 return self._is_taken(node, parent, scope)
-        return isinstance(parent, _HARMLESS | _FOLLOWED) or (parent is scope.node and self._is_followed(parent, scope))
+        return isinstance(parent, _HARMLESS | _FOLLOWED) or (parent is scope.node and self._is_followed(node, scope))
 
     def _is_followed(self, node: ast.AST, scope: Scope) -> bool:
         """Whether what a definition returns is followed to its calls."""
-        around = node
-        while around is not scope.node:
+        around = scope.parent(node)
+        while not isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             around = scope.parent(around)
-            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and around is not scope.node:
-                return False
-        return self.flow.knows_calls(scope)
+        if around is scope.node:
+            return self.flow.knows_calls(scope)
+        if isinstance(around, ast.Lambda):
+            return False
+        uses = [(load, scope.parent(load)) for load in scope.loads(around.name)]
+        return all(isinstance(call, ast.Call) and call.func is load for load, call in uses)
 
     def _is_taken(self, node: ast.expr, parent: ast.AST, scope: Scope) -> bool:
         """Whether what takes a set, or what is made of it one by one, takes it without an order."""

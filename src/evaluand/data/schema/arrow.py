@@ -149,12 +149,7 @@ def _title_words(type_: Type) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes Arrow fields.
-
-    Args:
-        dyff: declare every field nullable.
-        implied: fields without the keyword `null` are not nullable.
-    """
+    """Writes Arrow fields: all nullable with `dyff`; with `implied`, those without the keyword `null` are not."""
 
     def __init__(self, dyff: bool, implied: bool) -> None:
         self.dyff, self.implied = dyff, implied
@@ -224,11 +219,7 @@ def _has_fixed_size(scalar: Scalar) -> bool:
 
 
 def read_arrow(schema: pa.Schema) -> StructType:
-    """The row type that an Arrow schema describes.
-
-    Raises:
-        SpecError: every field that cannot be expressed, with its path and type.
-    """
+    """The row type that an Arrow schema describes."""
     implied = any(each.name == keys.INDEX and _read_doc(each) == keys.INDEX_FIELD.doc for each in schema)
     reader = _Reader(implied)
     reader.faults += [] if len(schema) else ["the schema has no fields"]
@@ -339,11 +330,7 @@ def _read_doc(field: pa.Field) -> str:
 
 
 def _read_words(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    """The keywords in the metadata of a field or schema.
-
-    Raises:
-        SpecError: they are not a JSON object, or malformed.
-    """
+    """The keywords in the metadata of a field or schema."""
     if not metadata or KEYWORDS not in metadata:
         return {}
     try:

@@ -320,16 +320,13 @@ class DataSchema(_StoredModel):
     @classmethod
     def _from_struct(cls, struct: StructType, source: Any) -> DataSchema:
         arrow = encode_schema(write_arrow(struct, dyff=True))
-        return cls(arrowSchema=arrow, dyffSchema=_as_product(source), jsonSchema=write_json_schema(struct))
+        product = DyffDataSchema(components=[source]) if isinstance(source, str) else source
+        product = product if isinstance(product, DyffDataSchema) else None
+        return cls(arrowSchema=arrow, dyffSchema=product, jsonSchema=write_json_schema(struct))
 
     @classmethod
     def _from_arrow(cls, schema: pa.Schema, full: pa.Schema, wrap: Callable[[StructType], StructType]) -> DataSchema:
-        """An Arrow schema, stored unchanged, and its JSON Schema, unless some of its types exist in Arrow only.
-
-        Args:
-            full: the schema with its keys.
-            wrap: adds the keys to the row type.
-        """
+        """An Arrow schema, stored unchanged, and its JSON Schema, unless some of its types exist in Arrow only."""
         keys.check_names(field_names(schema), "the Arrow schema")
         repeated = repeated_names(schema)
         if repeated:
@@ -422,18 +419,8 @@ def _check_names(struct: StructType, where: str) -> None:
 
 
 def _without(struct: StructType, key: kinds.Field) -> list[kinds.Field]:
-    """The fields except the key.
-
-    Raises:
-        SpecError: the key has another type.
-    """
+    """The fields except the key."""
     for field in struct.fields:
         if field.name == key.name and arrow_type(field.type) != arrow_type(key.type):
             raise SpecError(f"{key.name} is {arrow_type(field.type)}; it must be {arrow_type(key.type)}")
     return [field for field in struct.fields if field.name != key.name]
-
-
-def _as_product(source: Any) -> DyffDataSchema | None:
-    if isinstance(source, str):
-        return DyffDataSchema(components=[source])
-    return source if isinstance(source, DyffDataSchema) else None

@@ -102,14 +102,7 @@ TOO_DEEP: Final = f"is more than {MAX_DEPTH} levels deep; make it flatter"
 
 
 def check_declared(struct: StructType, name: str) -> None:
-    """Refuse a schema that contradicts itself.
-
-    Args:
-        name: the beginning of paths in messages.
-
-    Raises:
-        SpecError: every fault with its path.
-    """
+    """Refuse a schema that contradicts itself; paths in messages begin with `name`."""
     items = list(islice(_iterate_fields(struct, name, 0), MAX_FIELDS + 1))
     if len(items) > MAX_FIELDS:
         raise SpecError(f"{name or 'the schema'}: has more than {MAX_FIELDS:,} fields; make it smaller")

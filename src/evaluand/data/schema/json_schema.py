@@ -37,10 +37,10 @@ _ANNOTATIONS: Final = {
 _REF = ("#/$defs/", "#/definitions/")
 
 
-def write_json_schema(struct: StructType, title: str = "") -> dict[str, Any]:
+def write_json_schema(struct: StructType) -> dict[str, Any]:
     """The JSON Schema of a row type."""
     writer = _Writer()
-    schema = writer.struct(struct, title or struct.title)
+    schema = writer.struct(struct, struct.title)
     return ({"$defs": writer.defs} if writer.defs else {}) | schema
 
 
@@ -104,11 +104,7 @@ def _lengths(type_: Array | Map, least: str, most: str) -> dict[str, int]:
 
 
 def read_json_schema(schema: Mapping[str, Any]) -> StructType:
-    """The row type that a JSON Schema describes.
-
-    Raises:
-        SpecError: every place that cannot be expressed, with its path.
-    """
+    """The row type that a JSON Schema describes."""
     reader = _Reader(schema)
     struct, nullable = reader.type(schema, "$", ())
     if reader.faults:
@@ -253,11 +249,7 @@ _UNION: Final = "only a type or null is supported, no other union"
 
 
 def _check_parts(part: Mapping[str, Any]) -> None:
-    """Refuse keywords whose values JSON Schema does not allow.
-
-    Raises:
-        ValueError: names the keyword.
-    """
+    """Refuse keywords whose values JSON Schema does not allow."""
     for word in ("properties", "$defs", "definitions"):
         parts = part.get(word, {})
         if not isinstance(parts, Mapping) or not all(isinstance(name, str) for name in parts):
@@ -285,11 +277,7 @@ _WITHOUT_FORMAT = {"boolean": "bool", "integer": "int64", "number": "float64", "
 
 
 def _read_kind(part: Mapping[str, Any]) -> str:
-    """The kind of a scalar.
-
-    Raises:
-        ValueError: a format or encoding that cannot be validated.
-    """
+    """The kind of a scalar."""
     json_type, format = part["type"], part.get("format")
     key = (json_type, str(format))
     kind = _WITHOUT_FORMAT[json_type] if format is None else _BY_FORMAT.get(key) or _OTHER_FORMATS.get(key)

@@ -65,9 +65,6 @@ def check_names(names: Iterable[tuple[str, str]], where: str) -> None:
     Args:
         names: the path of each field and its name, as `arrow.field_names` yields them.
         where: the schema, for messages.
-
-    Raises:
-        SpecError: lists every such name.
     """
     faults = [
         f"{where}: {path}: the field name {name!r} is reserved (_…_, dyff.io/… and *.dyff.io/… are); give it another"

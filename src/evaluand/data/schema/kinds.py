@@ -341,11 +341,7 @@ def keywords(scalar: Scalar) -> dict[str, Any]:
 
 
 def read_scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
-    """The scalar of a kind with the limits that `keywords` returned.
-
-    Raises:
-        ValueError: a limit is malformed, or the kind has no such limit.
-    """
+    """The scalar of a kind with the limits that `keywords` returned."""
     _check_words(kind, words)
     bounds = {name: words.get(_bound_word(kind, word)) for name, word in _BOUNDS.items()}
     bounds["multiple_of"] = words.get("multipleOf")
@@ -368,11 +364,7 @@ def read_scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
 
 
 def check_shapes(words: Mapping[str, Any]) -> None:
-    """Refuse keywords whose values are malformed.
-
-    Raises:
-        ValueError: names the keyword.
-    """
+    """Refuse keywords whose values are malformed."""
     for word in _LENGTHS:
         value = words.get(word)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
@@ -397,11 +389,7 @@ _TEXTS: Final = (*("title", "description", "format", "contentEncoding", "content
 
 
 def check_decimal(digits: Any, places: Any) -> None:
-    """Refuse digits and decimal places that no column has; None means undeclared.
-
-    Raises:
-        ValueError: says what to give.
-    """
+    """Refuse digits and decimal places that no column has; None means undeclared."""
     for name, value in (("digits", digits), ("decimal places", places)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
             raise ValueError(f"it has {value!r} {name}; give an integer of at least 0")
@@ -492,11 +480,7 @@ WORDS: Final = {
 
 
 def add_limits(scalar: Scalar, **limits: Any) -> Scalar:
-    """A scalar with further limits.
-
-    Raises:
-        ValueError: a limit cannot be combined with an existing one.
-    """
+    """A scalar with further limits."""
     merged = {each.name: getattr(scalar, each.name) for each in fields(scalar)}
     for name, value in limits.items():
         undeclared = (name, merged[name]) in (("digits", DIGITS), ("places", PLACES))
@@ -505,11 +489,7 @@ def add_limits(scalar: Scalar, **limits: Any) -> Scalar:
 
 
 def merge_limits(name: str, old: Any, new: Any) -> Any:
-    """The limit that is equivalent to two limits of the same name.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The limit that is equivalent to two limits of the same name."""
     if old is None or new is None or old == new:
         return old if new is None else new
     if name == "multiple_of" and isinstance(old, int) and isinstance(new, int):

@@ -51,11 +51,7 @@ Model = type[BaseModel]
 
 
 def read_model(model: Model) -> StructType:
-    """The row type that a pydantic model describes.
-
-    Raises:
-        SpecError: every field that cannot be expressed, with its path and type.
-    """
+    """The row type that a pydantic model describes."""
     reader = _Reader()
     struct = reader.struct(model, model.__name__, ())
     if reader.faults:
@@ -64,11 +60,7 @@ def read_model(model: Model) -> StructType:
 
 
 def read_annotation(annotation: Any) -> tuple[Type, bool]:
-    """The type of an annotation, and whether it may be null.
-
-    Raises:
-        SpecError: it cannot be expressed.
-    """
+    """The type of an annotation, and whether it may be null."""
     reader = _Reader()
     type_, nullable = reader.read(annotation, (), "the type", ())
     if reader.faults:
@@ -145,7 +137,8 @@ class _Reader:
         names = [each.name for each in fields]
         for name in sorted({name for name in names if names.count(name) > 1}):
             self._refuse(f"{path}.{name}", name, "is the name of two fields")
-        return StructType(tuple(fields), model.__name__, _docstring(model))
+        first, *_ = (model.__dict__.get("__doc__") or "").split("\n\n")
+        return StructType(tuple(fields), model.__name__, " ".join(first.split()))
 
     def read(self, annotation: Any, limits: Iterable[Any], path: str, above: tuple[Model, ...]) -> tuple[Type, bool]:
         """The type of an annotation with limits, and whether it may be null."""
@@ -172,7 +165,8 @@ class _Reader:
             return self._enumeration(annotation, path)
         if _is_class(annotation, BaseModel):
             return self.struct(annotation, path, above), False
-        kind = _stored_kind(limits) or (_KIND_BY_TYPE.get(annotation) if _is_hashable(annotation) else None)
+        stored = next((limit.kind for limit in limits if isinstance(limit, Stored)), None)
+        kind = stored or (_KIND_BY_TYPE.get(annotation) if _is_hashable(annotation) else None)
         if kind is None:
             return self._refused(path, annotation, "has no counterpart in Arrow")
         return self._add_limits(Scalar(kind), limits, path, annotation), False
@@ -265,7 +259,8 @@ class _Reader:
         return Scalar("string"), False
 
     def _refuse(self, path: str, annotation: Any, problem: str) -> None:
-        self.faults.append(f"{path}: {_format_annotation(annotation)}: {problem}")
+        is_class = isinstance(annotation, type) and not get_args(annotation)
+        self.faults.append(f"{path}: {annotation.__name__ if is_class else annotation}: {problem}")
 
 
 def _limit_fault(scalar: Scalar, limit: Any, words: Mapping[str, Any] | None) -> str:
@@ -310,10 +305,6 @@ def _split_limit(limit: Any) -> Iterable[Any]:
 
 def _is_class(annotation: Any, kind: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, kind)
-
-
-def _stored_kind(limits: Iterable[Any]) -> str | None:
-    return next((limit.kind for limit in limits if isinstance(limit, Stored)), None)
 
 
 _LIMITS: Mapping[Any, tuple[str, str]] = {
@@ -399,17 +390,8 @@ def _as_data(value: Any) -> Any:
     return value
 
 
-def _docstring(model: Model) -> str:
-    own = model.__dict__.get("__doc__")
-    return " ".join((own or "").split("\n\n")[0].split())
-
-
 def _is_hashable(annotation: Any) -> bool:
     return getattr(annotation, "__hash__", None) is not None
-
-
-def _format_annotation(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
 
 
 # Writing

@@ -50,13 +50,7 @@ from evaluand.data.schema.limits import (
 def convert_objects(
     struct: StructType, data: Iterable[Any], counts: Counter[tuple[str, str]], *, json: bool, most: int | None = None
 ) -> Iterator[tuple[list[pa.Array], FaultCollector]]:
-    """The columns of rows, chunk by chunk, with their faults; columns with faults must not be used.
-
-    Args:
-        counts: (path, code) → number of faults; it is added to.
-        json: whether the rows have the forms of JSON.
-        most: how many faults of each path and code to return; None for all.
-    """
+    """The columns of rows, chunk by chunk, with their faults; columns with faults must not be used."""
     fields, first, iterator = list(write_arrow(struct)), 0, iter(data)
     while rows := list(islice(iterator, _CHUNK)):
         collector = FaultCollector(counts, most, partial(_read_index, rows), first)

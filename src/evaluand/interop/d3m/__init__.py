@@ -3,8 +3,6 @@
 The arithmetic and the checks of predictions are those of `evaluand.problem`; here are only the files and the names.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -1,7 +1,5 @@
 """Checks that a problem fits its data (columns, index, media files and split), and the layout of its files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ The learning table becomes a `Dataset`. Where its index has several columns, or 
 one example: an image with its boxes, a text with its labels.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,17 +118,7 @@ class Resource:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetDocument:
-    """A datasetDoc.json.
-
-    Attributes:
-        id: the dataset's id.
-        name: for people, or None.
-        version: of the dataset.
-        redacted: whether something was removed from it.
-        about: its other descriptions, by D3M's keys.
-        resources: its tables and media.
-        folder: where it was read from.
-    """
+    """A datasetDoc.json; `about` holds its other descriptions, by D3M's keys."""
 
     id: str
     name: str | None = None
@@ -153,9 +141,7 @@ class DatasetDocument:
     def table(self, id: str) -> pa.Table:
         """A table with the types that the document declares; an empty cell is null.
 
-        Raises:
-            SpecError: there is no such table, or the document was not read from a folder.
-            DataError: the file is missing, its header differs, or cells have the wrong type: every fault.
+        A SpecError if there is no such table; a DataError has every fault of the file, its header and its cells.
         """
         resource = self.resource(id)
         if resource is None or resource.collection or self.folder is None:
@@ -169,12 +155,7 @@ class DatasetDocument:
         return table[0]
 
     def media(self, column: Column, value: str) -> Path:
-        """The media file that a value of a column names.
-
-        Raises:
-            SpecError: the column does not name files.
-            DataError: the name leads out of the folder.
-        """
+        """The media file that a value names; a SpecError if there is none, a DataError if outside the folder."""
         found = self.resource(column.refers_to.resource) if column.refers_to else None
         if found is None or not column.refers_to or not column.refers_to.item or self.folder is None:
             raise SpecError(f"column {column.name!r} does not name files")
@@ -186,11 +167,7 @@ class DatasetDocument:
 
 
 def read_dataset(document: str | os.PathLike[str]) -> DatasetDocument:
-    """A datasetDoc.json.
-
-    Raises:
-        DataError: it breaks its schema: every fault with its JSON path and a code.
-    """
+    """A datasetDoc.json; a DataError has every fault, with its JSON path and a code."""
     content, findings = examine_dataset(document)
     findings.check()
     return content
@@ -481,10 +458,7 @@ def _id_of(resource: Resource, table: pa.Table) -> str | None:
 
 
 def _gather_rows(table: pa.Table, by: str, listed: Sequence[str]) -> pa.Table:
-    """One row for each value of a column, in the order in which the values first occur.
-
-    Listed columns become lists; of the others the first value is taken.
-    """
+    """One row for each value of a column, as they first occur; listed columns become lists, others the first value."""
     positions = gathered_positions(table.column(by)).to_numpy()
     first = pa.array(np.unique(positions, return_index=True)[1])
     columns = {

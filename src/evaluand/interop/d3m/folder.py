@@ -7,8 +7,6 @@ Documents are found by their file names, whatever the names of their folders. A 
 found in its folder may not lead out of it, not even by a link; paths that users name may be anywhere.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,20 +30,15 @@ from evaluand.problem.problem import Problem, TargetDataset
 from evaluand.problem.truth import RowKeys
 from evaluand.store.store import check_name
 
+_Content = TypeVar("_Content")
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProblemFolder:
-    """A problem with its data.
+    """A problem with its data. All files are within `root`; a link that leads out of it is a DataError.
 
-    Of several datasets the main one is the default: see `Problem.main`. All files are within the problem's folder; a
-    link that leads out of it is a DataError.
-
-    Attributes:
-        root: the folder with all of its files.
-        document: the problem's document.
-        problem: what it says.
-        datasets: the documents of its datasets, in the order of `problem.datasets`.
-        notes: deviations that did not prevent reading.
+    Of several datasets the main one is the default: see `Problem.main`. `notes` are deviations that did not prevent
+    reading.
     """
 
     root: Path
@@ -107,11 +100,7 @@ class ProblemFolder:
         return examples(resource, table, targets, _valid_name(targets.id), **roles)
 
     def folds(self) -> Folds:
-        """The split of the file, over the examples of `dataset()`.
-
-        Raises:
-            SpecError: there is no such file.
-        """
+        """The split of the file, over the examples of `dataset()`; a SpecError if there is no such file."""
         if self._folds is None:
             raise SpecError(f"{self.document}: the problem has no split file; make a Split")
         return self._folds
@@ -197,9 +186,6 @@ def take_findings(findings: Findings, name: str, content: _Content, inner: Findi
     for found, into in ((inner.faults, findings.faults), (inner.notes, findings.notes)):
         into += [replace(fault, where=f"{name}: {fault.where}" if fault.where else name) for fault in found]
     return content
-
-
-_Content = TypeVar("_Content")
 
 
 def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) -> list[DatasetDocument | None]:
@@ -290,12 +276,7 @@ _DEEPEST: Final = 4
 
 
 def document_at(path: Path, part: str | None) -> Path:
-    """The document of the problem at a path.
-
-    Raises:
-        DataError: there is no such path, or a link leads out of it.
-        SpecError: there is no problem, or there are several.
-    """
+    """The document of the problem at a path; see `open_folder` for the errors."""
     if path.is_file():
         return path
     if not path.is_dir():

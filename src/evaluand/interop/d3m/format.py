@@ -191,20 +191,16 @@ class D3MFormat(ProblemFormat):
             )
         seed = problem.division.seed if problem.division else None
         folds = 1 + max(row.fold for row in rows)
+        names = [METRICS.get(row.metric, row.metric) for row in rows]
         return pa.table(
             {
-                "metric": pa.array([_upper_case(row.metric) for row in rows]),
+                "metric": pa.array([UPPER.get(name, name.upper()) for name in names]),
                 "value": values,
                 "normalized": pa.array([_normalised(row) for row in rows], pa.float64()),
                 "randomSeed": pa.array([seed or 0] * len(rows), pa.int64()),
                 "fold": pa.array([row.repeat * folds + row.fold for row in rows], pa.int64()),
             }
         )
-
-
-def _upper_case(word: str) -> str:
-    name = METRICS.get(word, word)
-    return UPPER.get(name, name.upper())
 
 
 def _normalised(row: Score) -> float | None:

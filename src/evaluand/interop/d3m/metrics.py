@@ -1,7 +1,5 @@
 """The metrics of D3M's documents, under their names, over columns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

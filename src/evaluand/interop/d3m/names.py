@@ -6,7 +6,7 @@ from typing import Final
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, nearest
 from evaluand.core.files.json import Node
-from evaluand.problem.problem import SubType, TaskType
+from evaluand.problem.problem import STANDARD_METRICS, SubType, TaskType
 
 Version = tuple[int, ...]
 
@@ -27,33 +27,17 @@ VERSIONS: Final = (
 )
 """What problemSchemaVersion and datasetSchemaVersion say."""
 
-TASK_TYPES: Final = {
-    "classification": TaskType.CLASSIFICATION,
-    "regression": TaskType.REGRESSION,
-    "clustering": TaskType.CLUSTERING,
-    "linkPrediction": TaskType.LINK_PREDICTION,
-    "vertexNomination": TaskType.VERTEX_NOMINATION,
-    "vertexClassification": TaskType.VERTEX_CLASSIFICATION,
-    "communityDetection": TaskType.COMMUNITY_DETECTION,
-    "graphClustering": TaskType.GRAPH_CLUSTERING,
-    "graphMatching": TaskType.GRAPH_MATCHING,
-    "timeSeriesForecasting": TaskType.FORECASTING,
-    "forecasting": TaskType.FORECASTING,
-    "collaborativeFiltering": TaskType.COLLABORATIVE_FILTERING,
-    "objectDetection": TaskType.OBJECT_DETECTION,
-}
+
+def _camel_case(word: str) -> str:
+    first, *rest = word.split("_")
+    return first + "".join(map(str.capitalize, rest))
+
+
+TASK_TYPES: Final = {_camel_case(each): each for each in TaskType} | {"timeSeriesForecasting": TaskType.FORECASTING}
 ONLY_3: Final = frozenset({"graphClustering", "timeSeriesForecasting"})
 ONLY_4: Final = frozenset({"vertexClassification", "forecasting"})
 
-SUB_TYPES: Final = {
-    "binary": SubType.BINARY,
-    "multiClass": SubType.MULTI_CLASS,
-    "multiLabel": SubType.MULTI_LABEL,
-    "univariate": SubType.UNIVARIATE,
-    "multivariate": SubType.MULTIVARIATE,
-    "overlapping": SubType.OVERLAPPING,
-    "nonOverlapping": SubType.NON_OVERLAPPING,
-}
+SUB_TYPES: Final = {_camel_case(each): each for each in SubType}
 
 KEYWORDS: Final = {
     "semiSupervised": "semi_supervised",
@@ -76,29 +60,12 @@ KEYWORDS: Final = {
     "missingMetadata": "missing_metadata",
 }
 
-METRICS: Final = {
-    "accuracy": "accuracy",
-    "precision": "precision",
-    "recall": "recall",
-    "f1": "f1",
-    "f1Micro": "f1_micro",
-    "f1Macro": "f1_macro",
-    "rocAuc": "roc_auc",
-    "rocAucMicro": "roc_auc_micro",
-    "rocAucMacro": "roc_auc_macro",
-    "meanSquaredError": "mean_squared_error",
-    "rootMeanSquaredError": "root_mean_squared_error",
-    "rootMeanSquaredErrorAvg": "root_mean_squared_error_mean",
-    "meanAbsoluteError": "mean_absolute_error",
-    "rSquared": "r_squared",
-    "normalizedMutualInformation": "normalized_mutual_information",
-    "jaccardSimilarityScore": "jaccard_similarity",
-    "precisionAtTopK": "precision_at_top_k",
-    "objectDetectionAP": "object_detection_average_precision",
-    "hammingLoss": "hamming_loss",
-    "meanReciprocalRank": "mean_reciprocal_rank",
-    "hitsAtK": "hits_at_k",
+_OTHER_WORDS: Final = {
+    "root_mean_squared_error_mean": "rootMeanSquaredErrorAvg",
+    "jaccard_similarity": "jaccardSimilarityScore",
+    "object_detection_average_precision": "objectDetectionAP",
 }
+METRICS: Final = {_OTHER_WORDS.get(name, _camel_case(name)): name for name in STANDARD_METRICS}
 """The metrics of the documents → what a `Criterion` calls them."""
 
 UPPER: Final = {
@@ -164,12 +131,7 @@ def name_of(metric: str) -> str:
 
 
 def translate(text: str) -> str:
-    """A text with the names that documents give to metrics.
-
-    Example:
-        >>> translate("take an average, such as f1_macro")
-        'take an average, such as f1Macro'
-    """
+    """A text with the names that documents give to metrics: `f1Macro` for `f1_macro`."""
     return _NAMES.sub(lambda found: WORDS[found[0]], text)
 
 
@@ -193,10 +155,5 @@ def read_version(node: Node, key: str, default: str) -> Version:
 
 
 def parse_version(version: str) -> Version:
-    """The numbers of a version.
-
-    Example:
-        >>> parse_version("4.1.1") > parse_version("3.3")
-        True
-    """
+    """The numbers of a version."""
     return tuple(int(part) for part in version.split("."))

@@ -77,11 +77,7 @@ def read_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> Proble
 
 
 def examine_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Problem | None, Findings]:
-    """The problem of a document as far as it can be read, with its faults and notes.
-
-    Raises:
-        DataError: the file is missing or not JSON.
-    """
+    """The problem of a document as far as it can be read, with faults and notes; a DataError if it is no JSON file."""
     findings = Findings()
     value = document if isinstance(document, Mapping) else read_json(Path(document))
     root = Node.root(value, findings, "" if isinstance(document, Mapping) else str(document))

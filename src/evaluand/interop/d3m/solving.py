@@ -1,7 +1,5 @@
 """Solves a problem with an estimator: writes its predictions and scores where the problem expects them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

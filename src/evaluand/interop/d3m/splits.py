@@ -3,8 +3,6 @@
 Its columns are d3mIndex, any further columns of the index, type (TRAIN or TEST), repeat and fold.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,11 +28,7 @@ _MANY: Final = 1 << 16  # numbers below this cost little, and a gap before them 
 
 
 def read_splits(path: str | os.PathLike[str], keys: RowKeys) -> Folds:
-    """The folds of the examples by a dataSplits.csv.
-
-    Raises:
-        DataError: the file is malformed, or does not fit the index: every fault with its row and code.
-    """
+    """The folds of the examples by a dataSplits.csv; a DataError has every fault, with its row and code."""
     findings = Findings()
     folds = examine_splits(Path(path), keys, findings)
     findings.check()
@@ -96,8 +90,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
 def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> None:
     """Writes a dataSplits.csv: each row of the learning table in each fold of each repeat.
 
-    Raises:
-        SpecError: the folds have another number of examples.
+    A SpecError if the folds have another number of examples.
     """
     if folds.numbers.shape[1] != keys.count:
         raise SpecError(f"the split has {folds.numbers.shape[1]:,} examples, but the table has {keys.count:,}")

@@ -1,7 +1,5 @@
 """Writes the folder of a problem as a whole or not at all, without replacing anything unless asked to."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from dataclasses import replace
@@ -82,7 +80,8 @@ def write_folder(
 def _write(
     root: Path, name: str, problem: Problem, dataset: Dataset, folds: Folds | None, splits: str, version: str
 ) -> None:
-    table, columns, positions = _learning_table(dataset, [target.name for target in problem.targets])
+    targets = [target.name for target in problem.targets]
+    table, columns, positions = _learning_table(dataset, targets)
     placed = _placed(problem, [column.name for column in columns])
     if folds is None and placed.division is not None:
         folds = placed.division.split().assign(dataset)
@@ -91,7 +90,7 @@ def _write(
         path=f"tables/{LEARNING}.csv",
         type="table",
         formats=("text/csv",),
-        columns=tuple(_with_target_role(column, placed) for column in columns),
+        columns=tuple(replace(c, roles=("suggestedTarget",)) if c.name in targets else c for c in columns),
     )
     document = DatasetDocument(id=placed.datasets[0].id, name=dataset.name, resources=(resource,))
     places = {part: root / f"{name}_{part}" for part in ("dataset", "problem", "solution")}
@@ -174,11 +173,6 @@ def _as_text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values.cast(pa.string())
     except pa.ArrowException:
         raise SpecError(f"column {name!r} of the type {values.type} cannot be written as CSV; leave it out") from None
-
-
-def _with_target_role(column: Column, problem: Problem) -> Column:
-    targets = [target.name for target in problem.targets]
-    return replace(column, roles=("suggestedTarget",)) if column.name in targets else column
 
 
 def _placed(problem: Problem, names: list[str]) -> Problem:

@@ -1,7 +1,5 @@
 """`dyff.schema.adapters`: the kinds of adapters, and functions that create them from JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -2,7 +2,10 @@
 
 from functools import partial
 
-from evaluand.data.schema.stored import SchemaModel as DyffSchemaBaseModel, fixed_list as list_, sized
+from evaluand.data.schema.stored import SchemaModel, fixed_list, sized
+
+DyffSchemaBaseModel = SchemaModel
+list_ = fixed_list
 
 int8 = partial(sized, "int8")
 int16 = partial(sized, "int16")
@@ -14,18 +17,3 @@ uint32 = partial(sized, "uint32")
 uint64 = partial(sized, "uint64")
 float32 = partial(sized, "float32")
 float64 = partial(sized, "float64")
-
-__all__ = [
-    "DyffSchemaBaseModel",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "list_",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-]

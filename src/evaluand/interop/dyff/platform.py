@@ -10,8 +10,6 @@ evaluation.
     Runner(policy=evaluation.client.policy()).run(task, data, replications=evaluation.replications)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -144,11 +142,10 @@ class EvaluationClientConfiguration(_Resource):
 
 
 def _build_url(base: str, endpoint: str) -> str:
-    """The URL of a service. An endpoint must be a path below the base, so that only the base determines which host
-    receives the headers, which may contain secrets. A query of the base stays in the URL.
+    """The URL of a service; a query of the base stays in it.
 
-    Raises:
-        SpecError: the endpoint is not such a path.
+    The endpoint must be a path below the base, so that only the base determines which host receives the headers, which
+    may contain secrets.
     """
     try:
         parts = urlsplit(endpoint)

@@ -1,5 +1,3 @@
 """`dyff.schema.pydantic`: the base class of schemas, under the name in Dyff's documentation."""
 
-from __future__ import annotations
-
 from evaluand.interop.dyff.base import DyffSchemaBaseModel as DyffSchemaBaseModel

@@ -1,5 +1,3 @@
 """`dyff.schema.vision`."""
 
-from __future__ import annotations
-
 from evaluand.data.schema.named.vision import Image as Image

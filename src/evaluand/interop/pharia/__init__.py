@@ -6,8 +6,6 @@
 The names are loaded on first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.interop.names import interop_names

@@ -1,7 +1,5 @@
 """The third step: aggregates results into statistics."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Final, Generic
 

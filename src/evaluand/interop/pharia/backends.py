@@ -3,8 +3,6 @@
 A shelf has heads, each a text under an id, and rows, one for each example, in lists under an id and a name.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable
@@ -101,10 +99,8 @@ class MemoryShelf:
 class FileShelf:
     """A shelf in a folder: heads as `<id><suffix>`, rows as `<id>/<name>.jsonl`, both under the name of their id.
 
-    Args:
-        folder: the folder; created if it does not exist.
-        sdk_folder: maps the folder of an id to the one where the SDKs wrote its rows, one file for each.
-        row: converts the content of such a file to a row.
+    `sdk_folder` maps the folder of an id to the one where the SDKs wrote its rows, one file for each, and `row`
+    converts the content of such a file.
     """
 
     def __init__(

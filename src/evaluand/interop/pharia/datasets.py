@@ -1,7 +1,5 @@
 """Repositories of datasets: in memory, or in a folder as `datasets/<id>/<id>.json` and `.jsonl`, as in the SDKs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from abc import ABC, abstractmethod

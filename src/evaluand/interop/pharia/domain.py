@@ -5,8 +5,6 @@ caller's text. `provenance`, `run_order`, `skipped_example_count` and similar fi
 SDKs, which ignore them.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import traceback
 import uuid
@@ -350,23 +348,13 @@ def _describe_others(evaluations: Iterable[EvaluationOverview], *, with_failures
 
 
 def format_exception(exception: BaseException, stack_trace: bool) -> str:
-    """An exception as text, with its stack trace on request.
-
-    Example:
-        >>> format_exception(ValueError("too long"), stack_trace=False)
-        'ValueError: too long'
-    """
+    """An exception as text, with its stack trace on request."""
     line = f"{type(exception).__name__}: {exception}"
     return line + "\n" + "".join(traceback.format_exception(exception)) if stack_trace else line
 
 
 def as_failure(value: Any) -> str | None:
-    """The error message of a failure in the SDKs' output files, which mark a failure only by its form.
-
-    Example:
-        >>> as_failure({"error_message": "ValueError: …"}), as_failure({"label": "pos"})
-        ('ValueError: …', None)
-    """
+    """The error message of a failure in the SDKs' output files, which mark a failure only by its form."""
     if isinstance(value, dict) and value.keys() == {"error_message"} and isinstance(value["error_message"], str):
         return value["error_message"]
     return None

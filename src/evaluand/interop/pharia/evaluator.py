@@ -1,7 +1,5 @@
 """The second step: evaluates the outputs of runs, example by example."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -43,13 +41,7 @@ WORKERS = 10
 
 
 class Evaluable:
-    """The examples of some runs that are to be evaluated, with the outputs of each.
-
-    Args:
-        runs: the heads of the runs.
-        num_examples: at most this many.
-        skip_example_on_any_failure: leave out examples that any run failed on or lacks; otherwise only those that
-            every run failed on or lacks.
+    """The examples of some runs that are to be evaluated, with the outputs of each; see `Evaluator.evaluate_runs`.
 
     Attributes:
         skipped: how many examples were left out so far, including those whose outputs are lost.

@@ -1,12 +1,10 @@
 """The SDK's graders and its accumulator of means, over the native scorers and moments."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -203,7 +201,7 @@ class MeanAccumulator(Accumulator[float, float]):
         deviation, n = self.standard_deviation(), int(self._state["n"][0])
         return deviation / math.sqrt(n) if n else deviation
 
-    def merge(self, other: MeanAccumulator) -> MeanAccumulator:
+    def merge(self, other: Self) -> Self:
         """Add the values of another accumulator; returns itself."""
         self._settle()
         other._settle()

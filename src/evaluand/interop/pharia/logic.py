@@ -61,11 +61,7 @@ class AggregationLogic(ABC, Generic[Evaluation, AggregatedEvaluation]):
 
 
 class LogicTypes:
-    """The types that an evaluation logic declares.
-
-    Attributes:
-        example: the subclass of `Example` in its annotations, if any.
-    """
+    """The types that an evaluation logic declares; `example` is its subclass of `Example`, if it has one."""
 
     def __init__(self, logic: EvaluationLogicBase[Any, Any, Any, Any]) -> None:
         self._logic = logic

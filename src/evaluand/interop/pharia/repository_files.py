@@ -8,8 +8,6 @@ Rows are lines of JSON, each appended by one `write`: finished rows survive the 
 cuts off is ignored. The last line of an example counts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -51,10 +49,7 @@ def file_name(id: str) -> str:
 
 
 def id_of(name: str) -> str | None:
-    """The id of a file name; None for a shortened name, whose id is inside the file.
-
-    A name that `file_name` cannot produce was written by the SDKs and is the id itself.
-    """
+    """The id of a file name: itself if the SDKs wrote it; None if it is shortened, and the id is inside the file."""
     if _CUT in name:
         return None
     id = "" if name == "%" else unquote_to_bytes(name.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")

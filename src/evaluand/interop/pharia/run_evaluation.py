@@ -1,7 +1,5 @@
 """The three steps in one command: `python -m evaluand.interop.pharia.run_evaluation --task my_module.MyTask …`."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Sequence

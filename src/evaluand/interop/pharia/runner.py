@@ -1,7 +1,5 @@
 """The first step: runs a task on every example of a dataset and stores its outputs."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import warnings

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, cast
 from uuid import UUID
@@ -114,48 +115,34 @@ class _StoredTrace(NamedTuple):
     ids: Sequence[tuple[int, str]] = ()  # of spans whose id was set explicitly
 
 
-class _Step(NamedTuple):
-    """Something logged on a span, to be logged again."""
-
-    time_ns: int
-    span: int
-    name: str
-    body: Any
-
-
 def _restore(tracer: InMemoryTracer, stored: _StoredTrace) -> None:
     """Open, log and close all spans again in the original order."""
     origin = stored.start_ns
     root = tracer.span(stored.name, at(origin), kind=stored.kind, input=_value(stored.input))
     root._trace._id = UUID(stored.id)
     spans: dict[int, Span] = {0: root}
-    logged = deque(sorted(_steps(stored.rows, origin), key=lambda step: step.time_ns))
+    events = [(origin + time * 1000, row[0], name, body) for row in stored.rows for name, time, body in row[-1] or ()]
+    logged = deque(sorted(events, key=itemgetter(0)))
     for number, parent, name, kind, start, *_, input, _, attributes, _ in stored.rows:
         began = origin + start * 1000
-        while logged and logged[0].time_ns < began:
-            _log(spans, logged.popleft())
+        while logged and logged[0][0] < began:
+            _log(spans, *logged.popleft())
         if parent is not None:
             spans[number] = spans[parent].span(name, at(began), kind=kind, input=_value(input))
         if attributes:
             spans[number].set(**_value(attributes))
     for number, id in stored.ids:
         spans[number]._id = UUID(id)
-    for step in logged:
-        _log(spans, step)
+    for event in logged:
+        _log(spans, *event)
     for number, _, _, _, start, duration, status, _, output, _, _ in reversed(stored.rows):
         if number:
             _close(spans[number], _value(output), status, None if duration is None else start + duration, origin)
     _close(root, _value(stored.output), stored.status, 0, stored.end_ns)
 
 
-def _steps(rows: Iterable[list[Any]], origin: int) -> Iterator[_Step]:
-    for row in rows:
-        for name, time, body in row[-1] or ():
-            yield _Step(origin + time * 1000, row[0], name, body)
-
-
-def _log(spans: dict[int, Span], step: _Step) -> None:
-    spans[step.span].log(step.name, _value(step.body), at(step.time_ns))
+def _log(spans: dict[int, Span], time_ns: int, number: int, name: str, body: Any) -> None:
+    spans[number].log(name, _value(body), at(time_ns))
 
 
 def _close(span: Span, output: Any, status: int, end: int | None, origin: int) -> None:

@@ -1,7 +1,5 @@
 """What the three steps share: concurrent calls, and the provenance in the heads of what they store."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -34,8 +32,7 @@ R = TypeVar("R")
 def each_in_threads(call: Callable[[T], R], values: Iterable[T], workers: int) -> Sequence[R]:
     """The function's results, in the order of the values, with `workers` calls at a time.
 
-    Raises:
-        Exception: the error of a call, of several that of the earliest value; no further calls begin.
+    The error of a call is raised, of several that of the earliest value; no further calls begin.
     """
     return _Calls(call).run_concurrently(values, NoOpTracer(), workers)
 

@@ -1,7 +1,5 @@
 """Base classes of spans for tracers of other backends, as in the SDKs, and facts read from the trace of a call."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Checks of declared types, of arguments and of values that are stored."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
@@ -68,10 +66,7 @@ def read_head(model: type[Head], text: bytes | None, where: object) -> Head | No
 def to_storable(value: Any, type_: Any, what: str) -> Any:
     """A value that can be stored and read back as its type; an iterator becomes a list.
 
-    Raises:
-        Refused: the value cannot be written.
-        SpecError: the value contains an iterator.
-        Misfit: the value does not have the type.
+    Refused if it cannot be written, a SpecError if it contains an iterator, a Misfit if it does not have the type.
     """
     value = materialize(value)
     try:

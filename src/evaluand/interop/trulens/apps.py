@@ -10,8 +10,6 @@ structure as data, with secrets hidden; and records are written to a store (defa
 `recorder.close()` creates a run and its evaluation.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,11 +71,7 @@ class instrument:  # noqa: N801 - a decorator
 
 @dataclass
 class AppDefinition:
-    """The description of an app as data.
-
-    Attributes:
-        app: the app's structure, JSON-like.
-    """
+    """The description of an app as data; `app` is its structure, JSON-like."""
 
     app_name: str = "default_app"
     app_version: str = "base"
@@ -116,11 +110,6 @@ class Recording(native_session.RecordingSession):
         return iter(self.records)
 
     def get(self) -> Record:  # type: ignore[override]
-        """The only record.
-
-        Raises:
-            DataError: there is no record, or more than one.
-        """
         super().get()
         return self.records[0]
 

@@ -4,8 +4,6 @@ Where TruLens calls models over the network, these run smaller models in this pr
 `Huggingface(local=True)`. The scores differ from those of TruLens; `docs/howto/trulens.md` lists the models.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any

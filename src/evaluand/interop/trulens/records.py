@@ -5,8 +5,6 @@ message in a call; `stack` identifies the component of each method by its path, 
 calls of a method, even if there is only one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -46,14 +44,14 @@ class Cost:
         currency = {"cost_currency": cost["currency"]} if cost.get("currency") else {}
         return cls(**known, **currency, n_completion_requests=cost.get("n_requests", 0))
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, other: Self) -> Self:
         """The sum of two costs in one currency."""
         sums = {
             each.name: getattr(self, each.name) + getattr(other, each.name)
             for each in fields(self)
             if each.name != "cost_currency"
         }
-        return Cost(**sums, cost_currency=self.cost_currency)
+        return type(self)(**sums, cost_currency=self.cost_currency)
 
 
 @dataclass
@@ -65,10 +63,7 @@ class Perf:
 
     @classmethod
     def from_native(cls, perf: Mapping[str, Any] | None) -> Self | None:
-        """Convert the times of a native record; None if the start is unknown.
-
-        A call that has not ended has a latency of zero.
-        """
+        """Convert the times of a native record; None if the start is unknown. An open call takes no time."""
         if perf is None or perf["start_time"] is None:
             return None
         start = datetime.fromisoformat(perf["start_time"])
@@ -95,12 +90,7 @@ class Method:
 
 @dataclass(frozen=True)
 class RecordAppCallMethod:
-    """A method on the stack of a call.
-
-    Attributes:
-        path: the component's path, as a step of `app`.
-        method: the method of that component.
-    """
+    """A method on the stack of a call; `path` is the path of its component, as a step of `app`."""
 
     path: Lens
     method: Method
@@ -210,7 +200,7 @@ class Record:
         """
         return {} if self._evaluate_feedbacks is None else dict(self._evaluate_feedbacks())
 
-    def use_feedback_results_from(self, other: Record) -> None:
+    def use_feedback_results_from(self, other: "Record") -> None:
         """Return the feedback results of another record from now on."""
         self._evaluate_feedbacks = other._evaluate_feedbacks
 

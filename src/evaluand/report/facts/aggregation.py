@@ -118,9 +118,6 @@ def value_facts(
         failed: only rows without a score.
         lowest: the rows with the lowest scores first.
         scorers: only of these; of all if empty.
-
-    Raises:
-        SpecError: the aggregation has no such value.
     """
     from evaluand.report.lineage import lineage_of_value  # on use: `evaluand list` does without Arrow
 

@@ -47,9 +47,6 @@ def evaluation_facts(
         measures: those that summarised the scores; they define which of several answers decides whether a row is below.
         lowest: the rows with the lowest scores, the lowest first.
         against: only rows that this other evaluation grades differently, with its grades, the largest difference first.
-
-    Raises:
-        SpecError: no scorer has one of these names.
     """
     for scorer in scorers:
         if scorer not in evaluation.scorers:
@@ -81,11 +78,7 @@ def evaluation_facts(
 
 
 def example_facts(evaluation: Evaluation, run: Run, index: int) -> Facts:
-    """One example: its calls and, by scorer, their grades.
-
-    Raises:
-        SpecError: no example has this `_index_`.
-    """
+    """One example: its calls and, by scorer, their grades."""
     calls = run_facts(run, index=index)["rows"]
     rows = grades_facts(evaluation, index)
     facts = {

@@ -210,14 +210,7 @@ _COLUMNS = ("difference", "low", "high", "won", "lost", "verdict", "clusters", "
 
 
 def comparison_facts(store: Store, evaluations: Mapping[str, Evaluation]) -> list[Facts] | None:
-    """Every two tasks by every metric, as `write_report` takes them.
-
-    Args:
-        evaluations: task → its evaluation.
-
-    Returns:
-        None where no stored comparison has exactly these evaluations.
-    """
+    """Every two tasks by every metric; None where no stored comparison has exactly these evaluations."""
     comparison = _find_comparison(store, evaluations)
     if comparison is None:
         return None

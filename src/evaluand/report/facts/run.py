@@ -26,9 +26,6 @@ def run_facts(run: Run, examples: int = 0, *, failed: bool = False, index: int |
         examples: how many rows.
         failed: only failed ones.
         index: only those of the example with this `_index_`.
-
-    Raises:
-        SpecError: no example has this `_index_`.
     """
     if index is None:
         chosen = choose_rows(run.batches(), run.counts, COMPLETED, examples, failed)

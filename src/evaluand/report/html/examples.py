@@ -574,11 +574,7 @@ class _Side(NamedTuple):
 
 
 class Images:
-    """The images in the folder of a dataset's file, up to a total size.
-
-    Args:
-        source: the file the dataset was read from, if any.
-    """
+    """The images in the folder of a dataset's file, up to a total size."""
 
     def __init__(self, source: str | None) -> None:
         file = None if source is None else Path(source)

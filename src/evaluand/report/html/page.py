@@ -20,16 +20,7 @@ _TITLE = 200
 
 
 def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip: str, images: bool = False) -> str:
-    """The head of a page, up to and including its heading.
-
-    Args:
-        title: text from a user.
-        kind: what the page is, in a word or two.
-        meta: the line below the title, as markup.
-        scripts: the assets that may run.
-        skip: the id of the first section.
-        images: whether the page holds images.
-    """
+    """The head of a page, up to and including its heading; `meta` is markup, `skip` the id of the first section."""
     allowed = " ".join(map(_hash, scripts))
     policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {allowed}; base-uri 'none'"
     policy += "; img-src data:" if images else ""

@@ -87,16 +87,7 @@ def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> 
 
 
 def tradeoff_section(systems: Mapping[str, Tradeoff], indicators: Indicators, rates: Mapping[str, FrontRates]) -> str:
-    """The planes, indicators, points and rates of groups of some systems.
-
-    Args:
-        systems: name → its points.
-        indicators: those of each system, see `compare_systems`; of a single objective they are not shown.
-        rates: the rates of groups, of systems that have some.
-
-    Raises:
-        SpecError: there is no system, or they have different objectives.
-    """
+    """The planes, indicators, points and rates of groups of systems; of a single objective no indicators are shown."""
     objectives = shared_objectives(systems)
     _check_thresholds(systems)
     parts = [_legend(systems)]
@@ -507,12 +498,7 @@ INDICATORS: Final = {
 
 
 def radar(indicators: Mapping[str, Mapping[str, float]], titles: Mapping[str, str] = INDICATORS) -> str:
-    """The indicators of each system on five axes from 0 to 1; empty where no system has any.
-
-    Args:
-        indicators: see `compare_systems`.
-        titles: indicator → its title.
-    """
+    """The indicators of each system on five axes from 0 to 1; empty where no system has any."""
     known = [
         (number, system, one) for number, (system, one) in enumerate(indicators.items()) if not math.isnan(one["hv"])
     ]

@@ -75,11 +75,7 @@ class Batches:
         self._waiting: dict[tuple[asyncio.AbstractEventLoop, int], _Batch] = {}
 
     async def ask(self, row: BatchRow) -> Any:
-        """The output for one row.
-
-        Raises:
-            BadAnswer: there is no output, or several, and the policies do not allow it.
-        """
+        """The output for one row."""
         loop = asyncio.get_running_loop()
         key = (loop, row.replication)  # an `_index_` must be unique within a request
         batch = self._waiting.get(key)

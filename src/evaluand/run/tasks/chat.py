@@ -243,11 +243,7 @@ class AskingTask(Task[Input, Output]):
 
 
 def _completion(answer: Any) -> Completion:
-    """Read the reply from an answer.
-
-    Raises:
-        BadAnswer: it holds no reply.
-    """
+    """Read the reply from an answer."""
     if not isinstance(answer, dict):
         raise BadAnswer(f"the answer is {kind_of(answer)}, not a chat completion", code="form")
     if answer.get("error"):

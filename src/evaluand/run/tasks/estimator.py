@@ -182,11 +182,7 @@ class EstimatorTask(Task[Any, Any]):
         return isinstance(self.model, type) or (callable(self.model) and not hasattr(self.model, "predict"))
 
     def _unfitted(self) -> Any:
-        """A fresh estimator.
-
-        Raises:
-            SpecError: none can be made.
-        """
+        """A fresh estimator."""
         made = self._create_model() if self._is_factory else _clone(self.model)
         if not hasattr(made, "fit") or not hasattr(made, "predict"):
             raise SpecError(f"estimator: {self.name} is a {type(made).__name__}, which lacks fit or predict")
@@ -246,11 +242,7 @@ class _Work:
         return int(self.folds.numbers[repeat, self._position(index)]) if self.folds else 0
 
     def answer(self, index: int, repeat: int, seed: int) -> Any:
-        """The response to an example.
-
-        Raises:
-            TaskError: its fold could not be fitted or predicted.
-        """
+        """The response to an example."""
         key = (repeat, self.number(index, repeat), seed) if self.folds else (0, 0, 0)
         found = self._answers.get(key)
         if found is None:

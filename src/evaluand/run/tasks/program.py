@@ -235,11 +235,7 @@ def _digest(path: Path) -> str:
 
 
 def _output(line: bytes, fields: Mapping[str, Any]) -> Any:
-    """The output in an answer, or the error that the program reports.
-
-    Raises:
-        ProgramError: the line is not an answer to the call.
-    """
+    """The output in an answer, or the error that the program reports."""
     try:
         # json also reads numbers of any length, and NaN
         answer = identity.decode(line) if b'"$' in line else json.loads(line)
@@ -348,13 +344,7 @@ class _Process:
         self._drain.start()
 
     def ask(self, line: bytes, timeout: float | None) -> bytes:
-        """The line that answers a line.
-
-        Raises:
-            TaskTimeout: it took longer than that.
-            ProgramDied: the program ended first.
-            ProgramError: it wrote what is no answer.
-        """
+        """The line that answers a line."""
         self.check_is_quiet()
         until = None if timeout is None else time.monotonic() + timeout
         unsent, pieces, size = memoryview(line), list[bytes](), 0

@@ -223,12 +223,7 @@ def _cited_numbers(answer: str, n: int, task_span: TaskSpan) -> set[int]:
 
 
 def _passages(path: str, text: str, id: str | None, max_length: int) -> list[tuple[str, str]]:
-    """The passages of the documents of a file, by their ids.
-
-    Raises:
-        SpecError: the file has no such column.
-        DataError: a document is no text, or two have one id.
-    """
+    """The passages of the documents of a file, by their ids."""
     source = open_file(path)
     columns = source.schema.names
     for name in (text, *([] if id is None else [id])):

@@ -134,11 +134,7 @@ class _Service(Task[Any, Any]):
         return any(_names_index(self._pipelines[name].spec) for name in ("client_pipeline", "input_pipeline"))
 
     def _request_row(self, request: Request) -> dict[str, Any]:
-        """The request to the service: one object.
-
-        Raises:
-            TaskError: the pipelines do not convert the input to one object.
-        """
+        """The request to the service: one object."""
         row = dict(request.input) if isinstance(request.input, Mapping) else {INPUT: request.input}
         if self._names_index:
             row[INDEX] = request.index
@@ -156,11 +152,7 @@ class _Service(Task[Any, Any]):
         return row
 
     def _output(self, answer: Any, request: Request) -> Any:
-        """The responses in an answer: None, one or alternatives, of items where the task declares them.
-
-        Raises:
-            BadAnswer: the answer is invalid; the trace logs how it begins.
-        """
+        """The responses in an answer: None, one or alternatives, of items where the task declares them."""
         try:
             return self._read(answer, request)
         except BadAnswer:

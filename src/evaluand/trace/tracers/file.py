@@ -6,8 +6,6 @@ PlainEntry, EndSpan and EndTask. Entries have additional keys, which their reade
 one step.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import warnings

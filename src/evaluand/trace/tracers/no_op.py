@@ -1,7 +1,5 @@
 """No tracing at all."""
 
-from __future__ import annotations
-
 from evaluand.trace.export import Context
 from evaluand.trace.untraced import Untraced
 

@@ -35,12 +35,7 @@ class RecordedTaskSpan(RecordedSpan, TaskSpan):
 
 
 class WatchedTracer(RootTracer):
-    """A tracer that passes each step of its traces to watchers.
-
-    Attributes:
-        stack_traces: whether stack traces of exceptions are recorded; off by default, since they contain paths and
-            code.
-    """
+    """Passes each step of its traces to watchers; by default without stack traces, which contain paths and code."""
 
     stack_traces: bool = False
 

@@ -15,9 +15,6 @@ _SAME_SIDE: Final = ({"fpr", "tnr"}, {"tpr", "rec", "fnr"})
 def parse_metric(name: str) -> Objective:
     """The objective of a short name.
 
-    Raises:
-        SpecError: there is no such metric.
-
     Example:
         >>> parse_metric("minmaxd+f1+race").text
         'f_beta difference by race'

@@ -65,11 +65,7 @@ class JsonFile(ABC):
 
 
 def root_node(document: Any, findings: Findings, name: str = "the file") -> Node:
-    """The object of a file.
-
-    Raises:
-        DataError: the document is not an object.
-    """
+    """The object of a file."""
     return Node.root(document, findings, name)
 
 

@@ -101,11 +101,7 @@ def _or_none(names: Any) -> Any:
 
 
 def _scores(values: Any, findings: Findings) -> list[list[float]]:
-    """The scores of each model.
-
-    Raises:
-        DataError: there is no list of models at all.
-    """
+    """The scores of each model."""
     values = as_python(values)
     if not isinstance(values, list | tuple) or not values:
         actual = "" if isinstance(values, list | tuple) else f", not {kind_of(values)}"

@@ -111,12 +111,7 @@ INDEX: Final = "_index_"
 
 
 def make_step(adapt: Step, name: str, *, objects_only: bool) -> Step:
-    """An adapter's `adapt` whose errors name the adapter.
-
-    Args:
-        name: the adapter's kind, with its place in a pipeline of several.
-        objects_only: refuse rows that are not objects before they reach the adapter.
-    """
+    """An adapter's `adapt` whose errors name the adapter, and that refuses other rows with `objects_only`."""
 
     def step(row: Any) -> Sequence[Row]:
         try:
@@ -181,14 +176,7 @@ class Counts:
 
 
 class Adapted(Iterator[Row]):
-    """The rows that a pipeline produces from a stream, with counts so far.
-
-    Args:
-        apply: the new rows of one row.
-        counts: counts to continue.
-        on_error: what happens to a row that cannot be transformed, as in `Pipeline`.
-        default: the replacement row, with `on_error="default"`.
-    """
+    """The rows that a pipeline produces from a stream, with counts so far; arguments as in `Pipeline`."""
 
     def __init__(
         self,

@@ -10,11 +10,7 @@ from evaluand.data.adapters.base.template import read_path
 
 
 def read_collections(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequence[Any]], int]:
-    """The named lists of a row and their common length.
-
-    Raises:
-        AdapterError: a field is missing, not a list, or of another length.
-    """
+    """The named lists of a row and their common length."""
     lists: list[Sequence[Any]] = []
     length = -1
     for name in names:
@@ -31,11 +27,7 @@ def read_collections(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list
 
 
 def read_collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
-    """One named list of a row.
-
-    Raises:
-        AdapterError: the field is missing or not a list.
-    """
+    """One named list of a row."""
     if name not in row:
         raise AbsentField(f"there is no field {name!r}{nearest(name, row)}")
     values = row[name]
@@ -47,22 +39,14 @@ def read_collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
 
 
 def read_index(kind: str, value: Any) -> dict[str, Selector | None]:
-    """The option `index`: name of a new field → path to one value per element, or None to count from 0.
-
-    Raises:
-        AdapterSpecError: it is not such an object.
-    """
+    """The option `index`: name of a new field → path to one value per element, or None to count from 0."""
     if not isinstance(value, Mapping):
         raise AdapterSpecError(f"{kind}: index is {value!r}; give an object: field name: path, or null to count")
     return {name: None if path is None else read_path(path, f"{kind}: index: {name}") for name, path in value.items()}
 
 
 def number_elements(name: str, path: Selector | None, row: Mapping[str, Any], length: int) -> Sequence[Any]:
-    """The value of an index field for each of `length` elements.
-
-    Raises:
-        AdapterError: the path leads to more or fewer values.
-    """
+    """The value of an index field for each of `length` elements."""
     if path is None:
         return range(length)
     values = path.find(row)

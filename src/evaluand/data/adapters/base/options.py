@@ -48,11 +48,7 @@ MAX_DEPTH: Final = 100
 
 
 def check_json(name: str, value: Any, path: str = "", depth: int = 0) -> None:
-    """Refuse what JSON cannot hold, since a configuration is stored and part of the identity of results.
-
-    Raises:
-        AdapterSpecError: names the first place.
-    """
+    """Refuse what JSON cannot hold, since a configuration is stored and part of the identity of results."""
     if depth > MAX_DEPTH:
         raise AdapterSpecError(f"{name}: the configuration is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, Mapping):
@@ -77,15 +73,7 @@ def read_options(
     optional: Sequence[str] = (),
     what: str = "the configuration",
 ) -> dict[str, Any]:
-    """The keys of a configuration as a dictionary.
-
-    Args:
-        name: who asks for it, for messages.
-        what: how messages call the value.
-
-    Raises:
-        AdapterSpecError: the value is not an object, or keys are unknown or missing.
-    """
+    """The keys of a configuration as a dictionary; messages call the value `what` of `name`."""
     expected = f"give an object with {', '.join(required)}" if required else "give an object"
     if value is None:
         raise WrongArguments(f"{name}: {what} is missing; {expected}")
@@ -104,16 +92,7 @@ def read_options(
 
 
 def read_field_names(name: str, key: str, value: Any, *, unique: bool = False) -> tuple[str, ...]:
-    """A list of field names without repetitions.
-
-    Args:
-        name: the adapter's kind.
-        key: the key of the list in the configuration.
-        unique: whether an empty list and repeated names are refused.
-
-    Raises:
-        AdapterSpecError: the value is not such a list.
-    """
+    """A list of field names without repetitions; with `unique`, repeated names and an empty list are refused."""
     if not isinstance(value, list | tuple):
         raise AdapterSpecError(f"{name}: {key} is {_describe(value)}; give a list of field names")
     for field in value:

@@ -41,16 +41,7 @@ class LooksLikePath(EvaluandWarning):
 
 
 def compile_template(template: Any, name: str, at: str = "") -> Compute:
-    """A function that returns the template's value for a row.
-
-    Args:
-        template: literals, paths and computations, in objects and lists.
-        name: the adapter's kind, for messages.
-        at: the template's own place in the new structure, for messages.
-
-    Raises:
-        AdapterSpecError: a path, a key or a computation is wrong.
-    """
+    """A function that returns the template's value for a row; `at` is the template's place in the new structure."""
     return _Compiler(name).value(template, at)
 
 
@@ -65,11 +56,7 @@ def unescape(value: Any) -> Any:
 
 
 def read_path(text: Any, where: str) -> Selector:
-    """The selector of a path in a configuration.
-
-    Raises:
-        AdapterSpecError: the text is not a path.
-    """
+    """The selector of a path in a configuration."""
     if not isinstance(text, str):
         raise AdapterSpecError(f"{where}: {text!r} is not a path; write it like $.a.b[0]")
     if text.startswith("$") and not is_jsonpath(text):
@@ -152,7 +139,8 @@ class _Compiler:
         kinds = [key for key in _STEPS if key in step]
         if len(kinds) != 1:
             close = "".join(nearest(key, _STEPS) for key in step if isinstance(key, str) and not kinds)
-            raise self._error(at, f"a step of $compute has {_list_keys(step)}{close}; give one of {', '.join(_STEPS)}")
+            found = ", ".join(map(repr, step)) or "no key"
+            raise self._error(at, f"a step of $compute has {found}{close}; give one of {', '.join(_STEPS)}")
         return self._function(step, at) if kinds == ["$func"] else self._read(step, kinds[0], at)
 
     def _read(self, step: Mapping[str, Any], kind: str, at: str) -> Compute:
@@ -390,7 +378,3 @@ def _describe(value: Any) -> str:
 
 def _format_arguments(arguments: Mapping[str, Any]) -> str:
     return " with ".join(f"{key} {value!r}"[:_MAX_CHARACTERS] for key, value in arguments.items() if key != "flags")
-
-
-def _list_keys(step: Mapping[Any, Any]) -> str:
-    return ", ".join(repr(key) for key in step) or "no key"
