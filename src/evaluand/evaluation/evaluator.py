@@ -66,11 +66,7 @@ class ScorerFailed(UserWarning):
 
 
 class Evaluation(Artifact):
-    """An evaluation in a store.
-
-    Attributes:
-        receipt: what had to be computed, if it was just created.
-    """
+    """An evaluation in a store; its `receipt` says what had to be computed, if it was just created."""
 
     kind = "evaluations"
 
