@@ -348,7 +348,8 @@ def test_intervals_cover_the_truth(metric: Metric, correlation: float, n: int, s
     found = f"{metric.kind} {metric.interval} n={n} p={share} correlation={correlation}: {covered / 2000:.4f}"
     print(found)  # noqa: T201 - the figures that the documentation quotes
     lowest = 0.92 if isinstance(metric, Accuracy) else 0.87  # Student's interval is none for 0/1 scores of few rows
-    assert lowest <= covered / 2000 <= 0.98
+    highest = 0.98 + 3 * math.sqrt(0.98 * 0.02 / 2000)  # the simulation itself errs
+    assert lowest <= covered / 2000 <= highest
 
 
 # What agrees, and what weighs nothing
