@@ -342,7 +342,10 @@ def test_answers_stored_without_observation_are_not_reused(project: Project, mon
         return {key: value for key, value in known.items() if not (id == run.id and key == "observed")}
 
     monkeypatch.setattr(project.store, "manifest", without)
-    assert project.called(PER_EXAMPLE) == ROWS
+    again = project.run(PER_EXAMPLE).receipt
+    assert again is not None
+    assert (again.called, again.why) == (ROWS, "the stored answers have no record of the files they opened")
+    assert project.called(PER_EXAMPLE) == 0
 
 
 # -- scorers
