@@ -180,7 +180,7 @@ MODULES_OF_PAGES = {
         "evaluand.report.html.tradeoff.write_page",
     },
 }
-"""Page → what it imports from modules that reference/public.md lists; the contributors' guide shows a file of evaluand."""
+"""Page → what it imports from modules listed in reference/public.md; the contributors' guide shows our file."""
 
 
 @pytest.mark.parametrize("page", [page for page in DOCUMENTS if any(b.language == "python" for b in blocks_of(page))])
