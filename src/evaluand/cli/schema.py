@@ -52,7 +52,11 @@ def command(ctx: click.Context, as_json: bool) -> None:
         _print_experiment()
 
 
-@command.command("show", epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show experiment")
+@command.command(
+    "show",
+    short_help="Print a schema.",
+    epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show experiment",
+)
 @click.argument("what", metavar=_METAVAR)
 @click.option(
     "--as",
@@ -93,7 +97,11 @@ def show_command(what: str, form: str, as_json: bool) -> None:
     return None
 
 
-@command.command("validate", epilog="\b\nExamples:\n  evaluand schema validate answers.jsonl --schema text.Text --json")
+@command.command(
+    "validate",
+    short_help="Find rows that break a schema.",
+    epilog="\b\nExamples:\n  evaluand schema validate answers.jsonl --schema text.Text --json",
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema to validate against.")
 @click.option(
@@ -141,7 +149,11 @@ def _print_faults(
     return click.echo(f"ok: {rows} of {safe(str(places.path))} against {safe(what)}")
 
 
-@command.command("write", epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet")
+@command.command(
+    "write",
+    short_help="Write rows with the types of a schema.",
+    epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet",
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema of the rows.")
 @click.option("-o", "--output", type=TARGET, required=True, metavar="OUT", help="JSON lines or Parquet.")
@@ -175,7 +187,11 @@ def _json_lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
             raise DataError(f"row {number}: JSON has no NaN or infinity; write Parquet") from None
 
 
-@command.command("convert", epilog="\b\nExamples:\n  evaluand schema convert answer.schema.json --to dyff")
+@command.command(
+    "convert",
+    short_help="Print a schema in another form.",
+    epilog="\b\nExamples:\n  evaluand schema convert answer.schema.json --to dyff",
+)
 @click.argument("what", metavar=_METAVAR)
 @click.option(
     "--to",

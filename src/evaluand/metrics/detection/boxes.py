@@ -126,7 +126,7 @@ class Boxes:
             for row in np.flatnonzero((np.abs(size) < _SMALLEST) & (size != 0)).tolist():
                 yield (
                     row,
-                    self.fault(row, f"{axis}_max exceeds {axis}_min by {size[row]:g}, which is too little for an area"),
+                    self.fault(row, f"{axis}_max exceeds {axis}_min by only {size[row]:g}; the box has no area"),
                 )
             if takes == "inverted":
                 continue

@@ -470,7 +470,7 @@ def t_quantile(confidence: float, degrees: np.ndarray) -> np.ndarray:
     Agrees with the exact quantile to better than 1e-9, relatively, for confidences up to 0.99999.
 
     Args:
-        degrees: degrees of freedom, whole numbers; below 1 the result is NaN.
+        degrees: degrees of freedom, integers; below 1 the result is NaN.
 
     Example:
         >>> [round(float(t), 3) for t in t_quantile(0.95, np.array([1, 10, 100_000]))]
