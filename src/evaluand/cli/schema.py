@@ -52,11 +52,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         _print_experiment()
 
 
-@command.command(
-    "show",
-    short_help="Print a schema.",
-    epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show experiment",
-)
+@command.command("show", epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show experiment")
 @click.argument("what", metavar=_METAVAR)
 @click.option(
     "--as",
@@ -68,7 +64,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 )
 @json_option
 def show_command(what: str, form: str, as_json: bool) -> None:
-    """Print the schema NAME or that in FILE; `experiment` is that of experiment files.
+    """Print a schema: NAME, or the one in FILE. `experiment` is that of experiment files.
 
     The table of fields includes nested objects ({}), lists ([]) and maps. Datasets and scorers add columns to
     evaluand.examples and evaluand.scores.
@@ -97,11 +93,7 @@ def show_command(what: str, form: str, as_json: bool) -> None:
     return None
 
 
-@command.command(
-    "validate",
-    short_help="Find rows that break a schema.",
-    epilog="\b\nExamples:\n  evaluand schema validate answers.jsonl --schema text.Text --json",
-)
+@command.command("validate", epilog="\b\nExamples:\n  evaluand schema validate answers.jsonl --schema text.Text --json")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema to validate against.")
 @click.option(
@@ -110,7 +102,7 @@ def show_command(what: str, form: str, as_json: bool) -> None:
 )  # fmt: skip
 @json_option
 def validate_command(file: Path, what: str, most: int, as_json: bool) -> None:
-    """Find the rows of FILE (JSON lines, JSON, CSV, Parquet, Arrow) that break a schema, and how.
+    """Find rows of FILE that break a schema. FILE is JSON lines, JSON, CSV, Parquet or Arrow.
 
     In JSON, times, UUIDs and decimals are texts, and bytes are base64. Rows count from 0, lines from 1. Exits 1 if
     there are faults.
@@ -149,16 +141,12 @@ def _print_faults(
     return click.echo(f"ok: {rows} of {safe(str(places.path))} against {safe(what)}")
 
 
-@command.command(
-    "write",
-    short_help="Write rows with the types of a schema.",
-    epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet",
-)
+@command.command("write", epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema of the rows.")
 @click.option("-o", "--output", type=TARGET, required=True, metavar="OUT", help="JSON lines or Parquet.")
 def write_command(file: Path, what: str, output: Path) -> None:
-    """Write the rows of FILE with the types of a schema: to Parquet, and back to JSON lines, without loss.
+    """Write rows with the types of a schema. To Parquet, and back to JSON lines, without loss.
 
     Missing values get their defaults. Nothing is written if a row breaks the schema.
     """
@@ -187,11 +175,7 @@ def _json_lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
             raise DataError(f"row {number}: JSON has no NaN or infinity; write Parquet") from None
 
 
-@command.command(
-    "convert",
-    short_help="Print a schema in another form.",
-    epilog="\b\nExamples:\n  evaluand schema convert answer.schema.json --to dyff",
-)
+@command.command("convert", epilog="\b\nExamples:\n  evaluand schema convert answer.schema.json --to dyff")
 @click.argument("what", metavar=_METAVAR)
 @click.option(
     "--to",
@@ -201,7 +185,7 @@ def _json_lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
     help="An encoded Arrow schema (base64), a JSON Schema, or a stored schema that has both.",
 )
 def convert_command(what: str, form: str) -> None:
-    """Print the schema NAME or that in FILE in another form, without loss; each form can be read again."""
+    """Print a schema in another form. Nothing is lost, and each form can be read again."""
     from evaluand.data.schema.arrow import encode_schema
     from evaluand.data.schema.data import DataSchema
 

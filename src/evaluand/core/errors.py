@@ -305,12 +305,7 @@ def pluralize(count: int, noun: str, nouns: str | None = None) -> str:
 
 
 def singular(kind: str) -> str:
-    """The word for one artifact or one registered class, from the plural under which they are grouped.
-
-    Example:
-        >>> singular("runs"), singular("problem_formats")
-        ('run', 'problem format')
-    """
+    """The word for one artifact or one registered class, from the plural under which they are grouped."""
     return kind.removesuffix("s").replace("_", " ")
 
 

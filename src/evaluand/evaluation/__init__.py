@@ -1,7 +1,5 @@
 """Step 2: scorers, feedback functions, providers, human labels, Evaluator and Evaluation."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

@@ -5,8 +5,6 @@ in an SQLite database that several processes may share. A caller whose request i
 reply, until the caller who makes it gives up. Errors are raised to all who wait, and never stored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sqlite3
@@ -223,9 +221,7 @@ class Replies:
                 db.execute("PRAGMA synchronous = NORMAL")
                 yield db
         except (OSError, sqlite3.Error) as error:
-            raise EngineError(
-                f"cannot store replies in {path}: {error}; the file is unchanged; choose another"
-            ) from None
+            raise EngineError(f"cannot store replies in {path}: {error}; choose another file") from None
 
 
 def _create(path: Path) -> None:

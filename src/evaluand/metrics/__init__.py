@@ -6,8 +6,6 @@ base class, such as `weighted` and `confidence`. A metric of your own derives fr
 first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names
