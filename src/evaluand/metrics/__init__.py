@@ -43,6 +43,10 @@ if TYPE_CHECKING:
         RSquared as RSquared,
         Spearman as Spearman,
     )
+    from evaluand.metrics.detection.precision import (
+        average_precision as average_precision,
+        average_precision_by_label as average_precision_by_label,
+    )
     from evaluand.metrics.errors import (
         MaxError as MaxError,
         MeanAbsoluteError as MeanAbsoluteError,
