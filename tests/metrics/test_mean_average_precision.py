@@ -440,8 +440,8 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "a crowd that is none": ([], [box(0) | {"crowd": 2}], "expected box 0: crowd is the integer 2, not true or false"),
     "inverted": ([[5, 0, 1, 1]], [], "detected box 0: x_max is 1 and smaller than x_min, 5"),
     "a label that is none": ([{"box": "0,0,1,1", "label": 0.5}], [], "detected box 0: label is the number 0.5"),
-    "labels for some": ([box(0, "a", 1), box(0, None, 1)], [], "detected box 1 has no label and others"),
-    "confidence for some": ([box(0, None, 1), box(0)], [], "detected box 1 has no confidence and others"),
+    "labels for some": ([box(0, "a", 1), box(0, None, 1)], [], "detected box 1 has no label, but other boxes"),
+    "confidence for some": ([box(0, None, 1), box(0)], [], "detected box 1 has no confidence, but other boxes"),
     "labels on one side": (
         [box(0, "a", 1)],
         [box(0)],
