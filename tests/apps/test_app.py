@@ -316,7 +316,7 @@ def brief(text: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({"feedbacks": brief}, r"feedbacks is a function; give Feedback\(function\)\.on\(…\), or a list of such"),
         ({"feedbacks": [brief]}, r"a feedback is a function; give Feedback\(function\)\.on\(…\)"),
@@ -332,8 +332,8 @@ def brief(text: str) -> bool:
         ({"methods": ["query"]}, "is a function and has no methods to trace; leave methods out"),
     ],
 )
-def test_what_an_app_cannot_be_made_with_is_told(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_what_an_app_cannot_be_made_with_is_reported(options: dict[str, Any], reported: str) -> None:
+    with pytest.raises(SpecError, match=reported):
         App(lambda text: text, **options)
 
 
@@ -347,7 +347,7 @@ def test_one_feedback_is_as_good_as_a_list_of_it() -> None:
         assert recording.evaluation.counts == {"brief": {"scored": 1}}
 
 
-def test_what_cannot_be_instrumented_is_told() -> None:
+def test_what_cannot_be_instrumented_is_reported() -> None:
     class Final(BaseException):
         def run(self) -> None: ...
 
@@ -398,12 +398,12 @@ def test_named_methods_are_traced(asked: list[str], traced: dict[str, list[str]]
     assert App(Whole(), methods=asked).instrumented == traced
 
 
-def test_a_method_that_no_component_has_is_told_with_the_nearest() -> None:
+def test_a_method_that_no_component_has_is_reported_with_the_nearest() -> None:
     with pytest.raises(SpecError, match=r"no component has a method 'retriever.serch'.*retriever.search"):
         App(Rag(), methods=["retriever.serch"])
 
 
-def test_one_name_in_place_of_a_list_is_told() -> None:
+def test_one_name_in_place_of_a_list_is_reported() -> None:
     with pytest.raises(SpecError, match=r"methods=\['search'\]"):
         App(Rag(), methods="search")
 
@@ -589,7 +589,7 @@ def test_an_unknown_mode_is_refused() -> None:
 # Sorts of methods
 
 
-def test_arguments_are_told_by_name() -> None:
+def test_arguments_are_reported_by_name() -> None:
     record = recorded(Marked(), lambda m: m.plain(1, 5, 6, 7, c=8, d=9))
     assert record["calls"][-1]["args"] == {"a": 1, "b": 5, "rest": [6, 7], "c": 8, "more": {"d": 9}}
     assert record["main_input"] == 1
@@ -922,7 +922,7 @@ def test_a_generator_that_is_made_in_a_call_and_read_in_it_is_a_part_of_it() -> 
     assert methods(recording.get()) == ["stream", "read", "ask"]
 
 
-def test_a_generator_that_is_read_after_the_recording_was_closed_is_told_of() -> None:
+def test_a_generator_that_is_read_after_the_recording_was_closed_is_reported_of() -> None:
     marked = Marked()
     with App(marked) as recording:
         stream = marked.stream("ab")
@@ -993,12 +993,12 @@ def test_a_plain_thread_belongs_to_no_recording_unless_it_is_carried() -> None:
     assert all(methods(record) == ["search", "ask", "query"] for record in recording.records)
 
 
-def test_a_call_that_a_thread_loses_is_told_once_for_each_app_and_method() -> None:
+def test_a_call_that_a_thread_loses_is_reported_once_for_each_app_and_method() -> None:
     rag, other = Rag(), Rag()
     with App(rag, name="one"), App(rag, name="two"), ThreadPoolExecutor(1, "worker") as pool:
-        with pytest.warns(EvaluandWarning) as told:
+        with pytest.warns(EvaluandWarning) as reported:
             list(pool.map(lambda each: each.query("lost"), [rag, rag, rag, other]))
-        said = [str(each.message) for each in told]
+        said = [str(each.message) for each in reported]
         assert sorted(text.partition(" was called")[0] for text in said) == sorted(
             f"{app}: {call}" for app in ("one", "two") for call in ("query", "model.ask", "retriever.search")
         )
@@ -1010,7 +1010,7 @@ def test_a_call_that_a_thread_loses_is_told_once_for_each_app_and_method() -> No
 
 
 @pytest.mark.parametrize("kind", ["coroutine", "generator", "function"])
-def test_calls_of_every_sort_are_told_that_a_thread_loses(kind: str) -> None:
+def test_calls_of_every_sort_are_reported_that_a_thread_loses(kind: str) -> None:
     class Sorts:
         async def coroutine(self) -> int:
             return 1
@@ -1032,7 +1032,7 @@ def test_calls_of_every_sort_are_told_that_a_thread_loses(kind: str) -> None:
         pool.submit(calls[kind]).result()
 
 
-def test_nothing_is_told_where_nothing_is_lost() -> None:
+def test_nothing_is_reported_where_nothing_is_lost() -> None:
     rag = Rag()
 
     def judge(text: str) -> float:  # is asked in a thread, and uses the app
@@ -1245,7 +1245,7 @@ def str_upper(text: str) -> str:
     return text.upper()
 
 
-def test_a_tracer_is_told_of_calls() -> None:
+def test_a_tracer_is_reported_of_calls() -> None:
     rag = Rag()
     App(rag)
     tracer = InMemoryTracer()
@@ -1292,7 +1292,7 @@ class Passage:
         raise AssertionError("asked for")
 
 
-def test_objects_are_told_by_their_public_attributes() -> None:
+def test_objects_are_reported_by_their_public_attributes() -> None:
     class Finding:
         def find(self, query: str) -> list[Passage]:
             return [Passage(query), Passage("b")]
@@ -1388,7 +1388,7 @@ def test_tags_and_meta_stand_in_the_records() -> None:
     assert (other.get()["tags"], other.get()["meta"]) == ("all", None)
 
 
-def test_one_record_is_got_and_more_are_told() -> None:
+def test_one_record_is_got_and_more_are_reported() -> None:
     rag = Rag()
     with App(rag) as recording:
         with pytest.raises(DataError, match="exactly one record, not 0"):
@@ -1458,7 +1458,7 @@ def test_logged_interactions_are_records() -> None:
         ({"input": "x", "calls": {"a.b": {"ret": 1}}}, r"call of a.b: has no 'ret'.*'rets'"),
     ],
 )
-def test_a_log_of_another_form_is_told(interaction: Any, message: str) -> None:
+def test_a_log_of_another_form_is_reported(interaction: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         record_logs([interaction])
 
@@ -1492,7 +1492,7 @@ def test_a_time_that_was_not_logged_is_none() -> None:
     assert [[call["perf"] for call in record["calls"]] for record in recording.records] == live
 
 
-def test_a_trace_whose_times_cannot_be_is_told() -> None:
+def test_a_trace_whose_times_cannot_be_is_reported() -> None:
     backwards = Trace.from_rows(
         [[1, 0, "find", "span", 5, -3, 1, None, None, None, None]], start_ns=10**18, end_ns=10**18
     )
@@ -1503,7 +1503,7 @@ def test_a_trace_whose_times_cannot_be_is_told() -> None:
 
 
 def test_spans_of_open_telemetry_are_records() -> None:
-    def told(id: str, parent: str, name: str, kind: str, **values: str) -> dict[str, Any]:
+    def reported(id: str, parent: str, name: str, kind: str, **values: str) -> dict[str, Any]:
         attributes = {"openinference.span.kind": kind} | {key.replace("_", "."): v for key, v in values.items()}
         return {
             "traceId": "0a" * 16,
@@ -1524,9 +1524,9 @@ def test_spans_of_open_telemetry_are_records() -> None:
         ]
     ]
     spans = [
-        told("01", "00", "query", "CHAIN", input_value="Who?", output_value="Austen"),
-        told("02", "01", "retriever.search", "RETRIEVER", input_value="Who?", output_value="")
-        | {"attributes": [*found, *told("02", "01", "", "RETRIEVER", input_value="Who?")["attributes"]]},
+        reported("01", "00", "query", "CHAIN", input_value="Who?", output_value="Austen"),
+        reported("02", "01", "retriever.search", "RETRIEVER", input_value="Who?", output_value="")
+        | {"attributes": [*found, *reported("02", "01", "", "RETRIEVER", input_value="Who?")["attributes"]]},
     ]
     document = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
     record = record_logs(traces_of([document])).get()
@@ -1614,7 +1614,7 @@ def test_warnings_point_to_the_line_that_led_to_them() -> None:
         raise ValueError("no")
 
     rag, feedback = Rag(), Feedback(broken).on_input()
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         App(rag, feedbacks=[Feedback(len).on("__record__.app.qery[0].rets")])
         with App(rag, feedbacks=[feedback]) as recording:
@@ -1624,7 +1624,9 @@ def test_warnings_point_to_the_line_that_led_to_them() -> None:
         traces_of([{"traceId": "0a" * 16, "spanId": "0b" * 8, "parentSpanId": "0c" * 8, "name": "a"} | TIMES])
     lines = inspect.getsource(test_warnings_point_to_the_line_that_led_to_them).splitlines()
     first = test_warnings_point_to_the_line_that_led_to_them.__code__.co_firstlineno
-    pointed = [(each.category, each.filename, lines[each.lineno - first].strip().partition("(")[0]) for each in told]
+    pointed = [
+        (each.category, each.filename, lines[each.lineno - first].strip().partition("(")[0]) for each in reported
+    ]
     assert pointed == [
         (EvaluandWarning, __file__, "App"),
         (ScorerFailed, __file__, "recording.close"),
@@ -1637,12 +1639,12 @@ TIMES = {"startTimeUnixNano": "1000", "endTimeUnixNano": "2000"}
 
 
 def test_a_warning_of_a_thread_of_evaluands_own_repeats_no_source() -> None:
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         thread = threading.Thread(target=warn, args=["something"])
         thread.start()
         thread.join()
-    assert [(str(each.message), each.filename) for each in told] == [("something", "evaluand")]
+    assert [(str(each.message), each.filename) for each in reported] == [("something", "evaluand")]
 
 
 def test_feedbacks_are_held_against_the_app_when_it_is_made() -> None:

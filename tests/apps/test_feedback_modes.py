@@ -227,7 +227,7 @@ def test_a_judge_that_changed_before_it_was_asked_is_what_it_is_when_it_is_asked
     assert made.table("biased")["value"].to_pylist() == [7.0]
 
 
-def test_an_error_of_a_users_own_code_is_not_told_as_damage_of_the_journal(store: Store) -> None:
+def test_an_error_of_a_users_own_code_is_not_reported_as_damage_of_the_journal(store: Store) -> None:
     class Unsure(Scorer):
         kind = "unsure"
         known = True
@@ -254,7 +254,7 @@ def test_an_error_of_a_users_own_code_is_not_told_as_damage_of_the_journal(store
     assert recording.close().evaluate().counts == {"unsure": {"scored": 1}}
 
 
-def test_a_damaged_line_of_a_lane_is_told_as_damage(folder: DirectoryStore) -> None:
+def test_a_damaged_line_of_a_lane_is_reported_as_damage(folder: DirectoryStore) -> None:
     recording = RecordingWriter.begin(folder, APP, [Feedback(length).on_output()], mode="with_app")
     use(recording, "q")
     [segment] = [path for path in (folder.root / KIND / recording.id).rglob("*") if b"scored" in _bytes(path)]
@@ -471,15 +471,15 @@ local.__module__ = "__main__"
 
 
 @pytest.mark.parametrize(
-    ("feedback", "told"),
+    ("feedback", "reported"),
     [
         (Feedback(lambda text: 1.0, name="short").on_output(), "feedback 'short' cannot be deferred: .*lambda"),
         (Feedback(length).on_output().aggregate(lambda said: 1.0), "aggregate.*lambda"),
         (Feedback(local).on_output(), "is defined in the script that runs"),
     ],
 )
-def test_what_cannot_be_imported_is_refused_for_deferred_alone(store: Store, feedback: Feedback, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_what_cannot_be_imported_is_refused_for_deferred_alone(store: Store, feedback: Feedback, reported: str) -> None:
+    with pytest.raises(SpecError, match=reported):
         RecordingWriter.begin(store, APP, [feedback], mode="deferred")
     assert store.ids(KIND) == []
     for mode in MODES[:-1]:
@@ -683,7 +683,7 @@ def test_a_deferred_recording_is_closed_without_a_judge_that_has_changed_and_jud
     assert anew.table("length")["value"].to_pylist() == [3.0, 3.0]
 
 
-def test_a_feedback_that_is_not_found_from_here_is_told_as_those_who_ask_can_help_it(
+def test_a_feedback_that_is_not_found_from_here_is_reported_as_those_who_ask_can_help_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = DirectoryStore(tmp_path / ".evaluand")
@@ -691,14 +691,14 @@ def test_a_feedback_that_is_not_found_from_here_is_told_as_those_who_ask_can_hel
     path = folder.root / KIND / recording.id / "open.json"
     manifest = orjson.loads(path.read_bytes())
     monkeypatch.chdir(tmp_path)
-    for named, told in (
+    for named, reported in (
         ("elsewhere_judges:length", f"no module elsewhere_judges is found from {tmp_path}; start in the folder"),
         ("click:echo", "click:echo may not be imported: it is not first-party code; allow it by name: --allow click"),
     ):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
         path.write_bytes(orjson.dumps(manifest))
         refused = CliRunner().invoke(main, ["feedback", "work", "rag/2"])
-        assert told in " ".join(refused.stderr.split())
+        assert reported in " ".join(refused.stderr.split())
         assert "modules=" not in refused.stderr
 
 
@@ -752,9 +752,9 @@ def test_the_commands_work_and_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert result.exit_code == 0, result.output
         return str(result.stdout)
 
-    told = called("feedback", "status", "rag/2")
-    assert "7 records, its app still records" in told
-    assert "length: 7 waiting" in told
+    reported = called("feedback", "status", "rag/2")
+    assert "7 records, its app still records" in reported
+    assert "length: 7 waiting" in reported
     assert orjson.loads(called("feedback", "status", "rag/2", "--json"))["feedbacks"] == {"length": {"waiting": 7}}
     assert "length: 7 scored" in called("feedback", "work", "rag/2")
     assert "recordings" in called("list")
@@ -762,8 +762,8 @@ def test_the_commands_work_and_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "7 of 7 judged by length" in shown
     recording.end()
     assert "to close it: evaluand feedback work" in called("feedback", "status", "rag/2")
-    told = called("feedback", "work", recording.id[:8], "--workers", "2")
-    assert "7 records, closed" in told
+    reported = called("feedback", "work", recording.id[:8], "--workers", "2")
+    assert "7 records, closed" in reported
     assert recording.is_sealed
     assert find_recording_id(store, "rag/2") == recording.id
     assert "7 scored" in called("show", recording.id[:12])

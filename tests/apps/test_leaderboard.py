@@ -137,7 +137,7 @@ def test_what_is_missing_has_no_bounds_where_no_range_is_known() -> None:
     assert (row(ranged, "1", "picky")["worst"], row(ranged, "1", "picky")["best"]) == (1.0, 3.0)
 
 
-def test_versions_that_would_be_called_alike_are_told_apart() -> None:
+def test_versions_that_would_be_called_alike_are_reported_apart() -> None:
     store, one = MemoryStore(), {"feedbacks": [feedback(number)], "mode": "with_app"}
     made = []
     for app, value in (({"name": "rag 2"}, 1.0), ({"name": "rag", "version": "2"}, 2.0), ({"name": "rag"}, 3.0)):
@@ -180,14 +180,14 @@ def test_zeros_of_another_range_are_no_share() -> None:
     assert found["high"] > 1
 
 
-def test_values_outside_the_range_have_no_mean_and_that_is_told() -> None:
+def test_values_outside_the_range_have_no_mean_and_that_is_reported() -> None:
     said = asked([0.5, 1.5, 0.25])
     found = row(leaderboard([recorded(MemoryStore(), "1", said, feedback(number, range=(0, 1)))]), "1")
     assert (found["mean"], found["n_scored"]) == (None, 3)
     assert found["reason"] == "1 of 3 values are outside the declared range 0 to 1"
 
 
-def test_what_has_no_score_is_told_and_is_no_number() -> None:
+def test_what_has_no_score_is_reported_and_is_no_number() -> None:
     said = asked([1.0, -1.0, ValueError("broken"), 3.0])
     exists = feedback(number, name="never", if_exists="__record__.app.nothing")
     board = leaderboard(
@@ -229,8 +229,8 @@ def test_a_latency_that_nobody_logged_is_unknown_and_no_number() -> None:
         if version == "1":
             made.close()
     board = leaderboard(store)
-    told = [(v["label"], v["latency_median"], v["latency_p95"], v["n_latency"]) for v in board.versions]
-    assert told == [("logged 1", None, None, 0), ("logged 2", 2.0, 2.0, 1)]
+    reported = [(v["label"], v["latency_median"], v["latency_p95"], v["n_latency"]) for v in board.versions]
+    assert reported == [("logged 1", None, None, 0), ("logged 2", 2.0, 2.0, 1)]
     assert str(board).splitlines() == [
         "logged 1: 1 records, latency unknown",
         "logged 2: 3 records, latency of 1 of 2 2 s (95 % below 2 s)",
@@ -423,7 +423,7 @@ def test_what_judging_took_is_shown_in_the_terminal_and_on_pages(
     assert "<b>" not in page
 
 
-def test_without_providers_nothing_is_told_of_what_judging_took(folder: Path) -> None:
+def test_without_providers_nothing_is_reported_of_what_judging_took(folder: Path) -> None:
     board = leaderboard(DirectoryStore(folder))
     assert board.spent == []
     assert "Spent by" not in leaderboard_section(board.to_dict())
@@ -511,14 +511,14 @@ def test_values_that_do_not_vary_tell_nothing_of_two_samples() -> None:
     assert set(letters(board).values()) == {"a"}
 
 
-def test_feedbacks_that_are_not_defined_alike_are_told() -> None:
+def test_feedbacks_that_are_not_defined_alike_are_reported() -> None:
     store = MemoryStore()
     other = Feedback(number, version="2").on_output()
     made = [recorded(store, v, asked([1.0, 2.0]), f) for v, f in (("1", feedback(number)), ("2", other))]
     assert leaderboard(made).notes == ["number is not defined alike everywhere, so its values may not mean the same"]
 
 
-def test_of_very_many_versions_nothing_is_told_apart_and_that_is_told() -> None:
+def test_of_very_many_versions_nothing_is_reported_apart_and_that_is_reported() -> None:
     store = MemoryStore()
     made = [recorded(store, str(v), asked([v, v + 1.0]), feedback(number)) for v in range(41)]
     board = leaderboard(made)
@@ -627,7 +627,7 @@ def test_what_is_no_evaluation_is_refused_in_a_sentence() -> None:
         leaderboard([], confidence=2)
 
 
-def test_a_run_alone_and_an_empty_recording_can_be_told_of() -> None:
+def test_a_run_alone_and_an_empty_recording_can_be_reported_of() -> None:
     store = MemoryStore()
     run = Runner(store).run(str.upper, Dataset.from_rows([{"input": "a"}]))
     assert isinstance(run, Run)
@@ -687,10 +687,10 @@ def test_the_command_shows_the_best_version_first(folder: Path, capsys: pytest.C
 
 def test_the_command_prints_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluand("leaderboard", "app/1", "app/2", "--json", "--store", str(folder))
-    told = json.loads(capsys.readouterr().out)
-    assert [version["label"] for version in told["versions"]] == ["app 1", "app 2"]
-    assert {pair["feedback"]: pair["n"] for pair in told["pairs"]} == {"number": 31, "picky": 30}
-    assert told["feedbacks"][0]["label"] == "app 2"
+    reported = json.loads(capsys.readouterr().out)
+    assert [version["label"] for version in reported["versions"]] == ["app 1", "app 2"]
+    assert {pair["feedback"]: pair["n"] for pair in reported["pairs"]} == {"number": 31, "picky": 30}
+    assert reported["feedbacks"][0]["label"] == "app 2"
 
 
 def hostile(output: float) -> dict[str, float]:
@@ -711,6 +711,6 @@ def test_names_can_do_nothing_to_the_terminal_or_a_page(tmp_path: Path, capsys: 
 
 
 def test_the_command_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, told in (((), "no app was recorded in "), (("nothing",), "nothing is called 'nothing' here")):
+    for arguments, reported in (((), "no app was recorded in "), (("nothing",), "nothing is called 'nothing' here")):
         assert main(["leaderboard", *arguments, "--store", str(tmp_path / "none")], standalone_mode=False) == 1
-        assert told in capsys.readouterr().err
+        assert reported in capsys.readouterr().err

@@ -286,9 +286,9 @@ def test_context_of_a_retriever_is_what_it_found() -> None:
     assert recording.app.select_context().find({"__record__": recording.get()}) == ["eee"]
 
 
-@pytest.mark.parametrize(("held", "told"), [({}, "none"), ({"one": engine(), "two": chatting()}, "one, two")])
-def test_context_of_no_engine_or_of_several_is_refused(held: Any, told: str) -> None:
-    with pytest.raises(SpecError, match=rf"engines and retrievers of Holder: {told}; select the nodes by the path"):
+@pytest.mark.parametrize(("held", "reported"), [({}, "none"), ({"one": engine(), "two": chatting()}, "one, two")])
+def test_context_of_no_engine_or_of_several_is_refused(held: Any, reported: str) -> None:
+    with pytest.raises(SpecError, match=rf"engines and retrievers of Holder: {reported}; select the nodes by the path"):
         LlamaIndexApp(Holder(**held)).select_context()
 
 
@@ -324,7 +324,7 @@ def test_threads_that_are_carried_are_recorded() -> None:
     assert sorted(record["main_input"] for record in recording.records) == ["aa", "ee", "ii"]
 
 
-def test_messages_are_told_by_their_content() -> None:
+def test_messages_are_reported_by_their_content() -> None:
     model = Echo()
     with LlamaIndexApp(model) as recording:
         model.chat([ChatMessage(content="hi")])

@@ -113,7 +113,7 @@ def test_nothing_recorded_leaves_nothing(store: Store) -> None:
     assert store.ids("runs") == []
 
 
-def test_what_cannot_be_stored_is_told_and_does_not_fail_the_record(store: Store) -> None:
+def test_what_cannot_be_stored_is_reported_and_does_not_fail_the_record(store: Store) -> None:
     with RecordingWriter.begin(store, APP) as recording:
         trace = Trace.start("query", threading.Lock())
         with trace.root as root:
@@ -199,7 +199,7 @@ def test_a_snapshot_without_feedbacks_is_a_run(store: Store) -> None:
         recording.evaluate()
 
 
-def test_a_call_that_ends_after_the_recording_is_told(store: Store) -> None:
+def test_a_call_that_ends_after_the_recording_is_reported(store: Store) -> None:
     with RecordingWriter.begin(store, APP) as recording:
         use(recording, "q0")
     with pytest.warns(NotRecorded, match="after the recording had"):
@@ -207,7 +207,7 @@ def test_a_call_that_ends_after_the_recording_is_told(store: Store) -> None:
     assert inputs(recording) == ["q0"]
 
 
-def test_feedbacks_of_one_name_are_told_apart(store: Store) -> None:
+def test_feedbacks_of_one_name_are_reported_apart(store: Store) -> None:
     twice = [Feedback(length).on_input(), Feedback(length).on_output()]
     recording = RecordingWriter.begin(store, APP, twice)
     assert list(recording.feedbacks) == ["length", "length 2"]
@@ -215,7 +215,7 @@ def test_feedbacks_of_one_name_are_told_apart(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({"mode": "sometimes"}, "mode is the text 'sometimes'"),
         ({"feedbacks": [len]}, r"give Feedback\(function\)"),
@@ -224,8 +224,8 @@ def test_feedbacks_of_one_name_are_told_apart(store: Store) -> None:
         ({"store": "folder"}, "is not a store"),
     ],
 )
-def test_what_cannot_be_recorded_so_is_refused_at_once(given: dict[str, object], told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_what_cannot_be_recorded_so_is_refused_at_once(given: dict[str, object], reported: str) -> None:
+    with pytest.raises(SpecError, match=reported):
         RecordingWriter.begin(**({"store": MemoryStore(), "app": APP} | given))  # type: ignore[arg-type]
 
 
@@ -334,11 +334,11 @@ def test_every_record_that_ended_survives_a_kill(
     for _ in range(100):
         last = int(next(lines))
     os.kill(app.pid, signal.SIGKILL)
-    told = max([last, *map(int, lines)])
+    reported = max([last, *map(int, lines)])
     app.communicate()
     [id] = folder.ids(KIND)
     n = n_written(folder, id)
-    assert told <= n <= told + 1
+    assert reported <= n <= reported + 1
 
     assert main(["resume", "rag/2", "--store", str(folder.root)], standalone_mode=False) is None
     recording = close_recording(folder, id)

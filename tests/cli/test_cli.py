@@ -281,8 +281,8 @@ def test_a_scorer_that_failed_on_every_row_it_was_asked_about_is_an_error(place:
     path = place.experiment("gives", scorer="{function: app.py:fails_from}")
     result = place.call("run", str(path))
     assert result.exit_code == 1
-    told = "error: scorer 'number' failed on all 4 rows of task 'mine': ValueError: no (app.py:"
-    assert result.stderr.startswith(told)
+    reported = "error: scorer 'number' failed on all 4 rows of task 'mine': ValueError: no (app.py:"
+    assert result.stderr.startswith(reported)
     steps = [line.split() for line in result.stdout.splitlines()[:2]]
     assert steps[0][3:] == ["6", "done", "now;", "1", "failed"]
     assert steps[1][2:] == ["6", "done", "now;", "4", "failed"]
@@ -302,9 +302,9 @@ def test_rows_of_recorded_outputs_that_match_no_example_are_noted_once(place: Pl
     path = place.experiment()
     recorded = "{kind: recorded, path: theirs.jsonl, response: text, by: id}"
     path.write_text(path.read_text().replace("{function: app.py:double}", recorded))
-    told = f"{place.folder / 'theirs.jsonl'}: 2 rows match no example, such as id 'x17'"
+    reported = f"{place.folder / 'theirs.jsonl'}: 2 rows match no example, such as id 'x17'"
     process = place.process("run", str(path), "--limit", "1")
-    assert (process.communicate()[1], process.returncode) == (f"note: {told}\n", 0)
+    assert (process.communicate()[1], process.returncode) == (f"note: {reported}\n", 0)
 
 
 def test_other_warnings_are_shown_as_usual(place: Place) -> None:

@@ -61,8 +61,8 @@ def test_rows_are_shown_before_and_after_and_counted(folder: Folder) -> None:
 
 
 def test_json_holds_counts_reasons_and_the_rows_shown(folder: Folder) -> None:
-    told = folder.json("adapt", "rows.jsonl", "--pipeline", "p.json", "--rows", 1)
-    assert told == {
+    reported = folder.json("adapt", "rows.jsonl", "--pipeline", "p.json", "--rows", 1)
+    assert reported == {
         "file": "rows.jsonl",
         "pipeline": {"adapters": [EXPLODE, RENAME], "onError": "skip"},
         "counts": {
@@ -79,9 +79,9 @@ def test_json_holds_counts_reasons_and_the_rows_shown(folder: Folder) -> None:
 
 def test_a_default_row_is_shown_where_it_stands(folder: Folder) -> None:
     pipeline(folder, {"adapters": [EXPLODE, RENAME], "onError": "default", "default": {"answer": "none"}})
-    told = folder.json("adapt", "rows.jsonl", "--pipeline", "p.json")
-    assert told["rows"][1]["after"] == [{"answer": "none"}]
-    assert (told["counts"]["made"], told["counts"]["defaulted"]) == (4, 1)
+    reported = folder.json("adapt", "rows.jsonl", "--pipeline", "p.json")
+    assert reported["rows"][1]["after"] == [{"answer": "none"}]
+    assert (reported["counts"]["made"], reported["counts"]["defaulted"]) == (4, 1)
 
 
 def test_new_rows_are_written_as_json_lines(folder: Folder) -> None:
@@ -123,8 +123,8 @@ def test_parquet_that_can_be_transformed_at_once_keeps_its_types(folder: Folder)
 def test_a_row_beyond_the_first_batch_is_named_by_its_place(folder: Folder) -> None:
     folder.write("many.jsonl", [{"text": ["a"]}] * 5000 + [{"text": None}])
     pipeline(folder, [EXPLODE])
-    told = folder.refused("adapt", "many.jsonl", "--pipeline", "p.json")
-    assert told.startswith("error: many.jsonl:5001: row 5000: ExplodeCollections: text is null")
+    reported = folder.refused("adapt", "many.jsonl", "--pipeline", "p.json")
+    assert reported.startswith("error: many.jsonl:5001: row 5000: ExplodeCollections: text is null")
 
 
 def test_a_pipeline_that_makes_no_row_writes_an_empty_file(folder: Folder) -> None:
@@ -154,8 +154,8 @@ def test_every_format_of_datasets_is_read(folder: Folder, name: str) -> None:
 
 def test_a_pipeline_is_written_in_yaml_too(folder: Folder) -> None:
     text = "- kind: Rename\n  configuration: {text: answer}\n- {kind: Drop, configuration: {fields: [o]}}\n"
-    told = folder.json("adapt", "rows.jsonl", "--pipeline", pipeline(folder, text, "p.yaml"), "--rows", 1)
-    assert told["rows"][0]["after"] == [{"_index_": 0, "answer": ["a", "b"]}]
+    reported = folder.json("adapt", "rows.jsonl", "--pipeline", pipeline(folder, text, "p.yaml"), "--rows", 1)
+    assert reported["rows"][0]["after"] == [{"_index_": 0, "answer": ["a", "b"]}]
 
 
 @pytest.mark.parametrize(
@@ -198,9 +198,9 @@ def test_a_pipeline_is_written_in_yaml_too(folder: Folder) -> None:
     ],
 )
 def test_a_mistake_is_one_sentence_and_no_traceback(folder: Folder, name: str, spec: Any, message: str) -> None:
-    told = folder.refused("adapt", "rows.jsonl", "--pipeline", pipeline(folder, spec, name), "-o", "out.jsonl")
-    assert told.startswith(f"error: {message}")
-    assert told.count("\n") == 1
+    reported = folder.refused("adapt", "rows.jsonl", "--pipeline", pipeline(folder, spec, name), "-o", "out.jsonl")
+    assert reported.startswith(f"error: {message}")
+    assert reported.count("\n") == 1
     assert not (folder.path / "out.jsonl").exists()
 
 
@@ -213,13 +213,13 @@ def test_rows_before_the_failed_one_are_shown(folder: Folder) -> None:
 
 def test_files_that_are_not_there_are_named(folder: Folder) -> None:
     assert folder.refused("adapt", "nope.jsonl", "--pipeline", "p.json") == "error: nope.jsonl: no such file\n"
-    told = folder.refused("adapt", "rows.jsonl", "--pipeline", "nope.json")
-    assert told == "error: nope.json: no such file; it must contain the adapters of the pipeline\n"
+    reported = folder.refused("adapt", "rows.jsonl", "--pipeline", "nope.json")
+    assert reported == "error: nope.json: no such file; it must contain the adapters of the pipeline\n"
 
 
 def test_an_output_of_unknown_form_is_wrong_usage(folder: Folder) -> None:
-    told = folder.refused("adapt", "rows.jsonl", "--pipeline", "p.json", "-o", "out.csv", code=2)
-    assert "the output must be OUT.jsonl or OUT.parquet" in told
+    reported = folder.refused("adapt", "rows.jsonl", "--pipeline", "p.json", "-o", "out.csv", code=2)
+    assert "the output must be OUT.jsonl or OUT.parquet" in reported
 
 
 def test_what_rows_hold_does_nothing_to_the_terminal(folder: Folder) -> None:
@@ -230,9 +230,9 @@ def test_what_rows_hold_does_nothing_to_the_terminal(folder: Folder) -> None:
 
 def test_adapting_a_file_gives_what_a_dataset_of_it_holds(folder: Folder) -> None:
     pipeline(folder, [])
-    told = folder.json("adapt", "rows.jsonl", "--pipeline", "p.json")
+    reported = folder.json("adapt", "rows.jsonl", "--pipeline", "p.json")
     data = Dataset.from_file(folder.path / "rows.jsonl", input=["text", "o"])
-    assert [{k: row["after"][0][k] for k in ("text", "o")} for row in told["rows"]] == [each.input for each in data]
+    assert [{k: row["after"][0][k] for k in ("text", "o")} for row in reported["rows"]] == [each.input for each in data]
 
 
 def test_a_folder_that_is_not_there_is_reported_by_the_name_that_was_given(folder: Folder) -> None:

@@ -328,10 +328,10 @@ def test_a_run_goes_to_stdout_as_csv(folder: Folder) -> None:
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
 def test_the_suffix_says_the_format(folder: Folder, form: str) -> None:
     path = folder.path / f"out.{form}"
-    told = folder.json("export", "doubling/mine", "--table", "tidy", "-o", path)
+    reported = folder.json("export", "doubling/mine", "--table", "tidy", "-o", path)
     read = {"csv": pd.read_csv, "jsonl": lambda p: pd.read_json(p, lines=True), "parquet": pd.read_parquet}[form]
     frame = read(path)
-    assert (told["rows"], told["columns"]) == (12, list(frame.columns))
+    assert (reported["rows"], reported["columns"]) == (12, list(frame.columns))
     assert frame[frame["scorer"] == "number"]["status"].tolist() == ["scored"] * 3 + ["failed", "abstained", "scored"]
 
 

@@ -93,8 +93,8 @@ def test_files_of_dead_processes_go_and_those_of_living_ones_stay(folder: Folder
         path.write_text("12345")
     assert folder.done("gc", "--yes") == "nothing to remove\n"  # it was written just now, perhaps by another machine
     grow_old(folder.path / "store")
-    told = folder.done("gc", "--yes")
-    assert told.endswith("2 items (10 B) removed\n")
+    reported = folder.done("gc", "--yes")
+    assert reported.endswith("2 items (10 B) removed\n")
     assert not any(path.exists() for path in dead)
     assert alive.exists()
     assert verify(folder.store, "runs", folder.id("runs")) == []
@@ -216,9 +216,9 @@ def test_a_run_that_is_being_written_is_safe(tmp_path: Path) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     grow_old(tmp_path / "store")
-    told = folder.done("gc", "--unreferenced", "--open-older-than", "0s", "--yes")
+    reported = folder.done("gc", "--unreferenced", "--open-older-than", "0s", "--yes")
     (tmp_path / "go").touch()
-    assert (told, writer.communicate(timeout=60)[0]) == ("nothing to remove\n", "{'completed': 3}\n")
+    assert (reported, writer.communicate(timeout=60)[0]) == ("nothing to remove\n", "{'completed': 3}\n")
     assert verify(folder.store, "runs", folder.id("runs")) == []
 
 

@@ -37,9 +37,9 @@ def imported(folder: Folder, *arguments: object) -> Run:
 
 
 def test_a_file_becomes_a_run_and_the_next_commands_are_reported(folder: Folder) -> None:
-    told = folder.done("import", "theirs.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
-    assert "(theirs) over 6 examples: 6 completed" in told
-    assert f"evaluand show theirs --store {folder.path}/store" in told or "evaluand show theirs\n" in told
+    reported = folder.done("import", "theirs.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
+    assert "(theirs) over 6 examples: 6 completed" in reported
+    assert f"evaluand show theirs --store {folder.path}/store" in reported or "evaluand show theirs\n" in reported
     assert "completed" in folder.done("show", "theirs")
 
 
@@ -118,8 +118,8 @@ def test_a_missing_row_fails_and_an_unused_one_is_reported(folder: Folder) -> No
 @pytest.mark.filterwarnings("default::evaluand.run.tasks.recorded.DoubtfulJoin")
 def test_a_file_that_fits_no_example_is_an_error(folder: Folder) -> None:
     folder.write("far.jsonl", [{"_index_": i, "text": "x"} for i in (70, 71)])
-    told = folder.refused("import", "far.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
-    assert "error: no example has an output: 6 failed" in told
+    reported = folder.refused("import", "far.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
+    assert "error: no example has an output: 6 failed" in reported
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_project_has_no_faults_and_runs(folder: Folder, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = folder.done("init", "mine", "--kind", kind)
-    assert told.endswith("run it:  cd mine && evaluand run experiment.yaml\n")
+    reported = folder.done("init", "mine", "--kind", kind)
+    assert reported.endswith("run it:  cd mine && evaluand run experiment.yaml\n")
     monkeypatch.chdir("mine")
     assert folder.json("validate", "experiment.yaml")["faults"] == []
     facts = folder.json("run", "experiment.yaml")
@@ -49,8 +49,8 @@ def test_a_project_is_made_here_where_no_folder_is_named(folder: Folder) -> None
 def test_files_that_are_there_are_listed_and_nothing_is_written(folder: Folder) -> None:
     Path("README.md").write_text("mine")
     Path("classify.py").symlink_to("nowhere.py")
-    told = folder.refused("init")
-    assert "already has README.md, classify.py" in told or "already has classify.py, README.md" in told
+    reported = folder.refused("init")
+    assert "already has README.md, classify.py" in reported or "already has classify.py, README.md" in reported
     assert sorted(path.name for path in Path().iterdir()) == ["README.md", "classify.py"]
     assert not Path("nowhere.py").exists()
     assert Path("README.md").read_text() == "mine"

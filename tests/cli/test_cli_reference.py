@@ -38,9 +38,9 @@ def test_the_schema_of_experiments_is_printed(folder: Folder) -> None:
 def test_the_columns_of_tables_are_printed(folder: Folder) -> None:
     fields = folder.json("schema", "show", "evaluand.responses")["fields"]
     assert [f["field"] for f in fields if "." not in f["field"] and "[" not in f["field"]] == tables.RESPONSES.names
-    told = {line.split()[0]: line for line in folder.done("schema", "show", "evaluand.scores").splitlines()}
-    assert "string (JSON)" in told["data"]
-    assert told["status"].split()[2] == "no"
+    reported = {line.split()[0]: line for line in folder.done("schema", "show", "evaluand.scores").splitlines()}
+    assert "string (JSON)" in reported["data"]
+    assert reported["status"].split()[2] == "no"
 
 
 def test_a_schema_that_is_none_is_refused_with_the_nearest_that_is(folder: Folder) -> None:
@@ -88,8 +88,8 @@ def asked(folder: Folder, *words: str) -> tuple[list[str], set[str]]:
 @pytest.mark.parametrize("command", ["show", "export", "resume", "verify"])
 def test_names_of_artifacts_complete_without_loading_arrow(folder: Folder, command: str) -> None:
     folder.done("run", folder.experiment())
-    told, loaded = asked(folder, command, "doub")
-    assert told == ["doubling", "doubling/mine"]
+    reported, loaded = asked(folder, command, "doub")
+    assert reported == ["doubling", "doubling/mine"]
     assert loaded.isdisjoint({"numpy", "pyarrow", "pydantic", "rich"})
 
 

@@ -93,9 +93,9 @@ def test_gates_that_hold_let_a_run_pass(folder: Path) -> None:
 def test_a_gate_that_fails_is_exit_code_3_and_reported_after_the_values(folder: Path) -> None:
     result = run(folder, "--gate", "accuracy >= 0.9", "--json")
     assert result.exit_code == 3
-    told = json.loads(result.stdout)
-    assert [(gate["subject"], gate["passed"]) for gate in told["gates"]] == [("base", False), ("mine", True)]
-    assert {row["task"]: row["value"] for row in told["metrics"]} == {"base": 0.7, "mine": 1.0}
+    reported = json.loads(result.stdout)
+    assert [(gate["subject"], gate["passed"]) for gate in reported["gates"]] == [("base", False), ("mine", True)]
+    assert {row["task"]: row["value"] for row in reported["metrics"]} == {"base": 0.7, "mine": 1.0}
 
 
 def test_one_task_is_the_baseline_of_the_others(folder: Path) -> None:
@@ -146,10 +146,10 @@ def test_verify_goes_on_behind_what_cannot_be_read(folder: Path) -> None:
     (second / "manifest.json").unlink()
     result = call(folder, "verify", "--json")
     assert result.exit_code == 1
-    told = json.loads(result.stdout)
-    broken = {artifact["id"] for artifact in told["artifacts"] if artifact["kind"] == "runs" and artifact["faults"]}
+    reported = json.loads(result.stdout)
+    broken = {artifact["id"] for artifact in reported["artifacts"] if artifact["kind"] == "runs" and artifact["faults"]}
     assert broken == {first.name, second.name}
-    assert len(told["artifacts"]) == 7
+    assert len(reported["artifacts"]) == 7
 
 
 def test_a_damaged_name_is_reported_and_hides_no_other(folder: Path) -> None:
@@ -189,8 +189,8 @@ def test_a_gate_that_fits_nothing_is_reported_before_anything_is_called(folder: 
 
 def test_a_variable_holds_a_gate_on_each_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVALUAND_RUN_GATE", "accuracy >= 0.1\naccuracy >= 0.9")
-    told = json.loads(run(folder, "--json").stdout)
-    assert [gate["passed"] for gate in told["gates"]] == [True, True, False, True]
+    reported = json.loads(run(folder, "--json").stdout)
+    assert [gate["passed"] for gate in reported["gates"]] == [True, True, False, True]
 
 
 def test_a_folder_that_is_not_there_is_reported_before_anything_is_called(folder: Path) -> None:

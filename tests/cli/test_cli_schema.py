@@ -58,9 +58,9 @@ def test_every_broken_row_is_reported_with_its_line(folder: Folder, stored: str)
         "fault  rows.jsonl:5: is a list, not an object",
         "4 faults in rows.jsonl (3 rows) against output.json",
     ]
-    told = json.loads(folder.call("schema", "validate", "rows.jsonl", "--schema", stored, "--json").stdout)
-    assert told["rows"] == 3
-    assert told["faults"][1] == {
+    reported = json.loads(folder.call("schema", "validate", "rows.jsonl", "--schema", stored, "--json").stdout)
+    assert reported["rows"] == 3
+    assert reported["faults"][1] == {
         "row": 1,
         "index": None,
         "path": "_index_",
@@ -101,7 +101,7 @@ def test_every_form_converts_into_every_other_and_back(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("{", "x.json:1:2: not JSON"),
         ("{}", "x.json: $: has no type"),
@@ -111,9 +111,9 @@ def test_every_form_converts_into_every_other_and_back(folder: Folder) -> None:
         ("no", "this is not an encoded Arrow schema"),
     ],
 )
-def test_a_file_that_is_no_schema_is_refused(folder: Folder, text: str, told: str) -> None:
+def test_a_file_that_is_no_schema_is_refused(folder: Folder, text: str, reported: str) -> None:
     (folder.path / "x.json").write_text(text)
-    assert told in folder.refused("schema", "show", "x.json")
+    assert reported in folder.refused("schema", "show", "x.json")
 
 
 def test_files_that_are_not_there_are_reported(folder: Folder) -> None:
@@ -142,13 +142,13 @@ def test_all_faults_are_counted_and_the_first_of_each_path_and_sort_listed(folde
         "    100 × spans[].end: type",
         "230 faults in rows.jsonl (50 rows) against text.TaggedSpans",
     ]
-    told = json.loads(folder.call(*call, "--json").stdout)
-    assert [(each["path"], each["faults"]) for each in told["counts"]] == [
+    reported = json.loads(folder.call(*call, "--json").stdout)
+    assert [(each["path"], each["faults"]) for each in reported["counts"]] == [
         ("", 30),
         ("spans[].start", 100),
         ("spans[].end", 100),
     ]
-    assert len(told["faults"]) == 3
+    assert len(reported["faults"]) == 3
     none = folder.call(*call[:-1], "0")
     assert (none.exit_code, none.stdout.splitlines()[-1]) == (
         1,
@@ -158,8 +158,8 @@ def test_all_faults_are_counted_and_the_first_of_each_path_and_sort_listed(folde
 
 def test_rows_of_columnar_files_are_reported_by_their_number(folder: Folder) -> None:
     pq.write_table(pa.table({"text": ["a", None]}), folder.path / "rows.parquet")
-    told = folder.call("schema", "validate", "rows.parquet", "--schema", "text.Text").stdout
-    assert told.splitlines()[0] == "fault  rows.parquet: row 1: text: is null"
+    reported = folder.call("schema", "validate", "rows.parquet", "--schema", "text.Text").stdout
+    assert reported.splitlines()[0] == "fault  rows.parquet: row 1: text: is null"
 
 
 def test_an_encoded_schema_is_read_from_a_file_of_any_name(folder: Folder) -> None:
@@ -236,7 +236,7 @@ def test_typed_rows_go_to_parquet_and_back(folder: Folder, model: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "output", "code", "told"),
+    ("text", "output", "code", "reported"),
     [
         ('{"text": 1}', "out.parquet", 1, "row 0: text: is an integer (1), not text"),
         ('{"text": "a"}\n{', "out.parquet", 1, "in.jsonl:2: not JSON"),
@@ -244,15 +244,15 @@ def test_typed_rows_go_to_parquet_and_back(folder: Folder, model: str) -> None:
     ],
 )
 def test_nothing_is_written_where_a_row_breaks_the_schema(
-    folder: Folder, text: str, output: str, code: int, told: str
+    folder: Folder, text: str, output: str, code: int, reported: str
 ) -> None:
     (folder.path / "in.jsonl").write_text(text)
     call = ("schema", "write", "in.jsonl", "--schema", "text.Text", "-o", output)
-    assert told in folder.refused(*call, code=code)
+    assert reported in folder.refused(*call, code=code)
     assert not (folder.path / output).exists()
 
 
 def test_numbers_that_json_has_not_are_reported(folder: Folder) -> None:
     pq.write_table(pa.table({"x": [1.0, float("nan")]}), folder.path / "x.parquet")
-    told = folder.refused("schema", "write", "x.parquet", "--schema", "x.parquet", "-o", "x.jsonl")
-    assert "row 1: JSON has no NaN or infinity; write Parquet" in told
+    reported = folder.refused("schema", "write", "x.parquet", "--schema", "x.parquet", "-o", "x.jsonl")
+    assert "row 1: JSON has no NaN or infinity; write Parquet" in reported

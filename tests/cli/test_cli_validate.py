@@ -52,14 +52,14 @@ def files(folder: Folder) -> set[Path]:
 def test_notes_say_what_is_odd_and_are_no_faults(folder: Folder) -> None:
     facts = folder.json("validate", folder.experiment("app.py:whole", text=WHOLE))
     assert facts["faults"] == []
-    told = "\n".join(facts["notes"])
-    assert "scorer luck is unpinned, so every evaluation calls it again: " in told
-    assert "scorer luck is read by no metric" in told
-    assert "the weights in 'w' are used by no metric; set weighted: true on a metric to use them" in told
-    assert "the clusters in 'user' are used by no metric: none has an interval" in told
-    assert "1 of 6 examples have no expected value ('answer' is empty)" in told
-    assert "4 of 6 examples have no value of 'size', an attribute to group by" in told
-    assert "by [parity, size]: 1 of 4 groups have no example" in told
+    reported = "\n".join(facts["notes"])
+    assert "scorer luck is unpinned, so every evaluation calls it again: " in reported
+    assert "scorer luck is read by no metric" in reported
+    assert "the weights in 'w' are used by no metric; set weighted: true on a metric to use them" in reported
+    assert "the clusters in 'user' are used by no metric: none has an interval" in reported
+    assert "1 of 6 examples have no expected value ('answer' is empty)" in reported
+    assert "4 of 6 examples have no value of 'size', an attribute to group by" in reported
+    assert "by [parity, size]: 1 of 4 groups have no example" in reported
 
 
 def test_nothing_is_called_and_nothing_is_stored(folder: Folder) -> None:
@@ -81,11 +81,11 @@ def test_every_fault_is_reported_with_its_place(folder: Folder) -> None:
         "metrics: [accuracy]\n"
     )
     folder.write("theirs.jsonl", [{"text": "x"}] * 6)
-    told = folder.call("validate", path)
-    assert told.exit_code == 1
+    reported = folder.call("validate", path)
+    assert reported.exit_code == 1
     for part in ("bad.yaml:2: ", "(did you mean 'question'?)", "bad.yaml:4: ", "bad.yaml:6: ", "'exact_match'"):
-        assert part in told.stdout
-    assert told.stdout.endswith(" faults\n")
+        assert part in reported.stdout
+    assert reported.stdout.endswith(" faults\n")
 
 
 def test_every_bad_row_of_the_data_is_reported(folder: Folder) -> None:
@@ -106,10 +106,10 @@ def test_weights_that_a_metric_needs_and_the_dataset_has_not_are_a_fault(folder:
 def test_rows_of_a_recorded_file_that_are_missing_or_unused_are_counted(folder: Folder) -> None:
     folder.write("theirs.jsonl", [{"_index_": i, "text": "x"} for i in (0, 1, 2, 70, 71)])
     path = folder.experiment("{kind: recorded, path: theirs.jsonl, response: text}", text=WHOLE)
-    told = "\n".join(folder.json("validate", path)["notes"])
-    assert "2 rows match no example, such as index 70" in told
-    assert "task mine: 3 of 6 calls will fail: " in told
-    assert "theirs.jsonl has no row for index 3" in told
+    reported = "\n".join(folder.json("validate", path)["notes"])
+    assert "2 rows match no example, such as index 70" in reported
+    assert "task mine: 3 of 6 calls will fail: " in reported
+    assert "theirs.jsonl has no row for index 3" in reported
 
 
 def test_duplicates_in_a_recorded_file_are_faults(folder: Folder) -> None:
@@ -129,8 +129,8 @@ def test_the_plan_counts_calls_that_are_new_reused_and_kept(folder: Folder) -> N
     assert folder.json("validate", path)["plan"] == [{"task": "mine", "calls": 6, "new": 3, "reused": 3, "kept": 0}]
     folder.done("run", path)
     assert folder.json("validate", path)["plan"] == [{"task": "mine", "calls": 6, "new": 0, "reused": 0, "kept": 6}]
-    told = folder.json("run", path)["tasks"][0]["run"]["receipt"]
-    assert (told["called"], told["kept"]) == (0, 6)
+    reported = folder.json("run", path)["tasks"][0]["run"]["receipt"]
+    assert (reported["called"], reported["kept"]) == (0, 6)
 
 
 def test_a_plan_says_beforehand_what_a_run_then_does(folder: Folder) -> None:
@@ -156,9 +156,9 @@ def test_an_unpinned_task_is_planned_as_new(folder: Folder) -> None:
 def test_a_scorer_that_can_grade_nothing_is_a_fault_and_stops_a_run_before_its_first_call(folder: Folder) -> None:
     text = WHOLE.replace("same: exact_match", "same: {{kind: prediction, type: integer}}")
     path = folder.experiment("chance.py:touch", text=text)
-    told = "e.yaml:7: scorers.same: no example can be graded: the truth is the text '2', not an integer"
-    assert told in folder.call("validate", path).stdout
-    assert told in folder.refused("run", path)
+    reported = "e.yaml:7: scorers.same: no example can be graded: the truth is the text '2', not an integer"
+    assert reported in folder.call("validate", path).stdout
+    assert reported in folder.refused("run", path)
     assert not (folder.path / "called").exists()
 
 
@@ -170,9 +170,9 @@ def test_what_pins_code_is_said_as_it_is_written_in_the_file(folder: Folder) -> 
     (folder.path / "chance.py").write_text(CHANCE + code)
     pyarrow.parquet.write_table(pyarrow.table({"a": [1]}), folder.path / "0.parquet")
     path = folder.experiment("chance.py:read", text=WHOLE)
-    told = "\n".join(folder.json("validate", path)["notes"])
-    assert 'name them with files: [...] or declare version: "1" in its entry to pin it' in told
-    assert told.count('declare version: "1" in its entry to pin it') == 2
+    reported = "\n".join(folder.json("validate", path)["notes"])
+    assert 'name them with files: [...] or declare version: "1" in its entry to pin it' in reported
+    assert reported.count('declare version: "1" in its entry to pin it') == 2
     (run,) = folder.json("run", path, "--limit", 1)["tasks"]
     assert 'declare version: "1" in its entry to pin it' in run["run"]["receipt"]["why"]
     assert 'declare version: "1" in its entry to pin it' in run["evaluation"]["receipt"]["why"]
@@ -187,9 +187,9 @@ def test_what_pins_a_class_of_scorers_is_said_as_it_is_written_in_python(folder:
     )
     (folder.path / "luck.py").write_text(f"{code}        return random.random()\n")
     text = WHOLE.replace("chance.py:grade", "luck.py:Luck")
-    told = "\n".join(folder.json("validate", folder.experiment(text=text))["notes"])
-    assert "scorer luck is unpinned" in told
-    assert "declare version=... to pin it" in told
+    reported = "\n".join(folder.json("validate", folder.experiment(text=text))["notes"])
+    assert "scorer luck is unpinned" in reported
+    assert "declare version=... to pin it" in reported
 
 
 def test_a_file_that_is_none_is_reported(folder: Folder) -> None:
@@ -213,17 +213,17 @@ def test_a_split_that_parts_clusters_is_reported_before_and_while_it_runs(folder
     (folder.path / "visits.csv").write_text("\n".join(["a,y,patient", *rows]))
     (folder.path / "models.py").write_text("from sklearn.dummy import DummyClassifier as Model")
     file = folder.experiment("{kind: estimator, model: 'models.py:Model', split: {folds: 8}}", text=PATIENTS)
-    told = "rows of one 'patient' are in training and in test rows, for 4 of 4"
-    assert [note for note in folder.json("validate", file)["notes"] if told in note]
+    reported = "rows of one 'patient' are in training and in test rows, for 4 of 4"
+    assert [note for note in folder.json("validate", file)["notes"] if reported in note]
     result = folder.call("run", file)
-    assert (result.exit_code, result.stderr.count(f"note: {told}")) == (0, 1)
+    assert (result.exit_code, result.stderr.count(f"note: {reported}")) == (0, 1)
 
 
 def test_a_batch_that_can_never_be_full_is_reported(folder: Folder) -> None:
     task = "{kind: service, url: 'http://127.0.0.1:1/', model: m, version: '1', batch: 4}"
     text = WHOLE.replace("luck: chance.py:grade", "other: includes")
     few = folder.json("validate", folder.experiment(task, text=text + "run: {{concurrency: 2}}\n"))
-    told = "task mine: a batch of 4 is never full: only 2 calls are made at once; raise concurrency under run"
-    assert told in few["notes"]
+    reported = "task mine: a batch of 4 is never full: only 2 calls are made at once; raise concurrency under run"
+    assert reported in few["notes"]
     enough = folder.json("validate", folder.experiment(task, text=text + "run: {{concurrency: 4}}\n"))
     assert not any("batch" in note for note in enough["notes"])

@@ -454,7 +454,7 @@ def test_declared_clusters_bind_examples() -> None:
 
 
 def test_a_comparison_says_what_is_not_independent() -> None:
-    def told(store: Store, **roles: Any) -> tuple[Any, Any, str]:
+    def reported(store: Store, **roles: Any) -> tuple[Any, Any, str]:
         rows = [{"input": f"q{i}", "page": i // 2, "w": 1.0 + i} for i in range(6)]
         a = evaluated(store, "a", scores([0] * 6), rows, input="input", **roles)
         b = evaluated(store, "b", scores([1, 1, 0, 0, 1, 0]), rows, input="input", **roles)
@@ -463,11 +463,11 @@ def test_a_comparison_says_what_is_not_independent() -> None:
         Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made))
         return made["pairs"][0]["clusters"], made["pairs"][0]["clustered_by"], file.getvalue()
 
-    *declared, text = told(MemoryStore(), cluster="page")
+    *declared, text = reported(MemoryStore(), cluster="page")
     assert declared == [3, "page"]
     assert "interval and test by 3 clusters (page): rows of the same one are not independent" in text
     for roles in ({}, {"weight": "w"}):
-        *none, text = told(MemoryStore(), **roles)
+        *none, text = reported(MemoryStore(), **roles)
         assert none == [None, None]
         assert "go by" not in text
     store = MemoryStore()
@@ -649,8 +649,8 @@ def test_a_declared_metric_that_cannot_be_compared_is_listed_and_those_of_fairne
     found = Comparison(store, made.id).left_out
     assert [(one["metric"], one["reason"]) for one in found] == [("quantile", "no mean of one number per row")] * 2
     Console(file=file, width=200, markup=False, highlight=False).print(comparison_table(made.to_dict()))
-    told = f"not compared: quantile(q=0.5) · {scorer}, quantile(q=0.9) · {scorer} (no mean of one number per row)"
-    assert told in file.getvalue()
+    reported = f"not compared: quantile(q=0.5) · {scorer}, quantile(q=0.9) · {scorer} (no mean of one number per row)"
+    assert reported in file.getvalue()
     assert str(made).endswith(f"quantile · {scorer}: not compared, no mean of one number per row")
     assert compare(*sides, metrics="accuracy", declared=own).left_out == []
     assert [pair["metric"] for pair in compare(*sides, metrics="mean", declared=own).pairs] == ["mean"]

@@ -420,16 +420,16 @@ def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluati
 
 
 @pytest.mark.parametrize(
-    ("gate", "told"),
+    ("gate", "reported"),
     [
         ("accuracy better than base", "the same evaluation, which is not better than itself"),
         ("accuracy not worse than base by 0.02", "with so few rows a difference of 0.02 cannot be ruled out"),
     ],
 )
-def test_a_gate_that_fails_on_one_and_the_same_evaluation_says_so(base: Evaluation, gate: str, told: str) -> None:
+def test_a_gate_that_fails_on_one_and_the_same_evaluation_says_so(base: Evaluation, gate: str, reported: str) -> None:
     result = one(base, gate, base)
     assert not result.passed
-    assert result.message.endswith(told)
+    assert result.message.endswith(reported)
 
 
 def test_a_gate_says_which_of_several_metrics_by_the_words_of_the_tables(base: Evaluation) -> None:
@@ -529,7 +529,7 @@ def differing(base: Evaluation) -> list[Measure]:
 
 
 @pytest.mark.parametrize(
-    ("gate", "passed", "told"),
+    ("gate", "passed", "reported"),
     [
         (f"{MARGIN} <= 0.5", True, "0.5; from topic=geometry to topic=algebra; 40 rows: 40 scored; few rows: topic="),
         ("equalized: difference by topic <= 0.49", False, "0.5; from topic=geometry"),
@@ -538,9 +538,9 @@ def differing(base: Evaluation) -> list[Measure]:
         ("accuracy min by topic >= 0.5", True, "0.5; "),
     ],
 )
-def test_a_gate_may_be_on_how_far_groups_differ(base: Evaluation, gate: str, passed: bool, told: str) -> None:
+def test_a_gate_may_be_on_how_far_groups_differ(base: Evaluation, gate: str, passed: bool, reported: str) -> None:
     found = one(base, gate, measures=differing(base))
-    assert (found.passed, found.message.startswith(told)) == (passed, True)
+    assert (found.passed, found.message.startswith(reported)) == (passed, True)
     assert found.facts["values"][0]["lowest"] == {"topic": "geometry"}
 
 

@@ -343,7 +343,7 @@ def test_a_module_handed_on_as_a_value_counts_as_a_whole(package: Any) -> None:
     assert "module helpers changed" in explain(one.parts, two.parts)
 
 
-def test_constants_of_the_same_name_in_two_modules_are_told_apart(package: Any) -> None:
+def test_constants_of_the_same_name_in_two_modules_are_reported_apart(package: Any) -> None:
     app = "from proj.helpers import use\nNAME = 1\ndef answer(x):\n    return use(NAME)\n"
     helpers = "NAME = 2\ndef use(x):\n    return NAME + x\n"
     one = fingerprint(package("app", app=app, helpers=helpers).answer)
@@ -370,7 +370,7 @@ def test_what_is_not_first_party_is_pinned_too(value: object) -> None:
 # -- lambdas and code without source
 
 
-def test_lambdas_on_one_line_are_told_apart(tmp_path: Path) -> None:
+def test_lambdas_on_one_line_are_reported_apart(tmp_path: Path) -> None:
     source = "pair = lambda x: x + 1, lambda x: x + 2\nnested = lambda: (lambda x: x + 1)\n"
     module = load(tmp_path, source)
     one, two = map(fingerprint, module.pair)
@@ -986,7 +986,7 @@ def test_nested_data_that_name_the_folder_stay_the_same_when_it_moves(tmp_path: 
 # -- explaining
 
 
-def test_changes_are_told_in_words() -> None:
+def test_changes_are_reported_in_words() -> None:
     old = {"app.same": "1", "app.z": "2", "app.gone": "3", "app.a": "4"}
     new = {"app.same": "1", "app.z": "9", "app.new": "5", "app.a": "6"}
     assert explain(old, new) == ["app.a changed", "app.z changed", "app.new is new", "app.gone was removed"]

@@ -60,22 +60,24 @@ class ClientModel(BaseModel):
 
 
 @pytest.mark.parametrize("made", [Client, ClientData, ClientModel])
-def test_objects_of_every_shape_are_told_alike_without_what_can_only_be_a_credential(made: Any) -> None:
-    told = {"api_key": "***", "url": "https://me:***@host/x", "token": "word"}
-    assert decode(text_of(made(api_key="sk-1"))) == told
-    assert decode(text_of({"clients": [made(api_key="sk-1"), made(api_key="sk-2")]})) == {"clients": [told, told]}
+def test_objects_of_every_shape_are_reported_alike_without_what_can_only_be_a_credential(made: Any) -> None:
+    reported = {"api_key": "***", "url": "https://me:***@host/x", "token": "word"}
+    assert decode(text_of(made(api_key="sk-1"))) == reported
+    assert decode(text_of({"clients": [made(api_key="sk-1"), made(api_key="sk-2")]})) == {
+        "clients": [reported, reported]
+    }
     headers = SimpleNamespace(options={"headers": {"Authorization": "Bearer x", "token": "word"}})
     assert decode(text_of((headers,))) == [{"options": {"headers": {"Authorization": "***", "token": "word"}}}]
 
 
-def test_dictionaries_and_texts_are_data_and_told_as_they_are() -> None:
+def test_dictionaries_and_texts_are_data_and_reported_as_they_are() -> None:
     value = {"api_key": "x", "text": "https://me:word@host/x", "words": ["Password=word"]}
     assert decode(text_of(value)) == value
     assert decode(text_of(SimpleNamespace(text="see https://me:word@host/x")))["text"] == "see https://me:word@host/x"
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reported"),
     [
         ({1: "a", None: 2}, {"1": "a", "None": 2}),
         ((1, {2}, deque([3])), [1, [2], [3]]),
@@ -95,8 +97,8 @@ def test_dictionaries_and_texts_are_data_and_told_as_they_are() -> None:
         (SimpleNamespace(api_key="x", tokens=3, password=None), {"api_key": "***", "tokens": 3, "password": None}),
     ],
 )
-def test_values_are_told_as_data(value: Any, told: Any) -> None:
-    assert to_json_like(value) == told
+def test_values_are_reported_as_data(value: Any, reported: Any) -> None:
+    assert to_json_like(value) == reported
     assert decode(encode(to_json_like(value))) == to_json_like(value)
 
 
@@ -131,11 +133,11 @@ def test_what_is_deep_within_itself_or_large_is_cut_and_says_so() -> None:
     }
 
 
-def test_data_are_told_exactly() -> None:
+def test_data_are_reported_exactly() -> None:
     value = {"nan": math.nan, "big": 2**70, "raw": b"x", "$float": 1, "t": (1, 2)}
     assert text_of(value).encode() == encode(value)
 
 
-def test_shared_values_are_told_each_time() -> None:
+def test_shared_values_are_reported_each_time() -> None:
     shared = {"a": 1}
     assert to_json_like([shared, shared, object]) == [shared, shared, {"$unstorable": "object"}]

@@ -159,11 +159,11 @@ def test_every_kind_goes_the_whole_path_from_a_file_and_has_the_interval_it_name
     metric, table, found = run(tmp_path, SETUPS[setup], kind, parameters)
     assert (found["metric"], found["n"], found["n_scored"]) == (kind, N, N)
     assert math.isfinite(found["value"])
-    told = words_of(found["signature"]).get("interval")
+    reported = words_of(found["signature"]).get("interval")
     if method is None:
-        assert (told, found["low"], found["high"]) == (None, None, None)
+        assert (reported, found["low"], found["high"]) == (None, None, None)
         return
-    assert told == f"{method} 95%"
+    assert reported == f"{method} 95%"
     reference = of_counts if setup == "spans" else of_shares if kind == "balanced_accuracy" else INTERVALS[method]
     assert (found["low"], found["high"]) == pytest.approx(reference(metric, table), rel=1e-7)
     assert found["low"] < found["value"] < found["high"]

@@ -48,7 +48,7 @@ def test_one_attribute_or_several_may_be_named_plainly() -> None:
     assert Measure("same", Accuracy(), by=["topic", ("topic", "language")]).by == (("topic",), ("topic", "language"))
 
 
-def test_every_measure_that_fits_nothing_is_told_at_once() -> None:
+def test_every_measure_that_fits_nothing_is_reported_at_once() -> None:
     evaluation = Evaluator().evaluate(Runner().run(str.upper, DATA), {"same": ExactMatch(), "pair": Prediction()})
     measures = [
         Measure("some", Accuracy()),
@@ -77,13 +77,13 @@ def test_what_is_aggregated_are_lists_of_evaluations_and_measures(wrong: str) ->
         Aggregator().aggregate(*given[wrong])
 
 
-def test_a_scorer_that_fails_on_every_row_is_told_with_its_first_reason() -> None:
+def test_a_scorer_that_fails_on_every_row_is_reported_with_its_first_reason() -> None:
     run = Runner().run(len, Dataset.from_rows([{"input": text, "expected": len(text)} for text in ("a", "bc")]))
-    told = (
+    reported = (
         r"scorer 'right' failed on all 2 rows: DataError: the truth is the integer 1, not text; set the scorer's type"
     )
     for _ in range(2):  # made, and found again
-        with pytest.warns(ScorerFailed, match=told):
+        with pytest.warns(ScorerFailed, match=reported):
             evaluation = Evaluator().evaluate(run, {"right": Prediction(), "same": ExactMatch()})
     assert repr(evaluation) == f"Evaluation({evaluation.id[:12]}, right: 2 failed, same)"
 

@@ -39,7 +39,7 @@ def test_credentials_are_known_by_the_words_of_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("postgres://me:word@host/db", "postgres://me:***@host/db"),
         ("redis://:word@host:1/0", "redis://:***@host:1/0"),
@@ -50,8 +50,8 @@ def test_credentials_are_known_by_the_words_of_their_names() -> None:
         ("http://host:80/a@b key=a", "http://host:80/a@b key=a"),
     ],
 )
-def test_texts_of_configurations_are_told_without_passwords(text: str, told: str) -> None:
-    assert without_passwords(text) == told
+def test_texts_of_configurations_are_reported_without_passwords(text: str, reported: str) -> None:
+    assert without_passwords(text) == reported
 
 
 def test_rows_of_data_may_have_keys_and_tokens() -> None:

@@ -547,7 +547,7 @@ def test_all_that_is_demanded_is_selected(path: str, values: list[Any]) -> None:
         ("number.k", "number", "number.k: number is a number, which has no 'k'"),
     ],
 )
-def test_what_is_missing_is_told_with_the_longest_path_that_exists(path: str, existing: str, message: str) -> None:
+def test_what_is_missing_is_reported_with_the_longest_path_that_exists(path: str, existing: str, message: str) -> None:
     selector = Selector(path)
     with pytest.raises(DataError) as missing:
         selector.select(CALLS)
@@ -579,7 +579,7 @@ def test_one_value_is_selected_through_lists_where_there_is_one() -> None:
     assert Selector("search.error").find(CALLS) == []
 
 
-def test_python_objects_are_walked_only_by_selectors_that_are_told_to() -> None:
+def test_python_objects_are_walked_only_by_selectors_that_are_reported_to() -> None:
     thing = SimpleNamespace(a=1, parts=[SimpleNamespace(b=2), {"b": 3}, 4], __secret=5)
     assert Selector("a", objects=True).select(thing) == [1]
     assert Selector("parts.b", objects=True).select(thing) == [2, 3]
@@ -656,7 +656,7 @@ def test_what_does_not_lie_on_the_path_is_not_copied() -> None:
         ("search[0].rets[0].a", "search[0].rets[0] is a text, which has no 'a'"),
     ],
 )
-def test_what_cannot_be_set_is_told(path: str, message: str) -> None:
+def test_what_cannot_be_set_is_reported(path: str, message: str) -> None:
     with pytest.raises(DataError) as refused:
         Selector(path).set(CALLS, 0)
     assert message in str(refused.value)

@@ -379,7 +379,7 @@ def test_the_pause_doubles_up_to_a_minute() -> None:
     assert policy.pause(2000) == MAX_BACKOFF
 
 
-def test_the_pause_grows_as_it_is_told_to() -> None:
+def test_the_pause_grows_as_it_is_reported_to() -> None:
     assert [Policy(backoff=2, backoff_growth=3).pause(attempts) for attempts in range(1, 6)] == [2, 6, 18, 54, 60]
     assert {Policy(backoff=5, backoff_growth=1).pause(attempts) for attempts in (1, 2, 50, 2000)} == {5}
 
@@ -692,19 +692,19 @@ def test_an_interrupt_does_not_turn_a_waiting_retry_into_a_failure() -> None:
 
 
 def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for() -> None:
-    began, told = threading.Barrier(3), threading.Event()
+    began, reported = threading.Barrier(3), threading.Event()
     counts: list[int] = []
 
     def call(unit: int) -> int:
         began.wait(PATIENCE)
         if unit == 0:
             _thread.interrupt_main()
-        assert told.wait(PATIENCE)
+        assert reported.wait(PATIENCE)
         return unit
 
     def finishing(calls: int) -> None:
         counts.append(calls)
-        told.set()
+        reported.set()
 
     found: dict[int, Outcome] = {}
     with pytest.raises(KeyboardInterrupt):

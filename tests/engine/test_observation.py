@@ -224,6 +224,10 @@ def test_of_many_files_only_the_rows_that_opened_the_changed_one_are_called_agai
     assert again.receipt is not None
     assert (again.receipt.called, again.receipt.reused) == (1, ROWS - 1)
     assert again.receipt.why == "changed since opened: docs/3.txt"
+    project.write("docs/3.txt", "document 3")
+    back = project.run(PER_EXAMPLE).receipt
+    assert back is not None
+    assert (back.called, back.reused, back.why) == (0, ROWS, "")
     assert [r.responses for r in again] == [[f"document {i}"] if i != 3 else ["corrected"] for i in range(ROWS)]
     assert again.id != first.id
     assert project.called(PER_EXAMPLE) == 0
@@ -338,7 +342,10 @@ def test_answers_stored_without_observation_are_not_reused(project: Project, mon
         return {key: value for key, value in known.items() if not (id == run.id and key == "observed")}
 
     monkeypatch.setattr(project.store, "manifest", without)
-    assert project.called(PER_EXAMPLE) == ROWS
+    again = project.run(PER_EXAMPLE).receipt
+    assert again is not None
+    assert (again.called, again.why) == (ROWS, "the stored answers have no record of the files they opened")
+    assert project.called(PER_EXAMPLE) == 0
 
 
 # -- scorers

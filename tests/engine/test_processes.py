@@ -108,18 +108,18 @@ def test_calls_are_made_in_as_many_processes_as_allowed_none_of_them_this_one(tm
     check_all_end(list(found))
 
 
-def test_there_are_as_many_processes_as_cpus_unless_told_otherwise() -> None:
+def test_there_are_as_many_processes_as_cpus_unless_reported_otherwise() -> None:
     assert Policy(processes=True).concurrency == os.cpu_count()
     assert Policy(processes=True, concurrency=7).concurrency == 7
     assert Policy().concurrency == 16
 
 
 def test_each_call_has_its_seed_index_and_id() -> None:
-    def told(value: int, seed: int, index: int, id: str, replication: int) -> list[Any]:
+    def reported(value: int, seed: int, index: int, id: str, replication: int) -> list[Any]:
         return [seed, index, id, replication]
 
     rows = Dataset.from_rows([{"_index_": 9, "input": 1, "id": "nine"}, {"_index_": 11, "input": 2, "id": "eleven"}])
-    runs = [Runner(policy=policy).run(told, rows, replications=2) for policy in (Policy(), TWO)]
+    runs = [Runner(policy=policy).run(reported, rows, replications=2) for policy in (Policy(), TWO)]
     assert [r.responses for r in runs[0]] == [r.responses for r in runs[1]]
 
 
@@ -312,7 +312,7 @@ def test_an_error_while_units_are_read_comes_through_after_what_was_in_flight() 
             call,
             lambda unit, outcome: (b"", 0),
             wire,
-            lambda *told: found.append(told),
+            lambda *reported: found.append(reported),
             replace(TWO, concurrency=3),
         ).run()
     assert sorted(found) == [(0, b"", 0), (1, b"", 0)]
@@ -484,7 +484,7 @@ def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path
 def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(tmp_path: Path, by: signal.Signals) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()
-    told, _ = running(whole, 80).communicate(timeout=PATIENCE)
+    reported, _ = running(whole, 80).communicate(timeout=PATIENCE)
 
     run = running(tmp_path, 80, start_new_session=True)
     end = time.monotonic() + PATIENCE
@@ -502,6 +502,6 @@ def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(tmp_path: P
     assert len(calls(tmp_path)) < 80
 
     again, said = running(tmp_path, 80).communicate(timeout=PATIENCE)
-    assert again.splitlines()[-1] == told.splitlines()[-1], said
+    assert again.splitlines()[-1] == reported.splitlines()[-1], said
     assert set(calls(tmp_path)) == set(range(80))
     assert len(calls(tmp_path)) <= 80 + (2 if by == signal.SIGKILL else 0)

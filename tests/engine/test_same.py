@@ -103,7 +103,7 @@ print(json.dumps(told))
 
 
 def test_ids_and_digests_are_the_same_in_any_process_and_folder(tmp_path: Path) -> None:
-    told = []
+    reported = []
     for number, (hash_seed, concurrency) in enumerate([("0", 1), ("4242", 8)]):
         folder = tmp_path / f"place {number}"
         folder.mkdir()
@@ -118,9 +118,9 @@ def test_ids_and_digests_are_the_same_in_any_process_and_folder(tmp_path: Path) 
             check=False,
         )
         assert result.returncode == 0, result.stderr
-        told.append(json.loads(result.stdout))
-    assert told[0] == told[1]
-    assert told[0]["pinned"] == [True, True]
+        reported.append(json.loads(result.stdout))
+    assert reported[0] == reported[1]
+    assert reported[0]["pinned"] == [True, True]
 
 
 # Whatever the file

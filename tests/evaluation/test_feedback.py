@@ -168,7 +168,7 @@ def test_arguments_bound_again_are_bound_anew() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bound", "told"),
+    ("bound", "reported"),
     [
         (lambda: Feedback(length).on_input("txt"), "length has no argument 'txt' (did you mean 'text'?); it has text"),
         (lambda: Feedback(length).on(txt="__app__"), "length has no argument 'txt'"),
@@ -195,14 +195,14 @@ def test_arguments_bound_again_are_bound_anew() -> None:
         (lambda: Feedback(length).evaluate(SOURCE, text="a", txt="b"), "length has no argument 'txt' (did you mean"),
     ],
 )
-def test_what_cannot_be_bound_is_told_at_once(bound: Any, told: str) -> None:
+def test_what_cannot_be_bound_is_reported_at_once(bound: Any, reported: str) -> None:
     with pytest.raises(SpecError) as raised:
         bound()
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
 
 
 @pytest.mark.parametrize("ask", [Feedback.check, Feedback.identify, lambda f: f.evaluate(SOURCE)])
-def test_an_argument_that_is_not_bound_is_told_before_anything_is_called(ask: Any) -> None:
+def test_an_argument_that_is_not_bound_is_reported_before_anything_is_called(ask: Any) -> None:
     with pytest.raises(SpecError, match="feedback 'three': three needs b, which is not bound"):
         ask(Feedback(three).on_input().on(c="__app__"))
 
@@ -286,7 +286,7 @@ def test_selectors_that_lead_somewhere_in_an_app_are_right(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("main_output", "a selector begins with __record__, __app__, __example__, not with 'main_output'"),
         ("__recrd__.x", "not with '__recrd__' (did you mean '__record__'?)"),
@@ -298,15 +298,15 @@ def test_selectors_that_lead_somewhere_in_an_app_are_right(text: str) -> None:
     ],
 )
 @pytest.mark.parametrize("if_missing", ["error", "ignore"])
-def test_selectors_of_what_is_in_no_record_are_refused(text: str, told: str, if_missing: str) -> None:
+def test_selectors_of_what_is_in_no_record_are_refused(text: str, reported: str, if_missing: str) -> None:
     for feedback in (Feedback(length, if_missing=if_missing).on(text), Feedback(length, if_exists=text).on_output()):
         with pytest.raises(SpecError) as raised:
             feedback.check_app(STRUCTURE)
-        assert told in str(raised.value)
+        assert reported in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("__record__.calls[-1].retz", "a call has no 'retz' (did you mean 'rets'?)"),
         ("__record__.calls.retz[:]", "a call has no 'retz'"),
@@ -317,11 +317,11 @@ def test_selectors_of_what_is_in_no_record_are_refused(text: str, told: str, if_
         ("__record__.main_error.message", "it is always null for a feedback"),
     ],
 )
-def test_what_calls_do_not_have_is_doubted(text: str, told: str) -> None:
+def test_what_calls_do_not_have_is_doubted(text: str, reported: str) -> None:
     for feedback in (Feedback(length).on(text), Feedback(length, if_exists=text).on_output()):
         with pytest.warns(EvaluandWarning) as warned:
             feedback.check_app(STRUCTURE)
-        assert told in str(warned[0].message)
+        assert reported in str(warned[0].message)
     Feedback(length, if_missing="ignore").on(text).check_app(STRUCTURE)
 
 
@@ -330,7 +330,7 @@ def test_that_nothing_of_an_app_is_there_to_exist_is_doubted() -> None:
         Feedback(length, if_exists="__app__.nope").on_output().check_app(STRUCTURE)
 
 
-def test_selectors_that_lead_nowhere_in_an_app_are_told() -> None:
+def test_selectors_that_lead_nowhere_in_an_app_are_reported() -> None:
     with pytest.raises(SpecError, match=r"text: __app__.app.kk: __app__.app has no 'kk' \(did you mean 'k'\?\)"):
         Feedback(length).on("__app__.app.kk").check_app(STRUCTURE)
     for text in ("__record__.app.quer.rets", "__record__.app.steps[1].ask.run", "__record__.app.steps[0].ask.runs"):
@@ -442,11 +442,11 @@ def test_values_outside_the_range_are_refused() -> None:
 def test_a_comparison_by_no_declared_metric_knows_the_range() -> None:
     data, store = Dataset.from_rows([{"input": "a" * n} for n in range(9)]), MemoryStore()
     runs = [Runner(store).run(task, data) for task in (str.upper, str.split)]
-    told = {}
+    reported = {}
     for feedback in (Feedback(ratio).on_input(), Feedback(length).on_input()):
         [row] = compare(*(Evaluator().evaluate(run, {"f": feedback}) for run in runs)).pairs
-        told[feedback.name] = "range=(0.0,1.0)" in row["signature"], row["share"]
-    assert told == {"ratio": (True, True), "length": (False, False)}
+        reported[feedback.name] = "range=(0.0,1.0)" in row["signature"], row["share"]
+    assert reported == {"ratio": (True, True), "length": (False, False)}
 
 
 @pytest.mark.parametrize(
@@ -460,21 +460,21 @@ def test_lists_of_numbers_count_with_their_means_for_every_aggregate(aggregate: 
 
 
 @pytest.mark.parametrize(
-    ("combinations", "sizes", "told"),
+    ("combinations", "sizes", "reported"),
     [
         ("product", (400, 300), "120,000 calls (400 of a × 300 of b) are more than 100,000; combine them by zip"),
         ("product", (100_001, 1), "100,001 calls (100,001 of a) are more than 100,000"),
         ("zip", (100_001, 100_002), "are more than 100,000; make one list of them with .collect()"),
     ],
 )
-def test_too_many_combinations_fail_before_the_first_call(combinations: str, sizes: Any, told: str) -> None:
+def test_too_many_combinations_fail_before_the_first_call(combinations: str, sizes: Any, reported: str) -> None:
     def never(a: int, b: int) -> float:
         raise AssertionError
 
     source = {"a": range(sizes[0]), "b": range(sizes[1])}
     score = Feedback(never, combinations=combinations).on("a[:]", "b[:]").score(source)
     assert (score.status, score.columns) == ("failed", None)
-    assert told in score.reason
+    assert reported in score.reason
 
 
 def test_as_many_combinations_as_are_allowed_are_called() -> None:
@@ -499,7 +499,7 @@ def test_the_reason_of_the_one_call_explains_the_score() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "reported"),
     [
         (None, "returned null"),
         ("0.5", "returned the text '0.5'"),
@@ -513,18 +513,21 @@ def test_the_reason_of_the_one_call_explains_the_score() -> None:
         (10**400, "returned a very long integer"),
     ],
 )
-def test_what_is_no_number_fails_the_call(said: Any, told: str) -> None:
+def test_what_is_no_number_fails_the_call(said: Any, reported: str) -> None:
     result = Feedback(lambda text: said).on_output().evaluate(SOURCE)
     assert result.status == "failed"
-    assert told in str(result.reason)
+    assert reported in str(result.reason)
     assert len(result.calls) == 1
 
 
 def test_an_aggregate_that_fails_or_gives_no_number_keeps_the_calls() -> None:
-    for aggregate, told in ((lambda values: values[9], "the aggregate failed: IndexError"), (str, "returned the text")):
+    for aggregate, reported in (
+        (lambda values: values[9], "the aggregate failed: IndexError"),
+        (str, "returned the text"),
+    ):
         score = Feedback(length).on(RETS).aggregate(aggregate).score(SOURCE)
         assert score.status == "failed"
-        assert told in score.reason
+        assert reported in score.reason
         assert len(score.columns["calls"]) == 2
 
 
@@ -550,9 +553,9 @@ def test_where_one_of_several_values_is_undefined_every_count_says_that_the_row_
     assert evaluation.table("parts")["reason"].to_pylist() == ["'a' is nan", None]
     measures = [Measure("parts", Mean(column=f"data.{key}")) for key in "ab"]
     metrics = Aggregator().aggregate([evaluation], measures).table().to_pylist()
-    told = [(row["value"], row["n_scored"], row["n_abstained"]) for row in metrics]
+    reported = [(row["value"], row["n_scored"], row["n_abstained"]) for row in metrics]
     board = [(row["mean"], row["n_scored"], row["n_abstained"]) for row in leaderboard([evaluation]).rows]
-    assert told == board == [(1.0, 1, 1), (0.5, 1, 1)]
+    assert reported == board == [(1.0, 1, 1), (0.5, 1, 1)]
     assert len(json.loads(evaluation.table("parts")["calls"][0].as_py())) == 1
 
 
@@ -610,7 +613,7 @@ def test_rows_without_what_is_to_exist_are_skipped() -> None:
     assert Feedback(length, if_exists="__record__.app").on_output().score(SOURCE).value == 11.0
 
 
-def test_a_failing_call_leaves_the_others_told() -> None:
+def test_a_failing_call_leaves_the_others_reported() -> None:
     score = Feedback(no_stone).on(RETS).score(SOURCE)
     assert (score.status, score.reason) == ("failed", "1 of 2 calls failed: ValueError: no stones")
     assert [(call["ret"], call.get("error")) for call in score.columns["calls"]] == [
@@ -664,7 +667,7 @@ def test_implementations_change_nothing_of_what_others_are_given() -> None:
     assert len(result.calls[0]["args"]["contexts"]) == 2
 
 
-def test_arguments_that_are_no_data_are_told_by_their_type() -> None:
+def test_arguments_that_are_no_data_are_reported_by_their_type() -> None:
     score = Feedback(lambda a: 1.0).on("x").score({"x": object()})
     assert score.columns["calls"][0]["args"] == {"a": {"$unstorable": "object"}}
 
@@ -772,7 +775,7 @@ class Holding(Weighed):
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "reported"),
     [
         (lambda text: 1.0, "implementation: a lambda cannot be stored"),
         (Keyed("secret").ask, "cannot be stored with its api_key"),
@@ -783,10 +786,10 @@ class Holding(Weighed):
         (json.loads, "call json.loads from your own function"),
     ],
 )
-def test_what_cannot_be_imported_again_is_refused_when_it_is_stored(code: Any, told: str) -> None:
+def test_what_cannot_be_imported_again_is_refused_when_it_is_stored(code: Any, reported: str) -> None:
     with pytest.raises(SpecError) as raised:
         Feedback(code).on_output().to_json()
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
     assert "secret" not in str(raised.value)
 
 
@@ -796,7 +799,7 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "told"),
+    ("reference", "reported"),
     [
         ({"function": "os:system"}, "only your own modules"),
         ({"function": "builtins:eval"}, "only your own modules"),
@@ -822,9 +825,9 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
         ("numpy:max", "names no code"),
     ],
 )
-def test_code_is_only_read_from_where_it_may_be(reference: Any, told: str) -> None:
+def test_code_is_only_read_from_where_it_may_be(reference: Any, reported: str) -> None:
     stored = Feedback(length).on_output().to_json() | {"implementation": reference}
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=reported):
         Feedback.from_json(stored, modules=[__name__])
 
 
@@ -868,7 +871,7 @@ def test_nothing_is_made_of_a_definition_of_which_anything_is_wrong(
 
 
 @pytest.mark.parametrize(
-    ("key", "wrong", "told"),
+    ("key", "wrong", "reported"),
     [
         ("selectors", 5, "selectors of a feedback are the integer 5; give a text for each argument"),
         ("selectors", {"text": 5}, "the integer 5 is not a selector"),
@@ -884,11 +887,11 @@ def test_nothing_is_made_of_a_definition_of_which_anything_is_wrong(
         ("more", 1, "this is not a stored feedback"),
     ],
 )
-def test_a_definition_with_a_part_of_another_type_is_refused_in_a_sentence(key: Any, wrong: Any, told: str) -> None:
+def test_a_definition_with_a_part_of_another_type_is_refused_in_a_sentence(key: Any, wrong: Any, reported: str) -> None:
     stored = Feedback(length).on_output().to_json() | {key: wrong}
     with pytest.raises(SpecError) as raised:
         Feedback.from_json(stored, modules=[__name__])
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
 
 
 def test_modules_that_are_allowed_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1184,8 +1187,8 @@ def ran(folder: Path, text: str) -> dict[str, Any]:
     for arguments in (["run", "experiment.yaml", "--report"], ["show", "searching", "--json"]):
         result = runner.invoke(main, [*arguments, "--store", "store"])
         assert result.exit_code == 0, result.output
-    told: dict[str, Any] = json.loads(result.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(result.stdout)
+    return reported
 
 
 @pytest.mark.parametrize(
@@ -1198,7 +1201,7 @@ def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, agg
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (FILE.replace("context: ", "contex: ").replace("AGGREGATE", "mean"), "share has no argument 'contex'"),
         (
@@ -1210,11 +1213,11 @@ def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, agg
         (FILE.replace("AGGREGATE", "mean").replace("on: output", 'on: {obj: "a["}'), "is not a path"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_before_anything_is_called(folder: Path, text: str, told: str) -> None:
+def test_what_is_wrong_in_a_file_is_reported_before_anything_is_called(folder: Path, text: str, reported: str) -> None:
     (folder / "experiment.yaml").write_text(text)
     result = CliRunner().invoke(main, ["run", "experiment.yaml", "--store", "store"])
     assert result.exit_code == 1
-    assert told in " ".join(result.output.split())
+    assert reported in " ".join(result.output.split())
     assert not (folder / "store" / "runs").exists()
 
 

@@ -49,8 +49,8 @@ def vectors(name: str) -> Any:
     return json.loads((VECTORS / name).read_text())
 
 
-def f_scores(told: dict[str, float]) -> FScores:
-    return FScores(**told)
+def f_scores(reported: dict[str, float]) -> FScores:
+    return FScores(**reported)
 
 
 @needs_vectors
@@ -268,7 +268,7 @@ def test_the_language_of_an_answer_is_that_of_the_input_or_a_given_one() -> None
         ("ok", ENGLISH, "the language of the answer cannot be told: "),
     ],
 )
-def test_where_no_language_can_be_told_there_is_no_grade(output: Any, asked: Any, reason: str) -> None:
+def test_where_no_language_can_be_reported_there_is_no_grade(output: Any, asked: Any, reason: str) -> None:
     score = LanguageMatch().score(output, None, asked)
     assert score.status == "abstained"
     assert (score.reason or "").startswith(reason)
@@ -311,7 +311,7 @@ def test_highlights_may_be_objects() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ("abc", "the generated highlights are the text 'abc', not a list"),
         ([3], "generated highlight 0 is the integer 3, not a pair"),
@@ -320,10 +320,10 @@ def test_highlights_may_be_objects() -> None:
         ([{"start": 3}], "generated highlight 0 has 'start' and not 'end'"),
     ],
 )
-def test_what_is_no_highlight_is_named(wrong: Any, told: str) -> None:
+def test_what_is_no_highlight_is_named(wrong: Any, reported: str) -> None:
     with pytest.raises(DataError) as raised:
         HighlightCoverage().score(wrong, [[0, 1]])
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
 
 
 def test_a_highlight_as_long_as_a_book_costs_no_more_than_a_short_one() -> None:

@@ -29,8 +29,8 @@ def run() -> Run:
 
 def filled(path: Path, rows: list[dict[str, Any]], *labels: dict[str, Any] | None) -> Path:
     """The file of rows, of which the first are filled in."""
-    told = [row | (label or {}) for row, label in zip(rows, labels, strict=False)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in told + rows[len(labels) :]))
+    reported = [row | (label or {}) for row, label in zip(rows, labels, strict=False)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in reported + rows[len(labels) :]))
     return path
 
 
@@ -51,10 +51,10 @@ def test_half_a_file_is_half_an_evaluation_that_says_so(run: Run, tmp_path: Path
     labels = read_labels([filled(tmp_path / "a.jsonl", rows, {"value": 1, "by": "ann"}, {"label": "good"})])
     evaluation = Evaluator().evaluate(run, {"human": labels})
     assert evaluation.counts["human"] == {"scored": 2, "abstained": 2, "failed": 1}
-    told = evaluation.table("human").select(["status", "reason", "value", "label", "by", "n_labels"]).to_pylist()
-    assert told[0] == {"status": "scored", "reason": None, "value": 1, "label": None, "by": ["ann"], "n_labels": 1}
-    assert (told[1]["label"], told[1]["by"]) == ("good", [])
-    assert told[2]["reason"] == "not labelled yet"
+    reported = evaluation.table("human").select(["status", "reason", "value", "label", "by", "n_labels"]).to_pylist()
+    assert reported[0] == {"status": "scored", "reason": None, "value": 1, "label": None, "by": ["ann"], "n_labels": 1}
+    assert (reported[1]["label"], reported[1]["by"]) == ("good", [])
+    assert reported[2]["reason"] == "not labelled yet"
     assert labelled(evaluation, "human") == (4, 2, {"ann": 1, None: 1}, 0)
 
 
@@ -108,17 +108,17 @@ def test_what_is_labelled_need_not_be_labelled_again(run: Run, tmp_path: Path) -
     assert len(list(labelling_rows(run, given=labels, by="ann"))) == 3
 
 
-def test_lines_that_are_none_are_told_with_their_place(tmp_path: Path) -> None:
+def test_lines_that_are_none_are_reported_with_their_place(tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     lines = ["{", '{"value": 1}', '{"key": "a", "value": "high"}', '{"key": "a", "label": 3}', "", '{"key": "a"}']
     file.write_text("\n".join([*lines, '{"key": "a", "value": NaN}', "[1]"]))
     with pytest.raises(DataError) as raised:
         read_labels([file])
-    told = str(raised.value)
+    reported = str(raised.value)
     for part in ("bad.jsonl:1: is no JSON", ":2: has no key", ":3: value is a text; give a number", ":4: label is"):
-        assert part in told
-    assert ":7: value is nan; give a number" in told
-    assert ":8: is a list, not an object" in told
+        assert part in reported
+    assert ":7: value is nan; give a number" in reported
+    assert ":8: is a list, not an object" in reported
     assert len(raised.value.faults) == 6
 
 
@@ -148,7 +148,7 @@ def test_names_that_differ_in_case_are_doubted(run: Run, tmp_path: Path) -> None
         read_labels([file])
 
 
-def test_an_explanation_alone_is_told_to_be_no_label(run: Run, tmp_path: Path) -> None:
+def test_an_explanation_alone_is_reported_to_be_no_label(run: Run, tmp_path: Path) -> None:
     rows = list(labelling_rows(run))
     file = filled(tmp_path / "a.jsonl", rows, {"value": 1}, {"explanation": "cannot tell"})
     with pytest.warns(EvaluandWarning, match=r"1 row has an explanation but neither value nor label.*a\.jsonl:2"):
@@ -232,8 +232,8 @@ def test_a_file_is_written_filled_in_and_read_as_an_evaluation(folder: Folder) -
     out = folder.done("label", "import", "doubling/mine", file)
     assert out.splitlines()[:2] == ["2 of 5 answers labelled (40%)", "  ann: 2"]
     assert "more: evaluand show doubling/mine/human" in out
-    told = folder.json("label", "status", "doubling/mine/human")
-    assert (told["answers"], told["labelled"], told["by"]) == (5, 2, [{"by": "ann", "answers": 2}])
+    reported = folder.json("label", "status", "doubling/mine/human")
+    assert (reported["answers"], reported["labelled"], reported["by"]) == (5, 2, [{"by": "ann", "answers": 2}])
     assert "abstained  not labelled yet" in folder.done("show", "doubling/mine/human", "--lowest")
     rest = folder.done("label", "export", "doubling/mine", "--without", file)
     assert len(rest.splitlines()) == 3
@@ -266,9 +266,9 @@ def test_a_file_that_is_filled_in_is_not_written_over(folder: Folder) -> None:
     folder.done("label", "export", "doubling/mine", "-o", file)
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     before = filled(file, rows, {"explanation": "to be asked"}).read_text()
-    told = folder.refused("label", "export", "doubling/mine", "-o", file)
-    assert "has 1 filled-in answer;" in told
-    assert f"--without {file}" in told
+    reported = folder.refused("label", "export", "doubling/mine", "-o", file)
+    assert "has 1 filled-in answer;" in reported
+    assert f"--without {file}" in reported
     assert file.read_text() == before
     folder.done("label", "export", "doubling/mine", "-o", file, "--force")
     assert "to be asked" not in file.read_text()
@@ -284,8 +284,8 @@ def test_a_table_is_written_filled_in_and_read(folder: Folder) -> None:
     table.write_text("\n".join([header, first.removesuffix(",,,") + "4,,ann,", *rest]) + "\n")
     out = folder.done("label", "import", "doubling/mine", table, "--range", "1", "5", "--word", "good")
     assert out.splitlines()[:2] == ["1 of 5 answers labelled (20%)", "  ann: 1"]
-    told = folder.refused("label", "import", "doubling/mine", table, "--range", "1", "3")
-    assert "value 4 lies outside the range 1 to 3" in told
+    reported = folder.refused("label", "import", "doubling/mine", table, "--range", "1", "3")
+    assert "value 4 lies outside the range 1 to 3" in reported
     assert "lowest and then" in folder.refused("label", "import", "doubling/mine", table, "--range", "5", "1", code=2)
 
 
@@ -294,5 +294,5 @@ def test_the_status_of_another_evaluation_names_the_one_with_labels(folder: Fold
     folder.done("label", "export", "doubling/mine", "-o", file)
     filled(file, [json.loads(line) for line in file.read_text().splitlines()], {"value": 1})
     folder.done("label", "import", "doubling/mine", file)
-    told = folder.refused("label", "status", "doubling/mine")
-    assert "'doubling/mine' holds no labels by people; those of its run are in doubling/mine/human" in told
+    reported = folder.refused("label", "status", "doubling/mine")
+    assert "'doubling/mine' holds no labels by people; those of its run are in doubling/mine/human" in reported

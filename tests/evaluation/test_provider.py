@@ -252,8 +252,8 @@ def test_a_file_that_is_none_of_replies_is_refused_before_anything_is_asked_and_
     echo = fresh(cache=Replies(path))
     with pytest.raises(EngineError) as raised:
         echo.say("a")
-    told = f"replies cannot be kept in {path}: {why}. It is left as it is; give another file as cache"
-    assert str(raised.value) == told
+    reported = f"replies cannot be kept in {path}: {why}. It is left as it is; give another file as cache"
+    assert str(raised.value) == reported
     assert echo.asked == {}
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
@@ -347,11 +347,11 @@ def test_coroutines_that_ask_the_same_ask_once() -> None:
     assert echo.asked == {"a": 1}
 
 
-def test_an_error_is_told_to_all_who_wait_and_kept_by_nobody() -> None:
+def test_an_error_is_reported_to_all_who_wait_and_kept_by_nobody() -> None:
     echo = fresh(pause=0.2, failures=1, retries=0)
     with ThreadPoolExecutor(4) as pool:
-        told = [future.exception() for future in [pool.submit(echo.say, "a") for _ in range(4)]]
-    assert [str(error) for error in told] == ["busy"] * 4
+        reported = [future.exception() for future in [pool.submit(echo.say, "a") for _ in range(4)]]
+    assert [str(error) for error in reported] == ["busy"] * 4
     assert echo.asked == {"a": 1}
     assert echo.say("a") == ["a"]
 
@@ -505,7 +505,7 @@ def test_who_is_given_up_asks_no_more() -> None:
 
 
 def test_others_than_who_was_given_up_ask_themselves() -> None:
-    replies, given_up, hangs, told = Replies(), threading.Event(), threading.Event(), []
+    replies, given_up, hangs, reported = Replies(), threading.Event(), threading.Event(), []
 
     def hang() -> bytes:
         hangs.set()
@@ -526,16 +526,16 @@ def test_others_than_who_was_given_up_ask_themselves() -> None:
     threads = [threading.Thread(target=first)]
     threads[0].start()
     assert hangs.wait(PATIENCE)
-    threads.append(threading.Thread(target=lambda: told.append(replies.get(b"key", lambda: b"anew")[0])))
-    threads.append(threading.Thread(target=lambda: told.append(asyncio.run(later()))))
+    threads.append(threading.Thread(target=lambda: reported.append(replies.get(b"key", lambda: b"anew")[0])))
+    threads.append(threading.Thread(target=lambda: reported.append(asyncio.run(later()))))
     for thread in threads[1:]:
         thread.start()
     time.sleep(0.1)
-    assert not told
+    assert not reported
     given_up.set()
     for thread in threads:
         thread.join()
-    assert told == [b"anew", b"anew"]
+    assert reported == [b"anew", b"anew"]
     assert replies.get(b"key", lambda: b"other") == (b"anew", False)
 
 
@@ -570,7 +570,7 @@ def test_what_may_pass_is_tried_again(failures: int) -> None:
     assert (echo.spent.n_requests, echo.spent.n_failed) == (2 * failures + 2, 2 * failures)
 
 
-def test_when_the_attempts_are_used_up_the_error_is_told() -> None:
+def test_when_the_attempts_are_used_up_the_error_is_reported() -> None:
     echo = fresh(failures=TRIES, retries=TRIES - 1)
     with pytest.raises(TransientError, match="busy"):
         echo.say("a")
@@ -866,15 +866,15 @@ def test_what_is_secret_is_taken_out_of_errors(error: Exception) -> None:
 
 
 @pytest.mark.parametrize(
-    ("secret", "told"),
+    ("secret", "reported"),
     [
         ({"api_key": SECRET}, "api_key"),
         ({"headers": NESTED["headers"]}, "headers.Authorization"),
         ({"hosts": NESTED["hosts"]}, "hosts.0.url"),
     ],
 )
-def test_a_provider_with_a_secret_is_not_stored(secret: dict[str, Any], told: str) -> None:
-    with pytest.raises(SpecError, match=rf"^Keyed cannot be stored with its {told}; let it read that from the env"):
+def test_a_provider_with_a_secret_is_not_stored(secret: dict[str, Any], reported: str) -> None:
+    with pytest.raises(SpecError, match=rf"^Keyed cannot be stored with its {reported}; let it read that from the env"):
         _ = Keyed(**secret).arguments
     assert Keyed(headers={"Authorization": ""}).arguments == {"headers": {"Authorization": ""}}
 
@@ -901,7 +901,7 @@ def test_parameters_that_cannot_be_are_refused_when_it_is_made(wrong: dict[str, 
         fresh(**wrong)
 
 
-def test_what_is_no_data_is_neither_asked_nor_told() -> None:
+def test_what_is_no_data_is_neither_asked_nor_reported() -> None:
     echo = fresh()
     with pytest.raises(TaskError, match="say is asked with what is no data"):
         echo.say(object())  # type: ignore[arg-type]
@@ -975,13 +975,13 @@ class Served(RemoteProvider):
         connection = _connection(self.port)
         connection.request("POST", "/", text)
         sent()
-        told = json.loads(connection.getresponse().read())
-        return Reply(told["asked"], told["usage"])
+        reported = json.loads(connection.getresponse().read())
+        return Reply(reported["asked"], reported["usage"])
 
     @asks
     async def ask_async(self, text: str) -> Any:
-        told = await self._exchange.ask(content=text.encode())
-        return Reply(told["asked"], told["usage"])
+        reported = await self._exchange.ask(content=text.encode())
+        return Reply(reported["asked"], reported["usage"])
 
     @cached_property
     def _exchange(self) -> HttpClient:
@@ -1039,12 +1039,12 @@ def test_a_slot_waits_for_the_reply_to_its_request_but_not_for_ever() -> None:
     clock = Clock()
     pace = RateLimit(1, 10.0, clock=clock)
 
-    def pause_after(reply: float, told: float | None) -> float:
+    def pause_after(reply: float, reported: float | None) -> float:
         """Seconds from a request to when the next may start, where its reply comes after so many."""
         began = clock.now
         with pace.request():
-            if told is not None:
-                clock.now = began + told
+            if reported is not None:
+                clock.now = began + reported
                 sent()
             clock.now = began + reply
         with pace.turn() as turn:
@@ -1060,11 +1060,11 @@ def test_a_slot_waits_for_the_reply_to_its_request_but_not_for_ever() -> None:
 def test_while_a_reply_is_awaited_its_slot_is_lent_again_after_the_longest_way() -> None:
     clock = Clock()
     pace = RateLimit(1, 10.0, clock=clock)
-    for told, free in ((None, 10 + LONGEST_TRANSIT), (0.2, 10.2 + TRANSIT)):
+    for reported, free in ((None, 10 + LONGEST_TRANSIT), (0.2, 10.2 + TRANSIT)):
         clock.now = began = clock.now + 100.0
         with pace.request():
-            if told is not None:
-                clock.now = began + told
+            if reported is not None:
+                clock.now = began + reported
                 sent()
             with pace.turn() as turn:
                 while pause := turn.pause():
@@ -1134,7 +1134,7 @@ class _Idle(selectors.SelectSelector):
 STEP = 0.0003  # seconds that a step of a request takes of the loop
 
 
-def moments_of(calls: int, seconds: float, told: bool, late: float, reply: float, periods: int = 12) -> list[float]:
+def moments_of(calls: int, seconds: float, reported: bool, late: float, reply: float, periods: int = 12) -> list[float]:
     """When the requests of 32 coroutines reach their service, on a loop of which each step of each takes time."""
     clock = Clock()
     pace, moments, remaining = RateLimit(calls, seconds, clock=clock), [], iter(range(calls * periods))
@@ -1150,7 +1150,7 @@ def moments_of(calls: int, seconds: float, told: bool, late: float, reply: float
                 await steps(5)
                 moments.append(clock.now)
                 await steps(1)
-                if told:
+                if reported:
                     sent()
                 await asyncio.sleep(reply)
                 await steps(3)
@@ -1164,18 +1164,18 @@ def moments_of(calls: int, seconds: float, told: bool, late: float, reply: float
     return moments
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("reported", [True, False])
 @pytest.mark.parametrize("late", [0.0, 0.01])
 @pytest.mark.parametrize(("calls", "seconds"), [(20, 0.5), (100, 1.0), (100, 5.0), (60, 60.0)])
-def test_coroutines_use_at_least_95_percent_of_a_pace(calls: int, seconds: float, late: float, told: bool) -> None:
-    moments = moments_of(calls, seconds, told, late, reply=0.002)
+def test_coroutines_use_at_least_95_percent_of_a_pace(calls: int, seconds: float, late: float, reported: bool) -> None:
+    moments = moments_of(calls, seconds, reported, late, reply=0.002)
     assert fullest(moments, seconds) == calls
     assert used(moments, calls, seconds) >= 0.95
 
 
 @pytest.mark.parametrize(("reply", "lost"), [(0.2, 0.2), (3.0, TRANSIT)])
 def test_of_each_period_no_more_is_lost_than_a_reply_takes_or_half_a_second(reply: float, lost: float) -> None:
-    moments = moments_of(20, 10.0, told=True, late=0.0, reply=reply)
+    moments = moments_of(20, 10.0, reported=True, late=0.0, reply=reply)
     assert used(moments, 20, 10.0) == pytest.approx(10 / (10 + lost), abs=0.003)
 
 

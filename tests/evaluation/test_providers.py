@@ -427,8 +427,8 @@ def test_an_empty_source_supports_nothing(source: Any) -> None:
 
 def test_sentiment_tells_praise_from_complaint() -> None:
     good, bad = (
-        [value(LOCAL.positive_sentiment, text) for text, is_good in SENTIMENT if is_good is told]
-        for told in (True, False)
+        [value(LOCAL.positive_sentiment, text) for text, is_good in SENTIMENT if is_good is reported]
+        for reported in (True, False)
     )
     assert auc(good, bad) >= 0.95
     assert value(LOCAL.negative_sentiment, SENTIMENT[0][0]) == 1 - value(LOCAL.positive_sentiment, SENTIMENT[0][0])
@@ -444,7 +444,7 @@ def test_the_sentiment_of_a_text_is_the_mean_of_its_sentences_and_cites_the_stro
 
 def test_toxicity_tells_insults_from_what_only_looks_like_them() -> None:
     rude, fair = (
-        [value(LOCAL.toxicity, text) for text, is_rude in TOXICITY if is_rude is told] for told in (True, False)
+        [value(LOCAL.toxicity, text) for text, is_rude in TOXICITY if is_rude is reported] for reported in (True, False)
     )
     assert auc(rude, fair) >= 0.8
     assert value(LOCAL.not_toxic, TOXICITY[0][0]) == 1 - value(LOCAL.toxicity, TOXICITY[0][0])
@@ -497,8 +497,8 @@ def test_personal_data_are_found_at_their_place_and_shown_nowhere(shown: str) ->
     assert said.value == 1.0
     (found,) = said.meta["findings"]
     assert (found["kind"], text[found["start"] : found["end"]]) == (FINDINGS[shown], shown)
-    told = f"{said.reason} {said.meta}"
-    assert shown not in told
+    reported = f"{said.reason} {said.meta}"
+    assert shown not in reported
     assert found["masked"] == f"…{shown[-2:]}"
     assert judged(LOCAL.no_personal_data, text).value == 0.0
 
@@ -530,7 +530,7 @@ def test_what_only_looks_like_personal_data_is_none(text: str) -> None:
     assert judged(LOCAL.personal_data, text).meta["findings"] == []
 
 
-def test_several_findings_are_told_in_their_order() -> None:
+def test_several_findings_are_reported_in_their_order() -> None:
     said = judged(LOCAL.personal_data, "From +49 30 901820: mail a@b.de, card 4111111111111111 (12/26), a2@b.de")
     assert [one["kind"] for one in said.meta["findings"]] == ["phone", "email", "credit_card", "email"]
     assert said.reason.startswith("1 phone, 2 email, 1 credit_card: at 5–18 (…20), at 25–31 (…), at 38–54 (…11)")
@@ -738,7 +738,7 @@ def test_every_kind_can_be_made_by_its_name_and_is_pinned_by_its_behaviour(name:
     assert (identity.spec["kind"], identity.spec["method"]) == (name, "judge")
 
 
-def test_what_is_missing_is_told_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_reported_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evaluand.evaluation.providers.english.find_spec", lambda name: None)
     LOCAL.check("language_match")
     LOCAL.check("personal_data")

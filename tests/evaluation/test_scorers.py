@@ -705,7 +705,7 @@ def test_recorded_answers_to_gsm8k_are_graded_as_their_authors_did(model: str, r
         ('["é"]', '["e"]', '$[0]: "é" ≠ "e"'),
     ],
 )
-def test_the_first_difference_is_told_with_its_path(output: Any, expected: Any, explanation: str | None) -> None:
+def test_the_first_difference_is_reported_with_its_path(output: Any, expected: Any, explanation: str | None) -> None:
     score = JsonEquality().score(output, expected)
     assert (score.value, score.explanation) == (float(explanation is None), explanation)
 

@@ -85,15 +85,15 @@ def test_a_task_may_find_that_an_example_is_to_be_left_out(processes: bool) -> N
     assert verify(run.store, "runs", run.id) == []
 
 
-def test_what_a_task_left_out_is_not_told_as_failed() -> None:
+def test_what_a_task_left_out_is_not_reported_as_failed() -> None:
     def picky(text: str) -> str:
         if text == "b":
             raise Skipped("not in my language")
         return f"{1 // (text != 'c')}"
 
     run = Runner().run(picky, Dataset.from_rows([{"input": text} for text in "abc"]))
-    told = {(reason["status"], reason["count"], reason["reason"]) for reason in missing_facts(run, None)}
-    assert told == {
+    reported = {(reason["status"], reason["count"], reason["reason"]) for reason in missing_facts(run, None)}
+    assert reported == {
         ("skipped", 1, "not in my language"),
         ("failed", 1, "ZeroDivisionError: integer division or modulo by zero"),
     }

@@ -52,9 +52,11 @@ def test_the_order_of_the_lists_changes_nothing() -> None:
         assert Spans(mode=mode).score(ANSWER[::-1], EXPECTED[::-1]) == Spans(mode=mode).score(ANSWER, EXPECTED)
 
 
-def test_what_is_wrong_is_told_span_by_span() -> None:
-    told = Spans().score([span(0, 3, "PER"), span(8, 11, "LOC")], [span(8, 11, "PER"), span(15, 19, "LOC")]).explanation
-    assert told == "incorrect: LOC 8–11 for PER 8–11; spurious: PER 0–3; missed: LOC 15–19"
+def test_what_is_wrong_is_reported_span_by_span() -> None:
+    reported = (
+        Spans().score([span(0, 3, "PER"), span(8, 11, "LOC")], [span(8, 11, "PER"), span(15, 19, "LOC")]).explanation
+    )
+    assert reported == "incorrect: LOC 8–11 for PER 8–11; spurious: PER 0–3; missed: LOC 15–19"
 
 
 def test_counts_by_tag_are_those_of_the_tag_expected_and_of_the_tag_predicted() -> None:
@@ -259,7 +261,7 @@ def test_an_expected_span_that_is_none_is_named_too() -> None:
         Spans().score([], [GOOD, span(5, 2, "A")])
 
 
-def test_other_names_of_fields_are_told() -> None:
+def test_other_names_of_fields_are_reported() -> None:
     scorer = Spans(start_key="begin", end_key="stop", tag_key="label")
     given = {"begin": 0, "stop": 3, "label": "A", "score": 0.9}
     assert scorer.score([given], [given]).value == 1.0

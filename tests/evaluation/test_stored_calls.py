@@ -114,7 +114,7 @@ def test_reasons_and_errors_are_kept_where_there_are_any() -> None:
 
 
 @pytest.mark.parametrize("question", ["q", LONG])
-def test_each_call_is_told_with_what_it_was_given(question: str) -> None:
+def test_each_call_is_reported_with_what_it_was_given(question: str) -> None:
     evaluation = judged(run_of(["other", question]))
     asked = [{"question": question, "context": context} for context in found_of(question)]
     assert arguments(evaluation, "product")[1] == asked
@@ -176,7 +176,7 @@ def test_rows_of_several_repeats_and_responses_have_their_own_arguments() -> Non
     assert asked == [calls for row in each for calls in row]
 
 
-def test_calls_are_told_of_every_mode_alike_and_have_one_digest(tmp_path: Path) -> None:
+def test_calls_are_reported_of_every_mode_alike_and_have_one_digest(tmp_path: Path) -> None:
     class Rag:
         def search(self, query: str) -> list[Any]:
             return found_of(query)
@@ -217,7 +217,7 @@ def test_rows_that_were_kept_whole_before_are_read() -> None:
     assert list(Evaluation(made.store, before["id"]).calls("product")) == [calls]
 
 
-def test_what_the_store_has_lost_is_told_by_its_selector(tmp_path: Path) -> None:
+def test_what_the_store_has_lost_is_reported_by_its_selector(tmp_path: Path) -> None:
     evaluation = judged(run_of([LONG], DirectoryStore(tmp_path)))
     lost = {"question": {"selected": "a value of __record__.main_input"}, "context": {"selected": f"a value of {RETS}"}}
     [dataset] = (tmp_path / "datasets").iterdir()

@@ -27,10 +27,10 @@ def test_the_words_of_every_span_stand_at_their_place() -> None:
 
 def test_the_example_runs_twice_over_every_sentence_with_a_crash_and_rightly_empty_answers(folder: Folder) -> None:
     experiment = folder.path / "tagging" / "experiment.yaml"
-    told = folder.json("run", experiment)
+    reported = folder.json("run", experiment)
     again = folder.json("run", experiment)
-    metrics = {(row["task"], row["signature"], row["scorer"], *row["by"].items()): row for row in told["metrics"]}
-    assert again["metrics"] == told["metrics"]
+    metrics = {(row["task"], row["signature"], row["scorer"], *row["by"].items()): row for row in reported["metrics"]}
+    assert again["metrics"] == reported["metrics"]
 
     perfect = [row for key, row in metrics.items() if key[0] == "annotator"]
     assert {(row["value"], row["n_failed"]) for row in perfect} == {(1.0, 0)}

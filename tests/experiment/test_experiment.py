@@ -76,7 +76,7 @@ class Place:
             self.experiment(*changes)
         return refused.value
 
-    def told(self, *changes: tuple[str, str]) -> list[str]:
+    def reported(self, *changes: tuple[str, str]) -> list[str]:
         """What is told, line by line, without the paths of the experiment and of the folder."""
         lines = str(self.error(*changes)).splitlines()
         return [line.removeprefix(f"{self.path}:").replace(f"{self.folder}/", "") for line in lines]
@@ -97,7 +97,7 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         ("sums", "5", '1: name: is 5; give text in quotes ("5")'),
         ("sums", "''", "1: name: is ''; give some text"),
@@ -124,8 +124,10 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
         ),
     ],
 )
-def test_a_wrong_value_is_reported_with_its_line_and_the_remedy(place: Place, old: str, new: str, told: str) -> None:
-    assert place.told((old, new)) == [told]
+def test_a_wrong_value_is_reported_with_its_line_and_the_remedy(
+    place: Place, old: str, new: str, reported: str
+) -> None:
+    assert place.reported((old, new)) == [reported]
 
 
 @pytest.mark.parametrize(
@@ -134,13 +136,13 @@ def test_a_wrong_value_is_reported_with_its_line_and_the_remedy(place: Place, ol
 )
 def test_an_entry_is_code_or_a_kind(place: Place, entry: str, shown: str) -> None:
     wanted = "either kind: … (a registered kind) or function: file.py:name"
-    assert place.told(("{function: app.py:answer}", entry)) == [f"8: tasks.mine: is {shown}; give {wanted}"]
+    assert place.reported(("{function: app.py:answer}", entry)) == [f"8: tasks.mine: is {shown}; give {wanted}"]
 
 
 def test_unknown_missing_and_empty_keys_are_reported_all_at_once_in_the_order_of_the_lines(place: Place) -> None:
     scorers = ("scorers:\n  same: {kind: exact_match}", "scorers: {}")
     keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, views"
-    assert place.told(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
+    assert place.reported(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
         "2: dataset.path: is missing",
         f"3: dataset.pth: unknown key (did you mean 'path'?); known keys: {keys}",
         f"5: dataset.expectd: unknown key (did you mean 'expected'?); known keys: {keys}",
@@ -159,8 +161,8 @@ def test_faults_of_form_hide_none_of_data_code_and_pace(place: Place) -> None:
         ("{kind: accuracy, by: topic}", "{kind: acuracy, scorer: empty}\n  - {scorer: same, by: 3}"),
         (": 2", ": two\n  rate: 10/x\n  transient: [OSEror]\n  retries: few"),
     ]
-    told = [":".join(line.split(":")[:2]) for line in place.told(*changes)]
-    assert told == [
+    reported = [":".join(line.split(":")[:2]) for line in place.reported(*changes)]
+    assert reported == [
         "4: dataset.inptu",
         "6: dataset.attributes",
         "8: tasks.mine",
@@ -175,38 +177,40 @@ def test_faults_of_form_hide_none_of_data_code_and_pace(place: Place) -> None:
         "20: run.retries",
     ]
     without_other = ("{function: app.py:answer}", "{kind: recorded, path: gone.csv, response: text}")
-    told = [":".join(line.split(":")[:2]) for line in place.told(without_other, *changes[3:])]
-    assert told[0] == "8: tasks.mine"
-    assert "18: run.transient.0" in told  # which the faulty task might have defined
+    reported = [":".join(line.split(":")[:2]) for line in place.reported(without_other, *changes[3:])]
+    assert reported[0] == "8: tasks.mine"
+    assert "18: run.transient.0" in reported  # which the faulty task might have defined
 
 
 def test_a_dataset_with_faulty_keys_is_opened_all_the_same(place: Place) -> None:
-    told = place.told(("rows.csv", "gone.csv"), (": topic\n", ": {}\n"))
-    assert told == [
+    reported = place.reported(("rows.csv", "gone.csv"), (": topic\n", ": {}\n"))
+    assert reported == [
         "3: dataset.path: gone.csv: no such file",
         "6: dataset.attributes: is empty; give text or a list",
     ]
 
 
 def test_scorers_that_are_missing_make_no_fault_of_every_metric(place: Place) -> None:
-    assert place.told(("scorers:\n  same: {kind: exact_match}\n", "")) == ["1: scorers: is missing"]
+    assert place.reported(("scorers:\n  same: {kind: exact_match}\n", "")) == ["1: scorers: is missing"]
 
 
 def test_a_key_that_stands_twice_hides_no_other_fault(place: Place) -> None:
     twice = (": topic\n", ": topic\n  input: qestion\n")
-    [first, second] = place.told(twice)
+    [first, second] = place.reported(twice)
     assert first == "7: dataset.input: occurs twice; give each entry a different name"
     assert second.startswith("7: dataset.input: no column is called 'qestion'")
 
 
 def test_parameters_of_a_kind_are_reported_at_their_own_lines(place: Place) -> None:
     block = "\n    kind: exact_match\n    normalise: case\n    any_of: 5"
-    assert place.told(("{kind: exact_match}", block)) == [
+    assert place.reported(("{kind: exact_match}", block)) == [
         "12: scorers.same.normalise: is 'case'; give a list",
         "13: scorers.same.any_of: is 5; give true or false",
     ]
     known = "exact_match has no such parameter (did you mean 'any_of'?); it has normalise, any_of"
-    assert place.told(("{kind: exact_match}", block.replace("any_of", "anyof"))) == [f"13: scorers.same.anyof: {known}"]
+    assert place.reported(("{kind: exact_match}", block.replace("any_of", "anyof"))) == [
+        f"13: scorers.same.anyof: {known}"
+    ]
 
 
 @pytest.mark.parametrize("lax", ["yes", "'yes'", "1", "'true'", "0.0", "on", "'0'"])
@@ -223,7 +227,7 @@ def test_parameters_of_a_kind_are_reported_at_their_own_lines(place: Place) -> N
 )
 def test_only_true_and_false_are_true_or_false(place: Place, old: str, new: str, at: str, lax: str) -> None:
     shown = {"yes": "'yes'", "on": "'on'"}.get(lax, lax)
-    assert f"{at}: is {shown}; give true or false" in place.told((old, new.replace("LAX", lax)))
+    assert f"{at}: is {shown}; give true or false" in place.reported((old, new.replace("LAX", lax)))
 
 
 def test_a_file_that_is_not_utf_8_is_reported_and_one_with_a_mark_is_read(place: Place) -> None:
@@ -240,7 +244,7 @@ def test_a_file_that_is_not_utf_8_is_reported_and_one_with_a_mark_is_read(place:
 
 def test_columns_that_are_not_there_are_reported_at_the_line_of_their_role(place: Place) -> None:
     there = "there are question, answer, topic"
-    assert place.told((": question", ": qestion"), (": answer\n", ": [answer, colour]\n")) == [
+    assert place.reported((": question", ": qestion"), (": answer\n", ": [answer, colour]\n")) == [
         f"4: dataset.input: no column is called 'qestion' (did you mean 'question'?); {there}",
         f"5: dataset.expected: no column is called 'colour'; {there}",
     ]
@@ -250,34 +254,34 @@ def test_a_dataset_that_cannot_be_opened_is_reported_at_the_line_of_its_path(pla
     error = place.error(("rows.csv", "nowhere.csv"))
     assert isinstance(error, DataError)
     assert str(error) == f"{place.path}:3: dataset.path: {place.folder / 'nowhere.csv'}: no such file"
-    assert place.told(("rows.csv", "app.py"))[0].startswith("3: dataset.path: app.py: unknown format 'py'")
+    assert place.reported(("rows.csv", "app.py"))[0].startswith("3: dataset.path: app.py: unknown format 'py'")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("question,answer,topic\n", "the file has no examples"),
         ("", "there are no columns, and so no examples"),
     ],
 )
-def test_a_file_that_names_data_without_examples_is_refused(place: Place, text: str, told: str) -> None:
+def test_a_file_that_names_data_without_examples_is_refused(place: Place, text: str, reported: str) -> None:
     (place.folder / "rows.csv").write_text(text)
     error = place.error()
     assert isinstance(error, DataError)
-    assert str(error) == f"{place.path}:3: dataset.path: {place.folder / 'rows.csv'}: {told}"
+    assert str(error) == f"{place.path}:3: dataset.path: {place.folder / 'rows.csv'}: {reported}"
 
 
 def test_faulty_rows_keep_their_own_place_with_faults_of_the_file(place: Place) -> None:
     (place.folder / "rows.csv").write_text("question,answer,topic\na,a\nb,c,y,z\n")
     assert isinstance(place.error(), DataError)
-    assert place.told((": exact_match", ": exact_mach"))[0] == "rows.csv:2: 2 values where the header names 3"
-    assert place.told((": exact_match", ": exact_mach"))[2].startswith("10: scorers.same: no scorer is called")
+    assert place.reported((": exact_match", ": exact_mach"))[0] == "rows.csv:2: 2 values where the header names 3"
+    assert place.reported((": exact_match", ": exact_mach"))[2].startswith("10: scorers.same: no scorer is called")
     assert isinstance(place.error((": exact_match", ": exact_mach")), SpecError)
 
 
 def test_another_delimiter_can_be_said(place: Place) -> None:
     (place.folder / "rows.csv").write_text("question;answer;topic\na;a;x\nb;b;y\n")
-    assert place.told()[0].startswith('rows.csv:1: the header has no "," but ";"; set delimiter: ";"')
+    assert place.reported()[0].startswith('rows.csv:1: the header has no "," but ";"; set delimiter: ";"')
     assert len(place.experiment(("rows.csv", 'rows.csv\n  delimiter: ";"')).dataset) == 2
 
 
@@ -290,24 +294,24 @@ def test_recorded_outputs_are_checked_before_anything_is_called(place: Place) ->
     def entry(file: str, rest: str) -> tuple[str, str]:
         return "{function: app.py:answer}", f"{{kind: recorded, path: {file}, {rest}}}"
 
-    assert place.told(entry("their.csv", "response: text")) == ["8: tasks.mine: their.csv: no such file"]
-    told = (
+    assert place.reported(entry("their.csv", "response: text")) == ["8: tasks.mine: their.csv: no such file"]
+    reported = (
         "8: tasks.mine: theirs.csv: response: no column is called 'txt' (did you mean 'text'?); there are _index_, text"
     )
-    assert place.told(entry("theirs.csv", "response: txt")) == [told]
+    assert place.reported(entry("theirs.csv", "response: txt")) == [reported]
     assert len(place.experiment(entry("theirs.csv", "response: text")).run().tasks) == 1
 
 
 def test_a_function_that_takes_other_columns_is_reported_before_anything_is_called(place: Place) -> None:
-    [told] = place.told(("app.py:answer", "app.py:of_two"))
-    assert told.startswith("8: tasks.mine: task 'of_two' takes first, second, ")
+    [reported] = place.reported(("app.py:answer", "app.py:of_two"))
+    assert reported.startswith("8: tasks.mine: task 'of_two' takes first, second, ")
 
 
 def test_metrics_that_do_not_fit_are_reported_before_anything_is_called(place: Place) -> None:
-    [told] = place.told((": topic}", ": topc}"))
-    assert told.startswith("12: metrics.0: accuracy: 'topc' is no attribute of the dataset (did you mean 'topic'?)")
-    [told] = place.told((", by: topic", ", scorer: sane"))
-    assert told == "12: metrics.0: no scorer is called 'sane' (did you mean 'same'?); there are same"
+    [reported] = place.reported((": topic}", ": topc}"))
+    assert reported.startswith("12: metrics.0: accuracy: 'topc' is no attribute of the dataset (did you mean 'topic'?)")
+    [reported] = place.reported((", by: topic", ", scorer: sane"))
+    assert reported == "12: metrics.0: no scorer is called 'sane' (did you mean 'same'?); there are same"
 
 
 PAIR = "{kind: recorded, path: theirs.jsonl, response: {prediction: text, confidence: sure}}"
@@ -315,7 +319,7 @@ ONE = "{kind: recorded, path: theirs.jsonl, response: text}"
 
 
 @pytest.mark.parametrize(
-    ("answers", "texts", "task", "scorer", "told"),
+    ("answers", "texts", "task", "scorer", "reported"),
     [
         (
             ["a", "b"],
@@ -370,16 +374,16 @@ ONE = "{kind: recorded, path: theirs.jsonl, response: text}"
     ],
 )
 def test_a_scorer_that_can_grade_no_row_is_reported_before_anything_is_called(
-    place: Place, answers: list[Any], texts: list[Any], task: str, scorer: str, told: str
+    place: Place, answers: list[Any], texts: list[Any], task: str, scorer: str, reported: str
 ) -> None:
     recorded(place, answers, texts)
-    found = place.told(
+    found = place.reported(
         ("rows.csv", "rows.jsonl"),
         ("{function: app.py:answer}", task),
         ("{kind: exact_match}", scorer),
         (", by: topic", ""),
     )
-    assert found[0].startswith(f"10: scorers.same: {told}")
+    assert found[0].startswith(f"10: scorers.same: {reported}")
     assert len(found) == 1
 
 
@@ -399,8 +403,8 @@ def test_every_target_must_be_gradable(place: Place) -> None:
     recorded(place, [1, 2], [{"a": 1, "b": 1}, {"a": 2, "b": "2"}])
     targets = (": answer\n", ": {a: answer, b: topic}\n")
     scorer = ("{kind: exact_match}", "{kind: prediction, type: integer, prediction_key: null}")
-    [told] = place.told(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), targets, scorer)
-    assert told.startswith("10: scorers.same: no example can be graded for target 'b': the truth is the text 'x'")
+    [reported] = place.reported(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), targets, scorer)
+    assert reported.startswith("10: scorers.same: no example can be graded for target 'b': the truth is the text 'x'")
 
 
 def recorded(place: Place, answers: list[Any], texts: list[Any]) -> None:
@@ -415,7 +419,7 @@ def recorded(place: Place, answers: list[Any], texts: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "reported"),
     [
         ("import os\n\nx = foo\n", "app.py:3: NameError: name 'foo' is not defined"),
         ("x = (\n", "app.py:1: SyntaxError: '(' was never closed"),
@@ -426,14 +430,14 @@ def recorded(place: Place, answers: list[Any], texts: list[Any]) -> None:
         ("anser = 1\n", "app.py has no 'answer' (did you mean 'anser'?)"),
     ],
 )
-def test_an_error_in_code_is_reported_with_its_place_in_the_users_file(place: Place, code: str, told: str) -> None:
+def test_an_error_in_code_is_reported_with_its_place_in_the_users_file(place: Place, code: str, reported: str) -> None:
     (place.folder / "app.py").write_text(code)
     (place.folder / "part.py").write_text("\n1 / 0\n")
-    assert place.told() == [f"8: tasks.mine: {told}"]
+    assert place.reported() == [f"8: tasks.mine: {reported}"]
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         (
             "Model",
@@ -444,39 +448,39 @@ def test_an_error_in_code_is_reported_with_its_place_in_the_users_file(place: Pl
     ],
 )
 def test_an_object_that_cannot_be_made_is_reported_with_the_place_of_its_class(
-    place: Place, name: str, told: str
+    place: Place, name: str, reported: str
 ) -> None:
-    assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: {told}"]
+    assert place.reported(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: {reported}"]
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [("LIMIT", "a number"), ("os", "a module"), ("Plain", "a Plain"), ("WORDS", "a list")],
 )
-def test_what_cannot_be_called_is_no_task_and_no_scorer(place: Place, name: str, told: str) -> None:
+def test_what_cannot_be_called_is_no_task_and_no_scorer(place: Place, name: str, reported: str) -> None:
     (place.folder / "app.py").write_text(f"{CODE}\n\nclass Plain:\n    pass\n\n\nLIMIT = 5\nWORDS = ['a']\n")
     hint = "is not callable; name a function, or a class whose objects are callable"
-    assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: app.py:{name}: {told} {hint}"]
+    assert place.reported(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: app.py:{name}: {reported} {hint}"]
     entry = ("{kind: exact_match}", f"app.py:{name}")
-    assert place.told(entry) == [f"10: scorers.same: app.py:{name}: {told} {hint}"]
+    assert place.reported(entry) == [f"10: scorers.same: app.py:{name}: {reported} {hint}"]
 
 
 def test_a_class_of_scorers_is_pinned_by_its_own_version(place: Place) -> None:
     code = "from evaluand import Scorer\n\n\nclass Same(Scorer):\n    def score(self, output, expected):\n"
     code += "        return 1\n"
     (place.folder / "grading.py").write_text(code)
-    [told] = place.told(("{kind: exact_match}", "{function: grading.py:Same, version: '1'}"))
-    assert told.startswith("10: scorers.same: grading.py:Same is a Scorer class: declare its version there")
+    [reported] = place.reported(("{kind: exact_match}", "{function: grading.py:Same, version: '1'}"))
+    assert reported.startswith("10: scorers.same: grading.py:Same is a Scorer class: declare its version there")
 
 
 def test_code_that_imports_broken_code_is_reported_with_the_place_of_the_break(place: Place) -> None:
     (place.folder / "app.py").write_text("answer = foo\n")
     (place.folder / "other.py").write_text("import app\n\nanswer = app.answer\n")
-    told = "app.py:1: NameError: name 'foo' is not defined"
+    reported = "app.py:1: NameError: name 'foo' is not defined"
     entry = "{function: app.py:answer}"
-    assert place.told((entry, f"{entry}\n  other: other.py:answer")) == [
-        f"8: tasks.mine: {told}",
-        f"9: tasks.other: {told}",
+    assert place.reported((entry, f"{entry}\n  other: other.py:answer")) == [
+        f"8: tasks.mine: {reported}",
+        f"9: tasks.other: {reported}",
     ]
 
 
@@ -488,7 +492,7 @@ def test_code_that_was_broken_can_be_mended(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("ConectionError", "no error class is called 'ConectionError' (did you mean 'ConnectionError'?); "),
         (
@@ -501,10 +505,10 @@ def test_code_that_was_broken_can_be_mended(place: Place) -> None:
         ("str", "str is a type, not an error class"),
     ],
 )
-def test_an_error_worth_a_retry_that_is_none_is_reported_at_its_line(place: Place, name: str, told: str) -> None:
+def test_an_error_worth_a_retry_that_is_none_is_reported_at_its_line(place: Place, name: str, reported: str) -> None:
     (place.folder / "app.py").write_text(f"{CODE}\n\nclass TooBusy(Exception):\n    pass\n")
-    [found] = place.told((": 2", f": 2\n  transient:\n    - OSError\n    - {name}"))
-    assert found.startswith(f"17: run.transient.1: {told}")
+    [found] = place.reported((": 2", f": 2\n  transient:\n    - OSError\n    - {name}"))
+    assert found.startswith(f"17: run.transient.1: {reported}")
 
 
 def test_errors_worth_a_retry_are_those_of_the_code_of_python_and_of_modules(place: Place) -> None:
@@ -532,7 +536,7 @@ GIVEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ({"name": 5}, "a name must be text, not 5"),
         ({"name": " "}, "a name must not be empty or blank"),
@@ -549,8 +553,8 @@ GIVEN: dict[str, Any] = {
         ({"policy": {"retries": 3}}, "policy must be a Policy, not an object"),
     ],
 )
-def test_what_is_given_wrongly_is_refused_in_one_sentence(wrong: dict[str, Any], told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_what_is_given_wrongly_is_refused_in_one_sentence(wrong: dict[str, Any], reported: str) -> None:
+    with pytest.raises(SpecError, match=reported):
         Experiment(**GIVEN | wrong)
 
 
@@ -635,7 +639,7 @@ def test_a_value_stands_with_the_task_it_was_requested(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "told"),
+    ("task", "reported"),
     [
         ("{function: 'app.py:answer', version: ''}", r"e\.yaml:4: tasks\.t\.version"),
         ("{function: 'app.py:answer', files: [nope.txt]}", r"e\.yaml:4: tasks\.t: .*nope\.txt does not exist"),
@@ -643,7 +647,9 @@ def test_a_value_stands_with_the_task_it_was_requested(tmp_path: Path) -> None:
     ],
     ids=["empty version", "file", "module"],
 )
-def test_what_code_cannot_be_pinned_by_or_found_under_is_reported_by_line(tmp_path: Path, task: str, told: str) -> None:
+def test_what_code_cannot_be_pinned_by_or_found_under_is_reported_by_line(
+    tmp_path: Path, task: str, reported: str
+) -> None:
     (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
     (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
     file = tmp_path / "e.yaml"
@@ -651,7 +657,7 @@ def test_what_code_cannot_be_pinned_by_or_found_under_is_reported_by_line(tmp_pa
         f"name: e\ndataset: {{path: data.jsonl}}\ntasks:\n  t: {task}\n"
         "scorers: {s: exact_match}\nmetrics: [accuracy]\n"
     )
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=reported):
         Experiment.from_file(file)
 
 
@@ -675,8 +681,8 @@ def test_a_version_is_what_is_written_and_no_number(place: Place, entry: str) ->
 
 
 def test_a_text_that_needs_quotes_in_yaml_is_reported_so(place: Place) -> None:
-    [told] = place.told(("{kind: exact_match}", "{kind: exact_match, view: {a: $.b[0].c}}"))
-    assert told.endswith("put a text with [ ] { } , or : in quotes")
+    [reported] = place.reported(("{kind: exact_match}", "{kind: exact_match, view: {a: $.b[0].c}}"))
+    assert reported.endswith("put a text with [ ] { } , or : in quotes")
 
 
 TRIES = """
@@ -702,8 +708,10 @@ def tries(folder: Path, metric: str, n: int | str, code: str = "") -> Path:
 def test_too_few_replications_for_a_metric_are_reported_before_anything_is_called(
     tmp_path: Path, metric: str, n: int | str, times: str
 ) -> None:
-    told = f"experiment.yaml:6: metrics.1: {metric}: k=3 needs 3 answers to each example, but mine is called {times};"
-    with pytest.raises(SpecError, match=re.escape(told)):
+    reported = (
+        f"experiment.yaml:6: metrics.1: {metric}: k=3 needs 3 answers to each example, but mine is called {times};"
+    )
+    with pytest.raises(SpecError, match=re.escape(reported)):
         Experiment.from_file(tries(tmp_path, metric, n))
     whole = Experiment.from_file(tries(tmp_path, metric, 3))
     with pytest.raises(SpecError, match="run with replications: 3 or more"):
@@ -716,8 +724,8 @@ def test_a_task_that_may_give_several_answers_at_once_is_asked_as_often_as_is_sa
 
 
 def test_a_rate_without_a_period_is_reported_how_it_is_written(tmp_path: Path) -> None:
-    told = "experiment.yaml:7: run.rate: is 5, without a period; give calls per period, such as 5/s"
-    with pytest.raises(SpecError, match=re.escape(told)):
+    reported = "experiment.yaml:7: run.rate: is 5, without a period; give calls per period, such as 5/s"
+    with pytest.raises(SpecError, match=re.escape(reported)):
         Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5"))
     assert str(Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5/s")).policy.rate) == "5/s"
 
@@ -725,13 +733,13 @@ def test_a_rate_without_a_period_is_reported_how_it_is_written(tmp_path: Path) -
 def test_a_key_that_a_criterion_of_fairness_has_not_is_reported_with_those_it_has(place: Place) -> None:
     rule = "fairness:\n  - {criterion: demographic_parity, by: topic, labels: x}\nrun:"
     keys = "criterion, by, scorer, label, scored_by, disparities, confidence"
-    assert place.told(("run:", rule)) == [
+    assert place.reported(("run:", rule)) == [
         f"14: fairness.0.labels: unknown key (did you mean 'label'?); known keys: {keys}"
     ]
 
 
 @pytest.mark.parametrize(
-    ("criterion", "told"),
+    ("criterion", "reported"),
     [
         ("equal_opportunity", "equal_opportunity needs the positive class; name it, as in label="),
         (
@@ -741,15 +749,15 @@ def test_a_key_that_a_criterion_of_fairness_has_not_is_reported_with_those_it_ha
     ],
 )
 def test_what_a_criterion_of_fairness_lacks_is_reported_before_anything_is_called(
-    place: Place, criterion: str, told: str
+    place: Place, criterion: str, reported: str
 ) -> None:
     rule = f"fairness:\n  - {{criterion: {criterion}, by: topic, scorer: same}}\nrun:"
-    [line] = place.told(("run:", rule), ("{kind: exact_match", "{kind: prediction"))
-    assert line.startswith(f"14: fairness.0: {told}")
+    [line] = place.reported(("run:", rule), ("{kind: exact_match", "{kind: prediction"))
+    assert line.startswith(f"14: fairness.0: {reported}")
 
 
 @pytest.mark.parametrize("label", ["1.5", "[a]"])
 def test_the_label_of_a_criterion_of_fairness_is_no_other_than_a_class(place: Place, label: str) -> None:
     rule = f"fairness:\n  - {{criterion: demographic_parity, by: topic, label: {label}}}\nrun:"
-    [told] = place.told(("run:", rule))
-    assert told.startswith("14: fairness.0.label: is ")
+    [reported] = place.reported(("run:", rule))
+    assert reported.startswith("14: fairness.0.label: is ")

@@ -87,8 +87,8 @@ class Project:
 
     def counts(self, **options: object) -> tuple[object, object]:
         """Calls of the task and of both scorers together."""
-        told = self.run(**options)
-        return told["run"]["called"], told["evaluation"]["called"]
+        reported = self.run(**options)
+        return reported["run"]["called"], reported["evaluation"]["called"]
 
     @property
     def calls(self) -> int:
@@ -109,10 +109,10 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_the_same_again_does_nothing_and_says_why(project: Project) -> None:
-    told = project.run()
-    assert (told["run"]["called"], told["run"]["kept"]) == (0, 10)
-    assert "nothing to do" in str(told["run"]["why"])
-    assert "nothing to do" in str(told["evaluation"]["why"])
+    reported = project.run()
+    assert (reported["run"]["called"], reported["run"]["kept"]) == (0, 10)
+    assert "nothing to do" in str(reported["run"]["why"])
+    assert "nothing to do" in str(reported["evaluation"]["why"])
     assert project.calls == 10
 
 
@@ -128,10 +128,10 @@ def test_the_same_again_does_nothing_and_says_why(project: Project) -> None:
 )
 def test_what_the_task_reaches_runs_every_call_again(project: Project, file: str, old: str, new: str) -> None:
     project.edit(file, old, new)
-    told = project.run()
-    assert told["run"]["called"] == 10
-    assert told["run"]["why"], "says what changed"
-    assert told["evaluation"]["called"] == 20, "every response is another one"
+    reported = project.run()
+    assert reported["run"]["called"] == 10
+    assert reported["run"]["why"], "says what changed"
+    assert reported["evaluation"]["called"] == 20, "every response is another one"
     assert project.calls == 20
 
 
@@ -146,9 +146,9 @@ def test_what_the_task_reaches_runs_every_call_again(project: Project, file: str
 )
 def test_what_a_scorer_reaches_grades_again_by_it_alone(project: Project, old: str, new: str) -> None:
     project.edit("grade.py", old, new)
-    told = project.run()
-    assert told["run"]["called"] == 0
-    assert (told["evaluation"]["called"], told["evaluation"]["reused"]) == (10, 10)
+    reported = project.run()
+    assert reported["run"]["called"] == 0
+    assert (reported["evaluation"]["called"], reported["evaluation"]["reused"]) == (10, 10)
     assert project.calls == 10
 
 
@@ -207,10 +207,10 @@ def test_an_unpinned_task_runs_every_time_and_says_why(project: Project) -> None
     project.edit("app.py", "SUFFIX =", "import threading\nLOCK = threading.Lock()\nSUFFIX =")
     project.edit("app.py", "    note()\n    return", "    with LOCK:\n        note()\n    return")
     for _ in range(2):
-        told = project.run()
-        assert told["run"]["called"] == 10
-        assert "unpinned" in str(told["run"]["why"])
-        assert "LOCK" in str(told["run"]["why"])
+        reported = project.run()
+        assert reported["run"]["called"] == 10
+        assert "unpinned" in str(reported["run"]["why"])
+        assert "LOCK" in str(reported["run"]["why"])
 
 
 def test_a_declared_version_pins_what_cannot_be_read(project: Project) -> None:
@@ -227,7 +227,7 @@ def test_a_version_pins_one_class_with_its_parameters_and_not_another(project: P
     model = "class Model:\n    def __init__(self, says):\n        self.says = says\n"
     model += "    def do_run(self, input, task_span):\n        return self.says\n"
     project.write("model.py", model)
-    told = []
+    reported = []
     for says in ("a", "b"):
         project.write(
             "experiment.yaml",
@@ -236,5 +236,5 @@ def test_a_version_pins_one_class_with_its_parameters_and_not_another(project: P
                 f"{{function: model.py:Model, parameters: {{says: {says}}}, version: '1'}}",
             ),
         )
-        told.append(project.counts()[0])
-    assert told == [10, 10]
+        reported.append(project.counts()[0])
+    assert reported == [10, 10]

@@ -175,7 +175,7 @@ def test_hostile_ids_stay_below_the_root_and_come_back_one_to_one(tmp_path: Path
         assert FileAggregationRepository(root).aggregation_overview(id, str).statistics == id
 
 
-def test_a_broken_line_of_a_dataset_is_told_with_its_file_and_number(tmp_path: Path) -> None:
+def test_a_broken_line_of_a_dataset_is_reported_with_its_file_and_number(tmp_path: Path) -> None:
     datasets = FileDatasetRepository(tmp_path)
     datasets.create_dataset([Example(id=id, input=id, expected_output=None) for id in "abcd"], "n", id="d")
     file = tmp_path / "datasets" / "d" / "d.jsonl"
@@ -183,9 +183,9 @@ def test_a_broken_line_of_a_dataset_is_told_with_its_file_and_number(tmp_path: P
     file.write_text("\n".join([first, second[:-4], "", third.replace('"input":"c",', ""), "[1]", fourth]))
     with pytest.raises(ValueError, match="is not JSON") as raised:
         list(datasets.examples("d", str, type(None)))
-    told = str(raised.value).splitlines()
-    assert told[0].startswith(f"{file}:2: is not JSON: ")
-    assert told[1:] == [
+    reported = str(raised.value).splitlines()
+    assert reported[0].startswith(f"{file}:2: is not JSON: ")
+    assert reported[1:] == [
         f"{file}:4.input: Field required",
         f"{file}:5: is not an example; write an object whose id is a text",
     ]
@@ -529,10 +529,10 @@ def test_what_the_sdks_began_is_gone_on_with(tmp_path: Path, id: str) -> None:
     for folder in (outputs, results):
         folder.mkdir(parents=True)
     for example in ("1", "2"):
-        told = {"run_id": id, "example_id": example, "output": "theirs"}
-        (outputs / f"{example}.json").write_text(json.dumps(told))
-        told = {"evaluation_id": id, "example_id": example, "is_exception": False, "json_result": '"theirs"'}
-        (results / f"{example}.json").write_text(json.dumps(told))
+        reported = {"run_id": id, "example_id": example, "output": "theirs"}
+        (outputs / f"{example}.json").write_text(json.dumps(reported))
+        reported = {"evaluation_id": id, "example_id": example, "is_exception": False, "json_result": '"theirs"'}
+        (results / f"{example}.json").write_text(json.dumps(reported))
     runs, evaluations = FileRunRepository(tmp_path), FileEvaluationRepository(tmp_path)
     for example in ("2", "3"):
         runs.store_example_output(ExampleOutput(run_id=id, example_id=example, output="own"))
@@ -556,8 +556,8 @@ def test_a_kept_trace_holds_what_other_tracers_hold_of_odd_values(tmp_path: Path
     assert isinstance(tracer, InMemoryTracer)
     (entry,) = tracer.entries
     assert (entry.input, entry.output, entry.attributes) == ({"1": [2]}, [3], {})
-    told = [each.value for each in entry.entries if isinstance(each, LogEntry)]
-    assert told == [["one"], {"1": "a"}, "x/y", [1], {"$set": [1]}, {"$unstorable": "object"}]
+    reported = [each.value for each in entry.entries if isinstance(each, LogEntry)]
+    assert reported == [["one"], {"1": "a"}, "x/y", [1], {"$set": [1]}, {"$unstorable": "object"}]
 
 
 @pytest.mark.parametrize("kind", ["memory", "files"])

@@ -136,8 +136,8 @@ def test_results_of_the_seeds_code_are_compared(world: Any) -> None:
     store = MemoryStore()
     ids = {"whisper": judge.evaluate_runs(other).id, "shout": judge.evaluate_runs(run_id).id}
     sides = [native_evaluation(datasets, runs, kept, id, store=store, name=name) for name, id in ids.items()]
-    told = str(compare(*sides, metrics=Accuracy(column="data.correct")))
-    assert "shout − whisper = +66.7 points" in told
+    reported = str(compare(*sides, metrics=Accuracy(column="data.correct")))
+    assert "shout − whisper = +66.7 points" in reported
 
 
 def test_results_of_several_runs_together_belong_to_no_native_run(world: Any) -> None:
@@ -172,7 +172,7 @@ def test_numbers_in_results_of_any_type_are_measured(world: Any, result: Any, pa
     assert (row["value"], row["n_scored"], row["n_failed"]) == (number, 4, 1)
 
 
-def test_an_undefined_number_in_a_result_is_told_as_such(world: Any) -> None:
+def test_an_undefined_number_in_a_result_is_reported_as_such(world: Any) -> None:
     datasets, runs, run_id = world
     kept = InMemoryEvaluationRepository()
 
@@ -444,12 +444,12 @@ def test_every_name_of_the_namespace_is_there() -> None:
     assert callable(importlib.import_module("evaluand.interop.pharia").main)
 
 
-def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
+def test_a_name_that_is_not_here_is_reported_with_what_to_take_instead() -> None:
     for name, instead in advice_by_name(REPLACEMENTS).items():
-        told = f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"
-        with pytest.raises(ImportError, match=told):
+        reported = f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"
+        with pytest.raises(ImportError, match=reported):
             exec(f"from evaluand.interop.pharia import {name}")
-        with pytest.raises(AttributeError, match=told):
+        with pytest.raises(AttributeError, match=reported):
             getattr(pharia, name)
         assert not hasattr(pharia, name)
     with pytest.raises(ImportError, match="LabellingLogic"):

@@ -174,10 +174,10 @@ def test_the_vectors_counts_statuses_results_lineages_and_traces_come_out(kept: 
 
     adding = Aggregator(kept.evaluations, kept.aggregations, "acc", Accuracy())
     aggregation = adding.aggregate_evaluation(evaluation.id, description="v1")
-    told = aggregation.model_dump(include=vector["aggregation_overview"].keys())
-    told["failed_evaluation_count"] = aggregation.failed_evaluation_count
-    assert told.pop("statistics") == pytest.approx(vector["aggregation_overview"].pop("statistics"), abs=1e-9)
-    assert told == vector["aggregation_overview"]
+    reported = aggregation.model_dump(include=vector["aggregation_overview"].keys())
+    reported["failed_evaluation_count"] = aggregation.failed_evaluation_count
+    assert reported.pop("statistics") == pytest.approx(vector["aggregation_overview"].pop("statistics"), abs=1e-9)
+    assert reported == vector["aggregation_overview"]
 
     assert [each.example.id for each in judge.evaluation_lineages(evaluation.id)] == vector["lineages"]
     assert [each.example.id for each in runner.failed_runs(run.id, str)] == vector["failed_runs"]
@@ -236,18 +236,18 @@ def test_failures_are_left_out_or_count_as_what_is_declared(kept: Repositories) 
     assert counted.successful_evaluation_count == 8
 
 
-def test_examples_evaluated_by_some_of_the_outputs_are_told(kept: Repositories) -> None:
+def test_examples_evaluated_by_some_of_the_outputs_are_reported(kept: Repositories) -> None:
     first, second = shouted(kept, Shout("b"), Shout("c", "!"))
     all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
     assert all_of.evaluate_runs(first, second).incomplete_example_count == 0
     part = all_of.evaluate_runs(first, second, skip_example_on_any_failure=False)
-    told = "4 successful, 0 failed, 2 evaluated by the outputs of some runs only (all)"
+    reported = "4 successful, 0 failed, 2 evaluated by the outputs of some runs only (all)"
     assert (part.incomplete_example_count, part.run_failure_count) == (2, 0)
-    assert str(kept.evaluations.evaluation_overview(part.id)).endswith(told)
+    assert str(kept.evaluations.evaluation_overview(part.id)).endswith(reported)
 
 
 @pytest.mark.parametrize("damage", [lambda lines: [*lines[:-1], lines[-1][:-15]], lambda lines: lines[1:]])
-def test_outputs_that_are_lost_are_told_and_count_as_skipped(tmp_path: Path, damage: Any) -> None:
+def test_outputs_that_are_lost_are_reported_and_count_as_skipped(tmp_path: Path, damage: Any) -> None:
     def kept_anew() -> Repositories:
         kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
         return Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
@@ -312,13 +312,13 @@ def test_each_call_makes_a_run_of_its_own(kept: Repositories) -> None:
 
 
 def test_a_runs_head_tells_commit_versions_seed_configuration_and_environment(kept: Repositories) -> None:
-    told = classified(kept, seed=7, environment_version="prod-3", max_workers=2).provenance
-    assert told is not None
-    assert (told["seed"], told["environment_version"]) == (7, "prod-3")
-    assert told["configuration"]["max_workers"] == 2
-    assert {"evaluand", "python", "packages", "git", "code"} <= told.keys()
+    reported = classified(kept, seed=7, environment_version="prod-3", max_workers=2).provenance
+    assert reported is not None
+    assert (reported["seed"], reported["environment_version"]) == (7, "prod-3")
+    assert reported["configuration"]["max_workers"] == 2
+    assert {"evaluand", "python", "packages", "git", "code"} <= reported.keys()
     (stored,) = kept.runs.run_overviews()
-    assert stored.provenance == told
+    assert stored.provenance == reported
 
 
 def test_a_run_is_traced_by_example_and_where_the_caller_wants(kept: Repositories) -> None:
@@ -741,7 +741,7 @@ def test_aggregations_become_tables(kept: Repositories) -> None:
     assert len(aggregation_overviews_to_pandas([overview, other], strict=False)) == 2
 
 
-def test_latency_and_tokens_are_told_by_a_trace() -> None:
+def test_latency_and_tokens_are_reported_by_a_trace() -> None:
     class Complete(Task[str, dict[str, Any]]):
         def do_run(self, input: str, task_span: TaskSpan) -> dict[str, Any]:
             return {"usage": {"completion_tokens": 5}}
@@ -881,9 +881,9 @@ def test_examples_that_are_not_of_the_logics_class_are_refused_with_what_is_miss
 
 def test_what_is_no_text_is_not_graded() -> None:
     pytest.importorskip("sacrebleu")
-    for hypothesis, reference, told in ((None, "a", "hypothesis is null"), ("a", 3, "reference is a number")):
+    for hypothesis, reference, reported in ((None, "a", "hypothesis is null"), ("a", 3, "reference is a number")):
         for grade in (BleuGrader().calculate_bleu, RougeGrader().calculate_rouge):
-            with pytest.raises(TypeError, match=f"^{told}; pass a text$"):
+            with pytest.raises(TypeError, match=f"^{reported}; pass a text$"):
                 grade(hypothesis, reference)  # type: ignore[operator]
     assert BleuGrader().calculate_bleu("the cat", "the cat") == 0
     assert Bleu().score("the cat", "the cat").value == pytest.approx(100)
@@ -938,7 +938,7 @@ def test_what_is_not_of_the_declared_type_is_a_failure_of_its_example_only(kept:
         shouted(kept, Mixed(), abort_on_error=True)
 
 
-def test_kept_values_of_another_type_are_told_with_their_example(kept: Repositories) -> None:
+def test_kept_values_of_another_type_are_reported_with_their_example(kept: Repositories) -> None:
     run = shouted(kept, Shout())[0]
     with pytest.raises(
         ValueError, match=f"^the output of run {run} for example a is not a valid int: Input should be a valid"
@@ -1002,16 +1002,18 @@ def test_results_that_are_lost_are_doubted_and_in_no_count(tmp_path: Path) -> No
     lines = [line for line in file.read_text().splitlines(keepends=True) if '"1"' in line]
     file.write_text("".join(lines))
     kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
-    with pytest.warns(EvaluandWarning, match=f"evaluation {evaluation.id} made 3 results, of which 2 are lost") as told:
+    with pytest.warns(
+        EvaluandWarning, match=f"evaluation {evaluation.id} made 3 results, of which 2 are lost"
+    ) as reported:
         overview = aggregator(kept).aggregate_evaluation(evaluation.id)
-    assert told[0].filename == __file__
+    assert reported[0].filename == __file__
     assert overview.statistics == Share(accuracy=1.0, n=1)
     assert (overview.successful_evaluation_count, overview.failed_evaluation_count) == (1, 0)
     assert "1 evaluated, 0 failed, 2 lost (share)" in str(kept.aggregations.aggregation_overview(overview.id, Share))
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({"labels": "abc"}, "labels must be a set of texts, not 'abc'"),
         ({"metadata": {"a": object}}, "metadata must be a dictionary of JSON values, not "),
@@ -1020,7 +1022,7 @@ def test_results_that_are_lost_are_doubted_and_in_no_count(tmp_path: Path) -> No
     ],
 )
 def test_what_a_head_cannot_tell_is_refused_before_anything_is_done(
-    kept: Repositories, given: dict[str, Any], told: str
+    kept: Repositories, given: dict[str, Any], reported: str
 ) -> None:
     calls: list[Any] = []
 
@@ -1039,7 +1041,7 @@ def test_what_a_head_cannot_tell_is_refused_before_anything_is_done(
             calls.append(evaluations)
             return 1.0
 
-    with pytest.raises(ValueError, match=f"^{told}"):
+    with pytest.raises(ValueError, match=f"^{reported}"):
         shouted(kept, Counting(), **given)
     assert calls == []
     if "seed" in given:
@@ -1049,9 +1051,9 @@ def test_what_a_head_cannot_tell_is_refused_before_anything_is_done(
     run = shouted(kept, Shout())[0]
     evaluation = judge.evaluate_runs(run)
     calls.clear()
-    with pytest.raises(ValueError, match=f"^{told}"):
+    with pytest.raises(ValueError, match=f"^{reported}"):
         judge.evaluate_runs(run, **given)
-    with pytest.raises(ValueError, match=f"^{told}"):
+    with pytest.raises(ValueError, match=f"^{reported}"):
         total.aggregate_evaluation(evaluation.id, **given)
     assert calls == []
 
@@ -1062,7 +1064,7 @@ def test_what_failures_count_as_is_of_the_type_of_results(kept: Repositories) ->
         aggregator(kept, failure_counts_as="zero").aggregate_evaluation(evaluation.id)
 
 
-def test_a_head_that_was_cut_off_is_told_with_its_file(tmp_path: Path) -> None:
+def test_a_head_that_was_cut_off_is_reported_with_its_file(tmp_path: Path) -> None:
     kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
     kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
     evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
@@ -1099,9 +1101,9 @@ def test_outputs_whose_examples_are_gone_are_named(kept: Repositories) -> None:
     kept.datasets.delete_dataset(run.dataset_id)
     kept.datasets.create_dataset(THREE[:1], "reviews", run.dataset_id)
     gone = f"2 examples of run {run.id} are no longer in dataset {run.dataset_id} and have no lineage: ['1', '2']"
-    with pytest.warns(EvaluandWarning, match=re.escape(gone)) as told:
+    with pytest.warns(EvaluandWarning, match=re.escape(gone)) as reported:
         lineages = list(Runner(Classify(), kept.datasets, kept.runs, "words").run_lineages(run.id, str))
     assert [each.example.id for each in lineages] == ["3"]
-    assert told[0].filename == __file__
+    assert reported[0].filename == __file__
     with pytest.warns(EvaluandWarning, match=f"1 examples of evaluation {evaluation.id} are no longer in dataset"):
         assert len(list(evaluator(kept).evaluation_lineages(evaluation.id))) == 1

@@ -329,7 +329,7 @@ def test_three_classes_are_seen_whatever_shards_they_come_in(kind: Any) -> None:
         summarise([shard.slice(0, 2), shard.slice(2)], [kind(scored_by="predicted", label="a")])
 
 
-def test_a_class_without_a_score_is_told_and_may_be_taken_for_zero() -> None:
+def test_a_class_without_a_score_is_reported_and_may_be_taken_for_zero() -> None:
     truth, scores = drawn(50)
     scores[4, 1] = np.nan
     row = one(table(truth, scores), RocAuc())
@@ -356,10 +356,10 @@ def test_what_is_undefined_has_a_reason_and_no_value(truth: list[str], metric: M
 
 def test_the_values_of_the_classes_stand_in_the_data() -> None:
     truth, scores = drawn(80)
-    told = one(table(truth, scores), RocAuc()).data["classes"]
+    reported = one(table(truth, scores), RocAuc()).data["classes"]
     expected = [sk.roc_auc_score(truth == label, scores[:, place]) for place, label in enumerate(LABELS)]
-    assert [each["label"] for each in told] == ["a", "b", "c"]
-    assert [each["value"] for each in told] == pytest.approx(expected)
+    assert [each["label"] for each in reported] == ["a", "b", "c"]
+    assert [each["value"] for each in reported] == pytest.approx(expected)
 
 
 def test_a_certain_mistake_has_an_infinite_loss_unless_clipped() -> None:

@@ -427,10 +427,13 @@ def test_a_box_that_is_none_is_named_by_row_and_image(name: str) -> None:
         average_precision(detections, [["a", 0, 0, 9, 9]])
 
 
-def test_every_bad_box_is_told_at_once() -> None:
-    with pytest.raises(DataError) as told:
+def test_every_bad_box_is_reported_at_once() -> None:
+    with pytest.raises(DataError) as reported:
         average_precision([["a", 0, 0, 9, 9, 1]], [["a", math.nan, 0, 9, 9], ["a", 9, 9, 0, 0]])
-    assert [fault.where for fault in told.value.faults] == ["truth row 0 (image 'a')", *["truth row 1 (image 'a')"] * 2]
+    assert [fault.where for fault in reported.value.faults] == [
+        "truth row 0 (image 'a')",
+        *["truth row 1 (image 'a')"] * 2,
+    ]
 
 
 def test_columns_that_are_missing_or_of_other_lengths_are_named() -> None:

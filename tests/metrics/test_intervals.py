@@ -228,9 +228,9 @@ def test_pass_at_k_is_the_share_of_all_choices_of_k(rows: list[list[float]], k: 
 
 def test_a_failed_try_is_a_wrong_one_unless_it_is_left_out() -> None:
     rows = tries([[1, None], [None, None]])
-    told = one(rows, PassAtK(k=1), repeated=True)
-    assert (told.value, told.n, told.n_scored, told.n_failed) == (0.25, 2, 1, 1)
-    assert (told.worst, told.best) == (0.25, 1.0)
+    reported = one(rows, PassAtK(k=1), repeated=True)
+    assert (reported.value, reported.n, reported.n_scored, reported.n_failed) == (0.25, 2, 1, 1)
+    assert (reported.worst, reported.best) == (0.25, 1.0)
     assert one(rows, PassAtK(k=1, missing="leave_out"), repeated=True).value == 1.0
 
 
@@ -348,7 +348,8 @@ def test_intervals_cover_the_truth(metric: Metric, correlation: float, n: int, s
     found = f"{metric.kind} {metric.interval} n={n} p={share} correlation={correlation}: {covered / 2000:.4f}"
     print(found)  # noqa: T201 - the figures that the documentation quotes
     lowest = 0.92 if isinstance(metric, Accuracy) else 0.87  # Student's interval is none for 0/1 scores of few rows
-    assert lowest <= covered / 2000 <= 0.98
+    highest = 0.98 + 3 * math.sqrt(0.98 * 0.02 / 2000)  # the simulation itself errs
+    assert lowest <= covered / 2000 <= highest
 
 
 # What agrees, and what weighs nothing

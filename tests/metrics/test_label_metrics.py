@@ -277,7 +277,7 @@ def test_of_two_other_classes_one_must_be_chosen_whatever_else_is_predicted() ->
 
 @pytest.mark.parametrize("kind", STRAY)
 @pytest.mark.parametrize(
-    ("truth", "prediction", "parameters", "told"),
+    ("truth", "prediction", "parameters", "reported"),
     [
         ([True, False], [True, True], {}, {"label": True}),
         ([1, 0], [1, 1], {}, {"label": 1}),
@@ -289,9 +289,9 @@ def test_of_two_other_classes_one_must_be_chosen_whatever_else_is_predicted() ->
     ],
 )
 def test_the_signature_of_a_value_says_which_definition_it_is(
-    kind: str, truth: Any, prediction: Any, parameters: Any, told: Any
+    kind: str, truth: Any, prediction: Any, parameters: Any, reported: Any
 ) -> None:
-    assert one(table(truth, prediction), of(kind, **parameters)).signature == of(kind, **told).signature
+    assert one(table(truth, prediction), of(kind, **parameters)).signature == of(kind, **reported).signature
 
 
 @pytest.mark.parametrize("missing", [True, False])
@@ -372,7 +372,7 @@ def test_a_label_of_another_type_is_refused() -> None:
         value([1, 2], [1, 2], "recall", label="1")
 
 
-def test_a_label_that_is_false_is_told_in_the_signature() -> None:
+def test_a_label_that_is_false_is_reported_in_the_signature() -> None:
     assert "label=false" in of("recall", label=False).signature
     assert "weighted" not in of("recall", label=False).signature
 

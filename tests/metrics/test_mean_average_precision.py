@@ -30,8 +30,8 @@ Boxes = list[dict[str, Any]]
 
 def box(side: float, label: str | None = None, confidence: float | None = None, size: float = 10) -> dict[str, Any]:
     """A square that begins at `side`."""
-    told = {"box": [side, side, side + size, side + size], "label": label, "confidence": confidence}
-    return {name: cell for name, cell in told.items() if cell is not None}
+    reported = {"box": [side, side, side + size, side + size], "label": label, "confidence": confidence}
+    return {name: cell for name, cell in reported.items() if cell is not None}
 
 
 def table(images: list[tuple[Boxes | None, Boxes]], **columns: list[Any]) -> pa.Table:
@@ -127,8 +127,8 @@ def test_it_is_the_mean_of_the_average_precision_of_each_label(definition: str, 
     each = average_precision_by_label(*flat(images), iou=0.6, definition=definition, points=points)
     row = value_of(metric, images)
     assert row.value == pytest.approx(np.mean([found.ap for found in each.values()]), abs=1e-12)
-    told = {label: found["value"] for label, found in row.data["labels"].items()}
-    assert told == {label: pytest.approx(found.ap, abs=1e-12) for label, found in each.items()}
+    reported = {label: found["value"] for label, found in row.data["labels"].items()}
+    assert reported == {label: pytest.approx(found.ap, abs=1e-12) for label, found in each.items()}
     assert row.low < row.value < row.high
 
 
@@ -219,8 +219,10 @@ def test_the_standard_has_crowds_and_areas_too() -> None:
     ]
     assert value_of(MeanAveragePrecision(), crowd).value == 1
     assert value_of(MeanAveragePrecision(), crowd).data["expected"] == 1
-    told = [(name, found) for name, found in crowd[0][1][0].items() if name != "crowd"]
-    assert value_of(MeanAveragePrecision(), [(crowd[0][0], [dict(told), crowd[0][1][1]])]).value == pytest.approx(1 / 6)
+    reported = [(name, found) for name, found in crowd[0][1][0].items() if name != "crowd"]
+    assert value_of(MeanAveragePrecision(), [(crowd[0][0], [dict(reported), crowd[0][1][1]])]).value == pytest.approx(
+        1 / 6
+    )
     sizes: list[tuple[Boxes | None, Boxes]] = [
         ([box(0, "a", 0.9, 50), box(200, "a", 0.8, 20), box(400, "a", 0.7)], [box(0, "a", size=50), box(400, "a")])
     ]

@@ -181,7 +181,7 @@ def test_accuracy_refuses_what_is_neither_right_nor_wrong(score: float) -> None:
         values_of(Accuracy(), value=[1.0, score])
 
 
-def test_a_column_that_is_always_empty_is_told_once_and_not_row_by_row() -> None:
+def test_a_column_that_is_always_empty_is_reported_once_and_not_row_by_row() -> None:
     with pytest.raises(SpecError, match="the column 'value' is empty in every scored row"):
         values_of(Accuracy(), value=[math.nan] * 3)
 
@@ -203,7 +203,7 @@ def test_a_confidence_outside_0_and_1_is_refused(kind: type[Accuracy] | type[Mea
         kind(confidence=confidence)
 
 
-def test_accuracy_reads_the_column_it_was_told_to_read() -> None:
+def test_accuracy_reads_the_column_it_was_reported_to_read() -> None:
     with pytest.raises(SpecError, match="accuracy reads 'passed', which the table lacks"):
         Accuracy(column="passed").columns_for(["value"])
 

@@ -220,7 +220,7 @@ def test_no_size_of_numbers_gives_infinity(metric: Metric, rows: Any, weighing: 
     assert math.isnan(row.low) == math.isnan(row.high)
     assert row.reason or math.isfinite(row.low)
     if len(set(truth)) > 1 and len(set(prediction)) > 1 and math.isnan(row.value):
-        assert not any(told in str(row.reason) for told in FALSE_WHERE_NUMBERS_DIFFER)
+        assert not any(reported in str(row.reason) for reported in FALSE_WHERE_NUMBERS_DIFFER)
 
 
 def of(metric: Metric, truth: list[float], prediction: list[float]) -> MetricRow:

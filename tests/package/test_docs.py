@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import importlib.util
 import json
 import re
@@ -51,6 +53,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand run experiment.yaml --limit 20    # try it": YOURS,
     },
     "docs/howto/d3m.md": {
+        "python examples/problems/problems.py build": "runs in a clone; see tests/interop",
         "evaluand problem check 185_baseball": "a folder of the benchmark, scored in tests/interop",
         "problem   185_bl_problem_TEST, version 1.0": "output for a folder of the benchmark",
         "metric   target        value    interval       n": "output for a folder of the benchmark",
@@ -58,7 +61,12 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/datasets.md": {
         "dataset: {path: questions.jsonl, input: question, expected: answer, attributes: [topic]}": FRAGMENT
     },
-    "docs/howto/compare.md": {"evaluand compare exp/base exp/mine      # two of them": YOURS},
+    "docs/howto/compare.md": {
+        "evaluand compare exp/base exp/mine      # two of them": YOURS,
+        "evaluand run experiment.yaml": YOURS,
+        "kind         id            created           name           counts": "ids of one machine",
+        "evaluand compare 6c63c04ad9f4 support/bot": YOURS,
+    },
     "docs/howto/detection.md": {"scorers:": FRAGMENT},
     "docs/howto/fairness.md": {"metrics:": FRAGMENT},
     "docs/howto/gate.md": {
@@ -153,6 +161,45 @@ def assert_commands_exist(page: str, block: Block) -> None:
         assert command is not None, f"{page}: {line}"
         known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
         assert {word for word in words if word.startswith("--")} <= known, f"{page}: {line}"
+
+
+PUBLIC = {
+    "evaluand",
+    *(f"evaluand.{room.name}" for room in (ROOT_FOLDER / "src/evaluand").iterdir() if (room / "__init__.py").is_file()),
+    *("evaluand.data.adapters", "evaluand.data.schema", "evaluand.testing.assert_gate"),
+    *(f"evaluand.interop.{system}" for system in ("d3m", "dyff", "fairical", "pharia", "trulens")),
+}
+MODULES_OF_PAGES = {
+    "CONTRIBUTING.md": {"evaluand.evaluation.scorer.Score", "evaluand.evaluation.scorer.Scorer"},
+    "docs/howto/frameworks.md": {
+        "evaluand.apps.frameworks.langchain.LangChainApp",
+        "evaluand.apps.frameworks.llama_index.LlamaIndexApp",
+    },
+    "docs/howto/tradeoffs.md": {
+        "evaluand.report.matplotlib_figures",
+        "evaluand.report.html.tradeoff.write_page",
+    },
+}
+"""Page → what it imports from modules listed in reference/public.md; the contributors' guide shows our file."""
+
+
+@pytest.mark.parametrize("page", [page for page in DOCUMENTS if any(b.language == "python" for b in blocks_of(page))])
+def test_pages_import_public_names_only(page: str) -> None:
+    imported = {
+        (node.module, alias.name)
+        for block in blocks_of(page)
+        if block.language == "python"
+        for node in ast.walk(ast.parse(block.text))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "evaluand"
+        for alias in node.names
+    }
+    hidden = {f"{module}.{name}" for module, name in imported if not is_public(str(module), name)}
+    assert hidden == MODULES_OF_PAGES.get(page, set())
+
+
+def is_public(module: str, name: str) -> bool:
+    exported = getattr(importlib.import_module(module), "__all__", ()) if module in PUBLIC else ()
+    return name in exported or f"{module}.{name}" in PUBLIC
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

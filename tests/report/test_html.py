@@ -117,8 +117,8 @@ def test_values_stand_with_intervals_bounds_and_counts() -> None:
 
 def test_what_is_missing_is_reported_in_words_and_by_reason() -> None:
     text = page(*made())
-    told = "".join(Page(text).texts)
-    assert "mine: 1 of 10 calls failed; same abstained from an answer in 2 of the other 9." in told
+    reported = "".join(Page(text).texts)
+    assert "mine: 1 of 10 calls failed; same abstained from an answer in 2 of the other 9." in reported
     lines = Page(text).lines
     assert ["mine", "the task", "failed", "1", "ValueError: bad 3", "3"] in lines
     assert ["mine", "same", "abstained", "2", "no number", "4"] in lines
@@ -127,18 +127,18 @@ def test_what_is_missing_is_reported_in_words_and_by_reason() -> None:
 
 def test_where_the_numbers_come_from_is_reported() -> None:
     parts, metrics = made()
-    told = "".join(Page(page(parts, metrics, commands={"Reproduce": "evaluand run 'a b.yaml'"})).texts)
+    reported = "".join(Page(page(parts, metrics, commands={"Reproduce": "evaluand run 'a b.yaml'"})).texts)
     assert parts[0].evaluation is not None
     for fact in (parts[0].run.id, parts[0].run.digest, parts[0].evaluation.digest, "evaluand run 'a b.yaml'"):
-        assert fact in told
-    assert metrics[0]["signature"] in told
+        assert fact in reported
+    assert metrics[0]["signature"] in reported
 
 
 def test_commands_are_reported_with_the_folder_they_are_to_be_run_in() -> None:
     parts, metrics = made()
     facts = report_facts("exp", parts, metrics, {"Reproduce": "evaluand run e.yaml"}, "/home/<me>")
-    told = "".join(Page(written(facts, Examples(parts, facts["scores"]))).texts)
-    assert "Run in /home/<me>" in told
+    reported = "".join(Page(written(facts, Examples(parts, facts["scores"]))).texts)
+    assert "Run in /home/<me>" in reported
 
 
 def test_what_was_predicted_stands_before_how_sure_that_is() -> None:
@@ -170,8 +170,8 @@ def test_each_row_holds_what_was_asked_answered_scored_and_traced() -> None:
 def test_of_too_many_rows_the_worst_are_shown() -> None:
     parts, _ = made()
     examples = Examples(parts, scores_facts(parts), limit=5)
-    told = [OUTCOMES[row["outcome"]] for row in Examples(parts, scores_facts(parts))]
-    assert told == ["right"] * 3 + ["failed"] + ["not scored"] * 2 + ["wrong"] * 4
+    reported = [OUTCOMES[row["outcome"]] for row in Examples(parts, scores_facts(parts))]
+    assert reported == ["right"] * 3 + ["failed"] + ["not scored"] * 2 + ["wrong"] * 4
     assert [row["index"] for row in examples] == [3, 4, 5, 6, 7]
     assert examples.total == 10
 
@@ -205,8 +205,10 @@ def test_what_has_no_score_is_counted_in_calls_whatever_the_number_of_their_answ
     data = Dataset.from_rows([{"input": text} for text in ("a", "b", "none", "fail")])
     run = Runner().run(given, data)
     parts = [Part("t", run, Evaluator().evaluate(run, {"right": right}))]
-    told = "".join(Page(written(report_facts("t", parts, []), Examples(parts, []))).texts)
-    assert "1 of 4 calls failed; right failed on 2 of the other 3; right abstained from an answer in 1 of the" in told
+    reported = "".join(Page(written(report_facts("t", parts, []), Examples(parts, []))).texts)
+    assert (
+        "1 of 4 calls failed; right failed on 2 of the other 3; right abstained from an answer in 1 of the" in reported
+    )
 
 
 @pytest.mark.parametrize(
@@ -342,9 +344,9 @@ def test_what_intervals_go_by_is_reported_with_the_signatures_and_differences() 
     row = {"a": "old", "b": "new", "metric": "accuracy", "difference": 0.05, "low": -0.01, "high": 0.11, "p": 0.0931}
     row |= {"won": 7, "lost": 2, "n": 100, "verdict": "undecided", "clusters": 12, "clustered_by": "<page>"}
     text = page([Part("mine", run, evaluation)], metrics_facts(aggregation), comparisons=[row])
-    told = "".join(Page(text).texts)
-    assert told.count("interval=wilson 95%, by 3 clusters (page)") == 2
-    assert "Interval and test by 12 clusters (<page>)." in told
+    reported = "".join(Page(text).texts)
+    assert reported.count("interval=wilson 95%, by 3 clusters (page)") == 2
+    assert "Interval and test by 12 clusters (<page>)." in reported
 
 
 def test_charts_say_in_words_what_they_show() -> None:
@@ -417,9 +419,9 @@ def test_commands_name_files_as_seen_from_the_folder_of_the_report(
 
 def test_the_report_can_go_to_stdout_and_be_reported_as_json(store: DirectoryStore) -> None:
     assert called("an experiment", "-o", "-").stdout.startswith("<!DOCTYPE html>")
-    told = orjson.loads(called("an experiment", "--examples", "2", "--json").stdout)
-    assert (told["examples"], told["of"]) == (4, 12)
-    assert os.path.getsize(told["file"]) == told["bytes"]
+    reported = orjson.loads(called("an experiment", "--examples", "2", "--json").stdout)
+    assert (reported["examples"], reported["of"]) == (4, 12)
+    assert os.path.getsize(reported["file"]) == reported["bytes"]
 
 
 def test_what_cannot_be_reported_is_reported(store: DirectoryStore) -> None:

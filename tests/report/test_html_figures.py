@@ -102,8 +102,8 @@ def test_reasons_that_differ_in_their_figures_are_one_that_says_so() -> None:
         raise ValueError(f"fold {number} failed" if number < 2 else "no answer")
 
     run = Runner().run(answer, Dataset.from_rows([{"input": i} for i in (0, 1, 2, 2)]))
-    told = sorted(reason["reason"] for reason in missing_facts(run, None))
-    assert told == ["ValueError: fold 0 failed; others differ in their figures", "ValueError: no answer"]
+    reported = sorted(reason["reason"] for reason in missing_facts(run, None))
+    assert reported == ["ValueError: fold 0 failed; others differ in their figures", "ValueError: no answer"]
 
 
 def test_of_many_classes_the_most_frequent_are_in_the_matrix_and_the_rest_is_reported() -> None:

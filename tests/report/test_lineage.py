@@ -200,7 +200,7 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("ask", "reported"),
     [
         (lambda found: found.where(statsu="scored"), r"no column is called 'statsu' \(did you mean 'status'\?\)"),
         (lambda found: found.where(value="high"), "column value has the type double, so it never equals 'high'"),
@@ -221,8 +221,8 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
         (lambda found: lineage_of_scores([]), "lineage_of_scores takes one or more Evaluation objects"),
     ],
 )
-def test_what_cannot_be_chosen_is_reported(data: Dataset, ask: Any, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_what_cannot_be_chosen_is_reported(data: Dataset, ask: Any, reported: str) -> None:
+    with pytest.raises(SpecError, match=reported):
         ask(lineage_of_scores(evaluated(data)))
 
 
@@ -412,7 +412,7 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         (("doubling", "--metric", "acuracy"), 1, "no metric is called 'acuracy' (did you mean 'accuracy'?)"),
         (("doubling", "--metric", "accuracy", "--group", "parity=none"), 1, "it has values for all rows, parity=even"),
@@ -424,10 +424,12 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
         (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without other options that select rows"),
     ],
 )
-def test_choices_that_cannot_be_are_reported(folder: Folder, arguments: tuple[str, ...], code: int, told: str) -> None:
+def test_choices_that_cannot_be_are_reported(
+    folder: Folder, arguments: tuple[str, ...], code: int, reported: str
+) -> None:
     result = folder.call("show", *arguments)
     assert result.exit_code == code
-    assert told in " ".join(result.output.split())
+    assert reported in " ".join(result.output.split())
 
 
 TRACED = """
@@ -449,8 +451,8 @@ def test_all_of_one_example_is_shown_with_what_its_call_did_and_its_grades(folde
     for artifact in ("doubling/mine", evaluation[:8]):
         lines = [" ".join(line.split()) for line in folder.done("show", artifact, "--index", "2").splitlines()]
         assert "calc (tool)" in lines
-        for told in ('input {"question":"2"}', "output 4", "model abacus", "input_tokens 3", "note carry one"):
-            assert told in lines
+        for reported in ('input {"question":"2"}', "output 4", "model abacus", "input_tokens 3", "note carry one"):
+            assert reported in lines
         assert "_index_ 2: scored 1" in lines
     assert [len(rows) for rows in folder.json("show", "doubling/mine", "--index", "2")["grades"].values()] == [1, 1]
     assert "has no _index_ 9" in folder.refused("show", evaluation[:8], "--index", "9")

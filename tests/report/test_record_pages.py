@@ -260,8 +260,8 @@ def page(tab: Any, folder: Path, tmp_path: Path, request: pytest.FixtureRequest)
 
 
 def test_the_page_says_calls_of_feedbacks_their_aggregate_and_the_trace(page: Any) -> None:
-    told = page.locator(".asked").all_inner_texts()
-    [relevant] = [text for text in told if text.startswith("relevance")]
+    reported = page.locator(".asked").all_inner_texts()
+    [relevant] = [text for text in reported if text.startswith("relevance")]
     assert "0.5, the mean of 2 calls" in relevant
     assert re.search(r"context\s+half one", relevant)
     assert "ValueError: no relevance" in relevant

@@ -126,8 +126,8 @@ def test_two_metrics_of_one_kind_are_reported_apart(made: Made) -> None:
 def test_a_metric_is_called_by_what_says_it_from_others_of_its_kind(made: Made) -> None:
     metrics = [FBeta(), FBeta(average="macro"), FBeta(label="PLACE a=b"), FBeta(missing="wrong"), FBeta(confidence=0.9)]
     rows = [{"scorer": s, "metric": "f_beta", "signature": m.signature} for s in ("strict", "x") for m in metrics]
-    told = ["", "(average=macro)", '(label="PLACE a=b")', "(missing=wrong)", "(interval=jackknife 90%)"]
-    assert [row["label"] for row in add_labels(rows)] == [f"f_beta{t} · {s}" for s in ("strict", "x") for t in told]
+    reported = ["", "(average=macro)", '(label="PLACE a=b")', "(missing=wrong)", "(interval=jackknife 90%)"]
+    assert [row["label"] for row in add_labels(rows)] == [f"f_beta{t} · {s}" for s in ("strict", "x") for t in reported]
     assert [row["label"] for row in add_labels(rows[1:2])] == ["f_beta · strict"]
     assert list(metric_labels(rows).values()) == [row["label"] for row in add_labels(rows)]
 
@@ -191,8 +191,8 @@ def test_a_failed_call_is_reported_once_and_not_again_for_each_scorer(made: Made
         ("b", "failed", 1),
     ]
     both = Made("t", made.run, evaluation, made.aggregation)
-    told = results_facts([both], made.aggregation)["tasks"][0]["missing"]
-    assert [r["scorer"] for r in told if r["status"] == "failed"] == [None]
+    reported = results_facts([both], made.aggregation)["tasks"][0]["missing"]
+    assert [r["scorer"] for r in reported if r["status"] == "failed"] == [None]
 
 
 def test_the_rows_of_a_run_begin_with_those_that_failed(made: Made) -> None:
@@ -238,9 +238,9 @@ def test_items_of_one_response_stay_together() -> None:
 
 def test_what_a_task_is_breaks_and_is_cut_at_blanks() -> None:
     spec = {"words": [f"word{i}" for i in range(99)]}
-    told = shown(name_values([("task", _json(spec))]))
-    assert set(re.findall(r"[a-z]+\d*", told)) <= {"task", "words", *spec["words"]}
-    assert told.rstrip().endswith(", …")
+    reported = shown(name_values([("task", _json(spec))]))
+    assert set(re.findall(r"[a-z]+\d*", reported)) <= {"task", "words", *spec["words"]}
+    assert reported.rstrip().endswith(", …")
 
 
 def test_an_answer_without_items_is_shown_as_one() -> None:
@@ -386,7 +386,7 @@ def test_skipped_rows_get_a_column_only_where_there_are_some(made: Made) -> None
 
 
 def test_what_intervals_go_by_stands_with_the_signature() -> None:
-    def told(replications: int, weighted: bool = False, **roles: Any) -> tuple[Any, Any, str]:
+    def reported(replications: int, weighted: bool = False, **roles: Any) -> tuple[Any, Any, str]:
         records = [{"input": str(i), "page": i // 2, "w": 1.0 + i} for i in range(6)]
         run = Runner().run(str.upper, Dataset.from_rows(records, input="input", **roles), replications=replications)
         evaluation = Evaluator().evaluate(run, {"low": lambda output: int(output) < 3})
@@ -398,10 +398,10 @@ def test_what_intervals_go_by_stands_with_the_signature() -> None:
         assert len({(row["clusters"], row["clustered_by"]) for row in rows}) == len(ends) == 1
         return rows[0]["clusters"], rows[0]["clustered_by"], ends.pop()
 
-    assert told(1) == (None, None, "")
-    assert told(1, weighted=True, weight="w") == (None, None, "")
-    assert told(2) == (6, None, ", by 6 examples")
-    assert told(2, cluster="page") == (3, "page", ", by 3 clusters (page)")
+    assert reported(1) == (None, None, "")
+    assert reported(1, weighted=True, weight="w") == (None, None, "")
+    assert reported(2) == (6, None, ", by 6 examples")
+    assert reported(2, cluster="page") == (3, "page", ", by 3 clusters (page)")
 
 
 def test_the_list_keeps_ids_and_times_whole_however_long_the_names() -> None:
@@ -485,7 +485,7 @@ def described(kind: str, made: Any, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("counts", "told"),
+    ("counts", "reported"),
     [
         ({"examples": 1}, "1 example"),
         ({"examples": 0}, "0 examples"),
@@ -497,6 +497,6 @@ def described(kind: str, made: Any, facts: dict[str, Any]) -> dict[str, Any]:
         ({"pairs": {"scored": 1}}, "pairs: 1 scored"),
     ],
 )
-def test_the_list_counts_in_words(counts: Any, told: str) -> None:
+def test_the_list_counts_in_words(counts: Any, reported: str) -> None:
     entry = {"kind": "comparisons", "id": "f" * 32, "name": "x", "names": ["x"], "created": "", "status": "sealed"}
-    assert shown(Listing([entry | {"counts": counts}]), 120).splitlines()[1].endswith(f"  x     {told}")
+    assert shown(Listing([entry | {"counts": counts}]), 120).splitlines()[1].endswith(f"  x     {reported}")

@@ -228,8 +228,8 @@ def test_metrics_of_probabilities_are_the_same_whatever_class_the_confidence_is_
     given = {"predictions": [a["prediction"] for a in answers(run)], "metrics": "expected_calibration_error"}
     scores = {0: 1 - np.array(of_one), 1: of_one}
     for value, label in ((error, 1), (own, None)):
-        told = evaluate(Y, **given, scores=scores, label=label)["expected_calibration_error"]
-        assert value == pytest.approx(told.value)
+        reported = evaluate(Y, **given, scores=scores, label=label)["expected_calibration_error"]
+        assert value == pytest.approx(reported.value)
 
 
 def test_several_targets_get_a_response_each() -> None:
@@ -587,7 +587,7 @@ def test_what_does_not_fit_together_stops_before_any_fit(
     assert Recorder.fits == []
 
 
-def test_a_split_may_be_told_as_data_and_a_misspelt_part_is_refused() -> None:
+def test_a_split_may_be_reported_as_data_and_a_misspelt_part_is_refused() -> None:
     made = TypeAdapter(EstimatorTask).validate_python({"model": make_tree, "split": {"folds": 5, "stratified": True}})
     assert (made.split, made.name) == (Split(folds=5, stratified=True), "make_tree")
     with pytest.raises(ValidationError, match="repeat"):
@@ -611,11 +611,13 @@ def patients(visits: int) -> Dataset:
 
 
 @pytest.mark.parametrize("split", [Split(folds=6), Split(test=0.5)])
-def test_a_split_that_parts_declared_clusters_is_told(split: Split) -> None:
+def test_a_split_that_parts_declared_clusters_is_reported(split: Split) -> None:
     task, data = EstimatorTask(DummyClassifier(), split), patients(2)
     parted = sum(len(set(pair)) == 2 for pair in split.assign(data).numbers[0, :22].reshape(11, 2).tolist())
-    told = f"'patient' are in training and in test rows, for {parted} of 11: values are optimistic; say groups: true"
-    with pytest.warns(PartedClusters, match=told):
+    reported = (
+        f"'patient' are in training and in test rows, for {parted} of 11: values are optimistic; say groups: true"
+    )
+    with pytest.warns(PartedClusters, match=reported):
         task.prepare(data)
 
 
@@ -626,6 +628,6 @@ def test_a_split_by_the_clusters_parts_none_and_tells_nothing() -> None:
         assert (np.diff(split.assign(data).numbers[0, :22].reshape(11, 2)) == 0).all()
 
 
-def test_nothing_is_told_where_no_cluster_is_parted() -> None:
+def test_nothing_is_reported_where_no_cluster_is_parted() -> None:
     EstimatorTask(DummyClassifier(), Split(folds=6, repeats=3)).prepare(patients(1))
     EstimatorTask(DummyClassifier().fit([[0], [1]], ["0", "1"])).prepare(patients(2))

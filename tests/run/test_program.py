@@ -88,8 +88,8 @@ def test_a_program_answers_line_by_line_and_one_process_serves_all_calls(tmp_pat
 
 def test_a_program_gives_the_same_digest_as_the_same_function(tmp_path: Path) -> None:
     inputs = [1, "zwei ü 🎈", None, 2.5, [1, {"a": "\n"}], 2**80, float("nan"), b"raw", "fail"]
-    told = "{'error': {'type': 'ValueError', 'message': 'told so'}}"
-    body = f"if call == 'fail':\n    return {told}\nreturn {{'output': call}}"
+    reported = "{'error': {'type': 'ValueError', 'message': 'told so'}}"
+    body = f"if call == 'fail':\n    return {reported}\nreturn {{'output': call}}"
 
     def same(value: Any) -> Any:
         if value == "fail":
@@ -185,7 +185,7 @@ def test_what_breaks_costs_one_example_and_says_what_came(
     check_none_is_left(tmp_path)
 
 
-def test_the_last_words_of_a_program_are_told(tmp_path: Path) -> None:
+def test_the_last_words_of_a_program_are_reported(tmp_path: Path) -> None:
     [(_, _, message)] = outcomes(Runner().run(program(tmp_path, "raise KeyError('model')"), data(1)))
     assert message.endswith("KeyError: 'model'")
 
@@ -359,7 +359,7 @@ def test_a_pinned_program_is_not_asked_again(tmp_path: Path) -> None:
     assert (run.receipt.reused, run.receipt.called) == (2, 1)
 
 
-def test_what_a_program_was_told_of_one_example_answers_no_other(tmp_path: Path) -> None:
+def test_what_a_program_was_reported_of_one_example_answers_no_other(tmp_path: Path) -> None:
     store, asked = MemoryStore(), program(tmp_path, "return {'output': json.loads(line)['id']}", version="1")
     Runner(store).run(asked, Dataset.from_rows([{"id": "a", "input": 1}, {"id": "b", "input": 2}]))
     run = Runner(store).run(asked, Dataset.from_rows([{"id": "c", "input": 1}, {"id": "b", "input": 2}]))

@@ -216,7 +216,7 @@ def test_rows_of_one_key_are_named_all_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_rows_of_one_key_and_different_repeats_are_told_apart(tmp_path: Path) -> None:
+def test_rows_of_one_key_and_different_repeats_are_reported_apart(tmp_path: Path) -> None:
     path = file(tmp_path, [{"_index_": 0, "try": r, "text": "t"} for r in (0, 1, 1)])
     error = refused(RecordedTask(path=path, response="text", replication="try"))
     assert [fault.where for fault in error.faults] == [f"{path}:3"]  # type: ignore[attr-defined]
@@ -243,7 +243,7 @@ def test_an_id_that_is_empty_is_named_by_row(tmp_path: Path, wrong: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "reported"),
     [
         ({"by": "id"}, "by: id needs a column 'id'; set key to the column that holds the ids, one of: _index_, text"),
         ({"key": "case"}, "key: no column is called 'case'; there are _index_, text"),
@@ -252,12 +252,12 @@ def test_an_id_that_is_empty_is_named_by_row(tmp_path: Path, wrong: str) -> None
     ],
 )
 def test_a_column_that_the_file_has_not_is_refused_with_what_there_is(
-    tmp_path: Path, parameters: dict[str, Any], told: str
+    tmp_path: Path, parameters: dict[str, Any], reported: str
 ) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}, {"_index_": 1, "text": "t"}])
     error = refused(RecordedTask(path=path, **{"response": "text"} | parameters))
     assert isinstance(error, SpecError)
-    assert str(error) == f"{path}: {told}"
+    assert str(error) == f"{path}: {reported}"
 
 
 def test_columns_that_the_file_has_not_are_named_all_at_once(tmp_path: Path) -> None:
@@ -293,18 +293,18 @@ def test_a_csv_file_may_part_its_cells_otherwise(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 1])
-def test_rows_that_no_example_has_are_told_once_whatever_the_limit(tmp_path: Path, limit: int | None) -> None:
+def test_rows_that_no_example_has_are_reported_once_whatever_the_limit(tmp_path: Path, limit: int | None) -> None:
     path = file(tmp_path, [{"id": name, "text": "t"} for name in ("a", "x17", "b", "y")])
-    with pytest.warns(DoubtfulJoin) as told:
+    with pytest.warns(DoubtfulJoin) as reported:
         Runner().run(RecordedTask(path=path, response="text", by="id"), examples(0, 1, names=["a", "b"]), limit=limit)
-    assert [str(one.message) for one in told] == [f"{path}: 2 rows match no example, such as id 'x17'"]
+    assert [str(one.message) for one in reported] == [f"{path}: 2 rows match no example, such as id 'x17'"]
 
 
-def test_a_row_that_no_example_has_is_told_by_its_key(tmp_path: Path) -> None:
+def test_a_row_that_no_example_has_is_reported_by_its_key(tmp_path: Path) -> None:
     path = file(tmp_path, [{"_index_": i, "try": 0, "text": "t"} for i in (0, 1, 7)])
-    with pytest.warns(DoubtfulJoin) as told:
+    with pytest.warns(DoubtfulJoin) as reported:
         Runner().run(RecordedTask(path=path, response="text", replication="try"), examples(0, 1))
-    assert [str(one.message) for one in told] == [f"{path}: 1 row matches no example: index 7"]
+    assert [str(one.message) for one in reported] == [f"{path}: 1 row matches no example: index 7"]
 
 
 def test_a_limit_leaves_rows_over_without_a_word(tmp_path: Path) -> None:
@@ -413,7 +413,7 @@ def test_a_file_that_has_changed_between_two_runs_is_read_again(tmp_path: Path) 
     assert [r.responses for r in Runner().run(task, data)] == [["newer"]]
 
 
-def test_a_file_that_names_its_rows_and_is_joined_by_their_number_is_told(tmp_path: Path) -> None:
+def test_a_file_that_names_its_rows_and_is_joined_by_their_number_is_reported(tmp_path: Path) -> None:
     path = file(tmp_path, [{"qid": "b", "text": "B"}, {"qid": "a", "text": "A"}])
     data = Dataset.from_rows([{"input": "x", "id": "a"}, {"input": "y", "id": "b"}])
     with pytest.warns(DoubtfulJoin, match="if 'qid' holds the ids of the examples, set by: id, key: qid"):

@@ -162,7 +162,7 @@ def test_what_is_no_length_is_refused(max_length: Any, unit: Any) -> None:
 # Languages
 
 
-def test_the_language_of_a_text_is_told_among_those_that_it_may_have() -> None:
+def test_the_language_of_a_text_is_reported_among_those_that_it_may_have() -> None:
     german = "Das ist ein deutscher Satz über das Wetter."
     assert DetectLanguage().run(german, UNTRACED) == "de"
     assert DetectLanguage(["en", "fr"]).run(german, UNTRACED) is None
@@ -245,8 +245,8 @@ def test_the_span_of_a_model_tells_tokens_under_the_names_of_genai(chat: Callabl
     _, trace = traced(Instruct(chat({"text": "It is Paris."}).model), "What is the capital?")
     [span] = spans(trace, "llm")
     assert (span.input, span.output) == ([{"role": "user", "content": "What is the capital?"}], "It is Paris.")
-    told = named_attributes(span.attributes)
-    assert {name: told[name] for name in told if name.startswith("gen_ai.")} == {
+    reported = named_attributes(span.attributes)
+    assert {name: reported[name] for name in reported if name.startswith("gen_ai.")} == {
         "gen_ai.request.model": "small",
         "gen_ai.request.temperature": 0.0,
         "gen_ai.request.max_tokens": 512,
@@ -293,7 +293,7 @@ FAILURES: list[tuple[dict[str, Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("reply", "error", "message"), FAILURES)
-def test_what_is_no_reply_is_told_in_a_sentence(
+def test_what_is_no_reply_is_reported_in_a_sentence(
     chat: Callable[..., Chat], reply: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     trace = Trace.start("whole")
@@ -388,7 +388,7 @@ def test_a_key_given_in_place_of_its_name_is_refused_and_not_shown() -> None:
     assert "abcdefgh" not in str(refused.value)
 
 
-def test_all_faults_of_a_model_are_told_at_once() -> None:
+def test_all_faults_of_a_model_are_reported_at_once() -> None:
     with pytest.raises(ParameterError) as refused:
         ChatModel("ftp://x", "", max_tokens=0, timeout=0, cut_off="no", parameters={"stream": True})  # type: ignore[arg-type]
     assert [place[0] for place, _ in refused.value.faults] == [
@@ -589,10 +589,10 @@ def command(*arguments: str) -> tuple[int, str]:
 
 def test_an_experiment_file_names_them_as_kinds(chat: Callable[..., Chat], folder: Path) -> None:
     server = chat()
-    told = experiment({"url": server.url, "name": "small", "version": "1"})
-    jsonschema.validate(told, json_schema())
-    told["tasks"] = {name: told["tasks"][name] for name in ("words", "meaning", "own")}
-    (folder / "e.yaml").write_text(yaml.safe_dump(told))
+    reported = experiment({"url": server.url, "name": "small", "version": "1"})
+    jsonschema.validate(reported, json_schema())
+    reported["tasks"] = {name: reported["tasks"][name] for name in ("words", "meaning", "own")}
+    (folder / "e.yaml").write_text(yaml.safe_dump(reported))
     code, output = command("run", "e.yaml", "--json")
     assert code == 0, output
     assert [row["value"] for row in json.loads(output)["metrics"]] == [1.0, 1.0, 1.0]
@@ -603,17 +603,17 @@ def test_an_experiment_file_names_them_as_kinds(chat: Callable[..., Chat], folde
 
 def test_outputs_that_are_text_are_graded_as_they_are(chat: Callable[..., Chat], folder: Path) -> None:
     server = chat({"text": "Jane Austen"}, {"text": "Homer"})
-    told = experiment({"url": server.url, "name": "small", "version": "1"})
-    told["tasks"] = {"asked": told["tasks"]["asked"]}
-    told |= {"scorers": {"right": "includes"}, "run": {"concurrency": 1}}
-    (folder / "e.yaml").write_text(yaml.safe_dump(told))
+    reported = experiment({"url": server.url, "name": "small", "version": "1"})
+    reported["tasks"] = {"asked": reported["tasks"]["asked"]}
+    reported |= {"scorers": {"right": "includes"}, "run": {"concurrency": 1}}
+    (folder / "e.yaml").write_text(yaml.safe_dump(reported))
     code, output = command("run", "e.yaml", "--json")
     assert code == 0, output
     assert [row["value"] for row in json.loads(output)["metrics"]] == [0.5]
 
 
 @pytest.mark.parametrize(
-    ("task", "told"),
+    ("task", "reported"),
     [
         ({"kind": "instruct", "model": {**MODEL, "temprature": 1}}, "temprature"),
         (
@@ -635,11 +635,13 @@ def test_outputs_that_are_text_are_graded_as_they_are(chat: Callable[..., Chat],
         ),
     ],
 )
-def test_a_fault_in_an_experiment_file_is_told_with_its_place(folder: Path, task: dict[str, Any], told: str) -> None:
+def test_a_fault_in_an_experiment_file_is_reported_with_its_place(
+    folder: Path, task: dict[str, Any], reported: str
+) -> None:
     (folder / "e.yaml").write_text(yaml.safe_dump(experiment({}) | {"tasks": {"it": task}}))
     code, output = command("run", "e.yaml")
     assert code in (1, 2)
-    assert told in output
+    assert reported in output
     assert "Traceback" not in output
 
 
@@ -721,9 +723,11 @@ def smollm() -> Iterator[ChatModel]:
         text=True,
     )
     assert process.stdout is not None
-    told = next((line for line in process.stdout if line.startswith("listening ")), None)
-    assert told, "the model's server did not start"
-    yield ChatModel(f"{told.split()[1]}/v1", "smollm2", version="135M-Q4_1", max_tokens=30, timeout=300, cut_off="keep")
+    reported = next((line for line in process.stdout if line.startswith("listening ")), None)
+    assert reported, "the model's server did not start"
+    yield ChatModel(
+        f"{reported.split()[1]}/v1", "smollm2", version="135M-Q4_1", max_tokens=30, timeout=300, cut_off="keep"
+    )
     process.communicate("", timeout=30)
 
 

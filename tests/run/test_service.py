@@ -211,7 +211,7 @@ def test_a_service_leaves_the_same_responses_as_the_function_behind_it(serve: An
 
 
 @pytest.mark.parametrize(
-    ("schema", "fits", "told"),
+    ("schema", "fits", "reported"),
     [
         (
             {"type": "object", "properties": {"text": {"type": "string"}}},
@@ -224,7 +224,7 @@ def test_a_service_leaves_the_same_responses_as_the_function_behind_it(serve: An
     ],
 )
 def test_an_item_that_does_not_fit_the_output_schema_fails_its_row(
-    serve: Any, schema: Any, fits: Any, told: str
+    serve: Any, schema: Any, fits: Any, reported: str
 ) -> None:
     answers = {"right": {"text": "a"}, "wrong": {"text": 3}}
     server = serve(lambda asked: answers[asked["text"]])
@@ -232,7 +232,7 @@ def test_an_item_that_does_not_fit_the_output_schema_fails_its_row(
     task = ServiceTask(server.url, output_schema=schema, output_pipeline=pipeline)
     run = Runner().run(task, data("right", "wrong"))
     assert outcomes(run) == [[fits], ("BadAnswer", "schema")]
-    assert messages(run) == [f"{told} is an integer (3), not text: it does not fit the output schema"]
+    assert messages(run) == [f"{reported} is an integer (3), not text: it does not fit the output schema"]
 
 
 @pytest.mark.parametrize("word", ["$defs", "definitions"])
@@ -249,7 +249,7 @@ def test_an_output_schema_may_name_its_parts(word: str) -> None:
     assert outcomes(run) == [[{"spans": [{"tag": "A"}]}], ("BadAnswer", "schema")]
 
 
-def test_the_first_item_that_does_not_fit_is_told_by_its_place() -> None:
+def test_the_first_item_that_does_not_fit_is_reported_by_its_place() -> None:
     rows = {"a": [{"n": 1}, {"n": "x"}, {"n": "y"}], "b": [{"n": n} for n in range(3000)], "c": []}
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     run = Runner().run(LocalServiceTask(lambda asked: rows[asked["text"]], output_schema=schema), data(*rows))
@@ -369,7 +369,7 @@ def test_a_response_index_groups_the_entities_of_a_tagger(serve: Any) -> None:
 
 @pytest.mark.parametrize("http", [True, False])
 @pytest.mark.parametrize("items", [True, False])
-def test_numbers_of_responses_that_are_not_kept_are_told(serve: Any, http: bool, items: bool) -> None:
+def test_numbers_of_responses_that_are_not_kept_are_reported(serve: Any, http: bool, items: bool) -> None:
     given = {"gaps": [5, 0, 2], "from one": [1, 2], "kept": [1, 0]}
 
     def answer(asked: dict[str, Any]) -> Any:
@@ -382,7 +382,7 @@ def test_numbers_of_responses_that_are_not_kept_are_told(serve: Any, http: bool,
     numbers = [[item["_response_index_"] for item in row] for row in run.table()["responses"].to_pylist()]
     assert numbers == [[0, 1, 2], [0, 1], [0, 1]]
     events = [json.loads(row["events"] or "[]") for batch in run.spans() for row in batch.to_pylist()]
-    assert sorted(value for told in events for name, _, value in told if name == "given_response_indexes") == [
+    assert sorted(value for reported in events for name, _, value in reported if name == "given_response_indexes") == [
         [0, 2, 5],
         [1, 2],
     ]
@@ -395,10 +395,10 @@ def test_answers_of_other_rows_and_half_numbered_items_are_refused(serve: Any) -
     assert outcomes(run) == [("BadAnswer", "foreign"), [{"a": 1}], ("BadAnswer", "form")]
 
 
-@pytest.mark.parametrize("told", [False, 0.0, "0", None])
-def test_what_only_equals_the_index_is_another(serve: Any, told: Any) -> None:
+@pytest.mark.parametrize("reported", [False, 0.0, "0", None])
+def test_what_only_equals_the_index_is_another(serve: Any, reported: Any) -> None:
     def answer(asked: Any) -> Any:
-        return {"_index_": told, "a": 1}
+        return {"_index_": reported, "a": 1}
 
     for task in (ServiceTask(serve(answer).url), LocalServiceTask(answer)):
         assert outcomes(Runner().run(task, data("x"))) == [("BadAnswer", "foreign")]
@@ -466,7 +466,7 @@ def one_row(server: Server, text: str = "x", policy: Policy = QUICK, **more: Any
 
 
 @pytest.mark.parametrize(
-    ("reply", "code", "told"),
+    ("reply", "code", "reported"),
     [
         (
             Reply(body=b"<html>oh</html>", kind="text/html; charset=utf-8"),
@@ -485,11 +485,11 @@ def one_row(server: Server, text: str = "x", policy: Policy = QUICK, **more: Any
         (Reply(304), "304", "304 Not Modified"),
     ],
 )
-def test_what_is_no_answer_is_a_failed_row_that_says_so(serve: Any, reply: Reply, code: str, told: str) -> None:
+def test_what_is_no_answer_is_a_failed_row_that_says_so(serve: Any, reply: Reply, code: str, reported: str) -> None:
     server = serve(lambda asked: reply)
     row, message, count = one_row(server)
     assert (row, count) == (("BadAnswer", code), 1)
-    assert told in message
+    assert reported in message
     assert "\n" not in message
     assert len(message) < 500
 
@@ -545,13 +545,13 @@ def test_a_service_that_asks_to_wait_for_a_day_costs_the_row(serve: Any) -> None
     assert message.startswith("the service asks to wait 86,400 s, more than the limit of 600 s; 429 Too Many Requests")
 
 
-@pytest.mark.parametrize("told", ["Wed, 21 Oct 2015 07:28:00 GMT", "soon"])
-def test_a_moment_that_is_past_or_none_is_not_waited_for(serve: Any, told: str) -> None:
-    server = serve(lambda asked: {} if len(server.asked) > 1 else Reply(503, headers={"Retry-After": told}))
+@pytest.mark.parametrize("reported", ["Wed, 21 Oct 2015 07:28:00 GMT", "soon"])
+def test_a_moment_that_is_past_or_none_is_not_waited_for(serve: Any, reported: str) -> None:
+    server = serve(lambda asked: {} if len(server.asked) > 1 else Reply(503, headers={"Retry-After": reported}))
     assert attempts(Runner(policy=QUICK).run(ServiceTask(server.url), data("x"))) == [2]
 
 
-def test_a_refused_connection_is_told_and_tried_again() -> None:
+def test_a_refused_connection_is_reported_and_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     run = Runner(policy=QUICK).run(ServiceTask(f"http://127.0.0.1:{port}/"), data("x"))
@@ -559,7 +559,7 @@ def test_a_refused_connection_is_told_and_tried_again() -> None:
     assert messages(run)[0].startswith(f"no connection to 127.0.0.1:{port}: ")
 
 
-def test_a_connection_that_breaks_off_is_told_and_tried_again(serve: Any) -> None:
+def test_a_connection_that_breaks_off_is_reported_and_tried_again(serve: Any) -> None:
     def answer(asked: dict[str, Any]) -> Any:
         if asked["text"] == "half":
             return Reply(body=b'{"text":', length=100)
@@ -722,9 +722,9 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
     caplog.set_level(logging.DEBUG)
 
     def answer(asked: dict[str, Any]) -> Any:
-        told = server.heads[-1]["authorization"]
-        quoted = json.dumps({"error": f"bad token: {told}"}).encode()
-        plain = f"you said {told}".encode()
+        reported = server.heads[-1]["authorization"]
+        quoted = json.dumps({"error": f"bad token: {reported}"}).encode()
+        plain = f"you said {reported}".encode()
         return {
             "refuse": Reply(401, quoted),
             "refuse in html": Reply(403, plain, "text/html"),
@@ -733,10 +733,10 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
             "wrong type": Reply(body=plain, kind="text/plain"),
             "late": Reply(body=b" " * 290 + plain, kind="text/plain"),
             "elsewhere": Reply(307, headers={"Location": f"http://x.example/{SECRET}"}),
-            "in a header": Reply(headers={"X-Said": told}),
-            "repeat": {"you": told},
-            "repeat in base64": {"you": base64.b64encode(told.encode()).decode()},
-            "refuse in base64": Reply(401, b"you: " + base64.urlsafe_b64encode(told.encode())),
+            "in a header": Reply(headers={"X-Said": reported}),
+            "repeat": {"you": reported},
+            "repeat in base64": {"you": base64.b64encode(reported.encode()).decode()},
+            "refuse in base64": Reply(401, b"you: " + base64.urlsafe_b64encode(reported.encode())),
         }.get(asked["text"], asked)
 
     server = serve(answer)
@@ -796,7 +796,7 @@ def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve
 
 
 @pytest.mark.parametrize(
-    ("parameters", "told"),
+    ("parameters", "reported"),
     [
         (
             {"headers": {"Authorization": "Bearer abc"}},
@@ -836,11 +836,11 @@ def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve
         ),
     ],
 )
-def test_parameters_that_cannot_be_are_refused_with_their_place(parameters: dict[str, Any], told: str) -> None:
+def test_parameters_that_cannot_be_are_refused_with_their_place(parameters: dict[str, Any], reported: str) -> None:
     given = {"url": "http://127.0.0.1/"} | parameters
     with pytest.raises(ParameterError) as raised:
         ServiceTask(**given)
-    assert told in str(raised.value)
+    assert reported in str(raised.value)
     assert "secret@" not in str(raised.value)
     assert "=secret" not in str(raised.value)
 
@@ -917,7 +917,7 @@ def test_an_answer_that_the_output_pipeline_cannot_transform_is_kept_and_its_mes
     assert messages(run) == ["output_pipeline: ExplodeCollections: text is a text, not a list"] * 2
 
 
-def test_what_was_sent_of_a_file_is_told_without_its_content(serve: Any) -> None:
+def test_what_was_sent_of_a_file_is_reported_without_its_content(serve: Any) -> None:
     upload = {"kind": "FileUpload", "configuration": {"field": "$.text", "encoding": "utf-8"}}
     run = Runner().run(LocalServiceTask(lambda asked: {"ok": True}, input_pipeline=[upload]), data("abc"))
     assert json.loads(told_of(run)["request"])["$fileUpload"]["content"] == "3 bytes"
@@ -975,7 +975,7 @@ def test_what_an_output_schema_says_to_people_is_no_part_of_identity() -> None:
     of_strings = {"type": "object", "additionalProperties": {"type": "string"}}
     fields = {"text": {"type": "string"}, "spans": spans, "more": of_strings}
     schema = {"type": "object", "properties": fields, "required": ["text"], "$defs": {"Span": span}}
-    told = {
+    reported = {
         "title": "Answer",
         "description": "what the model said",
         "type": "object",
@@ -987,7 +987,7 @@ def test_what_an_output_schema_says_to_people_is_no_part_of_identity() -> None:
         },
         "definitions": {"Entity": span | {"title": "An entity", "description": "one"}},
     }
-    assert digest(schema) == digest(told) == digest(Schema.of(told)) == digest(Schema.of(schema).arrow)
+    assert digest(schema) == digest(reported) == digest(Schema.of(reported)) == digest(Schema.of(schema).arrow)
     assert digest(schema | {"required": ["text", "spans"]}) != digest(schema)
 
 
@@ -1017,8 +1017,8 @@ def test_a_service_without_a_version_is_asked_every_time_and_says_why(serve: Any
         run = runner.run(ServiceTask(server.url + "?mode=1", model="bot"), data("x"))
     assert len(server.asked) == 2
     assert run.receipt is not None
-    told = f"bot: what answers at {server.url} cannot be seen from here; declare `model` and `version` to pin it"
-    assert run.receipt.why == f"unpinned, so never reused: {told}"
+    reported = f"bot: what answers at {server.url} cannot be seen from here; declare `model` and `version` to pin it"
+    assert run.receipt.why == f"unpinned, so never reused: {reported}"
 
 
 def test_a_versioned_service_is_asked_for_what_is_new_wherever_it_lives(serve: Any) -> None:
@@ -1155,7 +1155,7 @@ def test_an_element_for_no_row_costs_the_others_nothing_where_such_are_ignored(s
 def logged(run: Run, name: str) -> int:
     """The sum of what was logged under a name."""
     events = [e for batch in run.spans() for row in batch.to_pylist() for e in json.loads(row["events"] or "[]")]
-    return sum(value for told, _, value in events if told == name)
+    return sum(value for reported, _, value in events if reported == name)
 
 
 def test_duplicates_are_left_out_and_counted_or_fail_their_row(serve: Any) -> None:
@@ -1222,8 +1222,8 @@ def test_an_answer_that_is_no_batch_fails_every_row_of_it(serve: Any, answer: An
 class Uncopied(Exception):
     """An error that is not made of its message."""
 
-    def __init__(self, place: str, told: str) -> None:
-        super().__init__(f"{place}: {told}")
+    def __init__(self, place: str, reported: str) -> None:
+        super().__init__(f"{place}: {reported}")
 
 
 @pytest.mark.parametrize("error", [ParameterError([(("headers",), "is not set")]), Uncopied("headers", "is not set")])
@@ -1236,8 +1236,8 @@ def test_any_error_of_a_batch_is_that_of_each_of_its_rows(error: Exception) -> N
         asked = [batches.ask(BatchRow(index, 0, b"{}")) for index in (0, 1)]
         return await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), PATIENCE)
 
-    told = asyncio.run(ask_both())
-    assert [(type(each), str(each)) for each in told] == [(type(error), "headers: is not set")] * 2
+    reported = asyncio.run(ask_both())
+    assert [(type(each), str(each)) for each in reported] == [(type(error), "headers: is not set")] * 2
 
 
 def test_a_copy_of_wrong_parameters_tells_the_same() -> None:
@@ -1296,7 +1296,7 @@ def test_an_experiment_file_names_a_service(serve: Any, tmp_path: Path, monkeypa
     assert results.tasks[0].run.manifest["spec"]["task"]["version"] == "3"
 
 
-def test_every_fault_of_a_service_is_told_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_fault_of_a_service_is_reported_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_TOKEN", SECRET)
     (tmp_path / "cases.jsonl").write_text('{"text":"a","answer":"A"}\n')
     wrong = EXPERIMENT.format(url="ftp://x")
@@ -1306,12 +1306,14 @@ def test_every_fault_of_a_service_is_told_by_its_line(tmp_path: Path, monkeypatc
     path.write_text(wrong)
     with pytest.raises(SpecError) as raised:
         Experiment.from_file(path)
-    told = [line.removeprefix(f"{path}:") for line in str(raised.value).split("\n")]
-    assert [line.partition(": ")[0] for line in told] == ["7", "12", "15", "16"]
-    assert told[0].startswith("7: tasks.bot.url: is 'ftp://x'")
-    assert told[1].startswith("12: tasks.bot.input_pipeline.0: no adapter is called 'Renam' (did you mean 'Rename'?)")
-    assert told[2].startswith("15: tasks.bot.output_pipeline.0: TransformJSON")
-    assert told[3].startswith("16: tasks.bot.output_schema: $.item: ")
+    reported = [line.removeprefix(f"{path}:") for line in str(raised.value).split("\n")]
+    assert [line.partition(": ")[0] for line in reported] == ["7", "12", "15", "16"]
+    assert reported[0].startswith("7: tasks.bot.url: is 'ftp://x'")
+    assert reported[1].startswith(
+        "12: tasks.bot.input_pipeline.0: no adapter is called 'Renam' (did you mean 'Rename'?)"
+    )
+    assert reported[2].startswith("15: tasks.bot.output_pipeline.0: TransformJSON")
+    assert reported[3].startswith("16: tasks.bot.output_schema: $.item: ")
 
 
 def test_without_the_client_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,7 +109,7 @@ def test_every_form_of_task_is_run_and_has_a_name(form: Any, name: str) -> None:
         (functools.partial(shout_later), True),
     ],
 )
-def test_whether_a_task_waits_is_told_from_its_form(form: Any, waits: bool) -> None:
+def test_whether_a_task_waits_is_reported_from_its_form(form: Any, waits: bool) -> None:
     assert as_task(form).is_async is waits
 
 

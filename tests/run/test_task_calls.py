@@ -85,8 +85,14 @@ def outline(tracer: InMemoryTracer) -> list[tuple[str, str]]:
 def test_a_task_runs_in_a_span_with_its_input_and_output() -> None:
     tracer = InMemoryTracer()
     assert Double().run(4, tracer) == 8
-    (told,) = tracer.entries
-    assert (told.name, told.kind, told.input, told.output, told.status) == ("Double", "task", 4, 8, "ok")
+    (reported,) = tracer.entries
+    assert (reported.name, reported.kind, reported.input, reported.output, reported.status) == (
+        "Double",
+        "task",
+        4,
+        8,
+        "ok",
+    )
 
 
 def test_an_async_task_runs_when_it_is_awaited() -> None:

@@ -185,11 +185,11 @@ def test_a_dataset_that_expects_another_type_is_refused() -> None:
     assert [response.responses for response in run] == [[1]]
     with pytest.raises(DataError) as caught:
         Runner().run(Counting(), Dataset.from_rows([{"input": "a", "expected": "one"}]))
-    told = "_index_ 0, expected: input should be a valid integer; task 'Counting' is for datasets that expect int"
-    assert str(caught.value) == told
+    reported = "_index_ 0, expected: input should be a valid integer; task 'Counting' is for datasets that expect int"
+    assert str(caught.value) == reported
 
 
-def test_not_more_faults_are_told_than_can_be_read() -> None:
+def test_not_more_faults_are_reported_than_can_be_read() -> None:
     with pytest.raises(DataError) as caught:
         Runner().run(shout, Dataset.from_rows([{"input": n} for n in range(1000)]))
     assert len(caught.value.faults) == 20
@@ -245,7 +245,7 @@ def test_a_value_is_read_as_a_type(type: Any, given: Any, read: Any) -> None:
         (str, dt.date(2024, 1, 2), "input should be a valid string"),
     ],
 )
-def test_a_value_of_another_type_is_told_with_its_place(type: Any, given: Any, fault: str) -> None:
+def test_a_value_of_another_type_is_reported_with_its_place(type: Any, given: Any, fault: str) -> None:
     assert Typed(type).fault(given) == fault
 
 

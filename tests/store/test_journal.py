@@ -123,13 +123,13 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
                 else:  # this writer dies while it writes; another takes its number
                     writers.pop(step[1]).append(line(step[2], f"torn-{count}")[: -step[3]])
 
-            newcomer, told = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
+            newcomer, reported = WorkLog(log(), MemoryLeases(), SLOTS), Segments(folder)
             newcomer.refresh()
-            told.look()
-            assert list(newcomer.lines()) == [told.first[slot] for slot in sorted(told.first)]
+            reported.look()
+            assert list(newcomer.lines()) == [reported.first[slot] for slot in sorted(reported.first)]
             assert done(newcomer) == done(reader)
             once = list(WorkLog(log(), MemoryLeases(), None).read_through())
-            assert sorted(once) == [orjson.loads(told.first[slot]) for slot in sorted(told.first)]
+            assert sorted(once) == [orjson.loads(reported.first[slot]) for slot in sorted(reported.first)]
     finally:
         for one in logs:
             one.close()
@@ -390,7 +390,7 @@ class Process:
             [sys.executable, "-c", code, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def told(self) -> str:
+    def reported(self) -> str:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
@@ -432,10 +432,10 @@ def until(found: Callable[[], Any]) -> Any:
 def test_no_shard_is_ever_held_by_two_processes(tmp_path: Path, finishes: str) -> None:
     started = [Process(CLAIMS, tmp_path, 60, finishes) for _ in range(3)]
     with processes(*started):
-        assert [one.told() for one in started] == ["ready"] * 3
+        assert [one.reported() for one in started] == ["ready"] * 3
         for one in started:
             one.go()
-        assert [one.told() for one in started] == ["all taken"] * 3  # all still live and hold what they took
+        assert [one.reported() for one in started] == ["all taken"] * 3  # all still live and hold what they took
         taken = [int(text.split()[0]) for text in (tmp_path / "taken").read_text().splitlines()]
     assert sorted(taken) == list(range(60))
 
@@ -465,7 +465,7 @@ def closing_database(path: Path) -> Iterator[sqlite3.Connection]:
 def test_a_dead_process_holds_nothing_however_long_its_lease(tmp_path: Path) -> None:
     holder = Process(HOLDS, tmp_path / "leases.db", 1e9)
     with processes(holder):
-        assert holder.told() == "0 0"
+        assert holder.reported() == "0 0"
         mine = SqliteLeases(tmp_path / "leases.db")
         assert mine.claim(1) is None
         assert mine.busy()
@@ -483,7 +483,7 @@ def test_a_living_process_keeps_its_lease_by_its_heartbeat(tmp_path: Path) -> No
             return float(db.execute("SELECT until FROM lease").fetchone()[0])
 
     with processes(holder):
-        assert holder.told() == "0 0"
+        assert holder.reported() == "0 0"
         first = ends()
         assert until(lambda: True if ends() > first else None)
 
@@ -491,7 +491,7 @@ def test_a_living_process_keeps_its_lease_by_its_heartbeat(tmp_path: Path) -> No
 def test_a_process_whose_heart_stopped_loses_its_lease_when_it_runs_out(tmp_path: Path) -> None:
     holder = Process(HOLDS, tmp_path / "leases.db", 0.3)
     with processes(holder):
-        assert holder.told() == "0 0"
+        assert holder.reported() == "0 0"
         holder.stop()
         mine = SqliteLeases(tmp_path / "leases.db")
         assert until(lambda: mine.claim(1)) == (0, 1)
@@ -648,7 +648,7 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
             return claimed
 
     with processes(holder):
-        assert holder.told() == "0 0"
+        assert holder.reported() == "0 0"
         one = WorkLog(FileLog(tmp_path), Watched(database), 2 * SHARD_SLOTS)
         with closing(one):
             KeyedWork(one, units, call, written, Policy(concurrency=4)).perform()

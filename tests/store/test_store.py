@@ -874,11 +874,11 @@ def test_processes_that_save_the_same_datasets_at_once_end_with_one_of_each(fold
         assert one.stdin is not None
         one.stdin.write("go\n")
         one.stdin.flush()
-    told = [one.communicate(timeout=PATIENCE) for one in started]
-    assert [error for _, error in told] == ["", ""]
+    reported = [one.communicate(timeout=PATIENCE) for one in started]
+    assert [error for _, error in reported] == ["", ""]
     found = folder.ids("datasets")
     assert len(found) == 20
-    assert [out.split() for out, _ in told] == [found, found]
+    assert [out.split() for out, _ in reported] == [found, found]
     for id in found:
         stands = folder.manifest("datasets", id)
         files = {path.name for path in path_of(folder, id, "datasets").iterdir()}

@@ -38,7 +38,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *told: Any) -> None:
+    def log_message(self, *reported: Any) -> None:
         pass
 
 

@@ -43,8 +43,8 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
-def answer(writer: asyncio.StreamWriter, status: int, told: object) -> None:
-    body = json.dumps(told).encode()
+def answer(writer: asyncio.StreamWriter, status: int, reported: object) -> None:
+    body = json.dumps(reported).encode()
     after = "Retry-After: 1\r\n" if status == 429 else ""
     head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\n{after}Content-Length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)

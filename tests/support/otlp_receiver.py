@@ -19,8 +19,8 @@ class Handler(BaseHTTPRequestHandler):
             body = gzip.decompress(body)
         request = ExportTraceServiceRequest.FromString(body)
         document = MessageToDict(request)
-        for resource, told in zip(request.resource_spans, document["resourceSpans"], strict=True):
-            for scope, below in zip(resource.scope_spans, told["scopeSpans"], strict=True):
+        for resource, reported in zip(request.resource_spans, document["resourceSpans"], strict=True):
+            for scope, below in zip(resource.scope_spans, reported["scopeSpans"], strict=True):
                 for span, each in zip(
                     scope.spans, below["spans"], strict=True
                 ):  # OTLP writes ids in hexadecimal digits

@@ -1,7 +1,7 @@
 """Runs a page of the documentation as its reader would: block by block, in one folder.
 
-- A block whose first line is a comment with a file's name (`# bot.py`), or which follows `<!-- file: rows.jsonl -->`,
-  is that file.
+- A block whose first line is a comment with a file's name (`# bot.py`), or which follows its name in
+  bold on a line of its own, is that file.
 - Other `python` blocks are executed in one namespace. A `text` block is what the Python since the last one printed.
 - `sh` blocks are executed line by line. A `console` block is what the last of them printed; `# exits 3` at the end
   of a line is its exit code.
@@ -30,7 +30,7 @@ import pytest
 from support.fresh import run_python
 from support.places import ROOT_FOLDER
 
-FENCE = re.compile(r"^(?:<!-- file: (?P<named>\S+) -->\n+)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+FENCE = re.compile(r"^(?:\*\*`(?P<named>[^`\s]+)`\*\*\n+)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 FILE_NAME = re.compile(r"(?:#|//) (\S+\.\w+)\n")
 
 

@@ -117,7 +117,7 @@ def test_places_and_names_of_one_component_stand_side_by_side() -> None:
     assert sorted(Record.of_trace(trace)["app"]["steps"]) == ["0", "run"]
 
 
-def test_an_error_is_told_by_the_call_and_by_the_whole() -> None:
+def test_an_error_is_reported_by_the_call_and_by_the_whole() -> None:
     trace = Trace.start("query", "q")
     with pytest.raises(KeyError), trace.root as root, root.span("search"):
         raise KeyError("gone")
@@ -226,7 +226,7 @@ def test_rows_of_a_stored_run_can_be_selected_from() -> None:
     assert [record["main_output"] for record in found] == ["a", "b"]
 
 
-def test_what_is_no_data_is_told_by_its_type() -> None:
+def test_what_is_no_data_is_reported_by_its_type() -> None:
     assert Record(input=object(), meta={"at": {1, 2}})["main_input"] == {"$unstorable": "object"}
 
 
@@ -235,7 +235,7 @@ def test_spans_whose_parent_is_missing_are_below_the_root() -> None:
     assert list(record["app"]) == ["lost", "task"]
 
 
-def test_a_missing_key_is_told_with_those_there_are() -> None:
+def test_a_missing_key_is_reported_with_those_there_are() -> None:
     with pytest.raises(DataError, match=r"has no 'main_inptu'.*did you mean 'main_input'"):
         Selector("main_inptu").get(Record())
 

@@ -23,7 +23,7 @@ def written(trace: Trace) -> list[list[Any]]:
     return result
 
 
-def told(trace: Trace) -> list[tuple[Any, ...]]:
+def reported(trace: Trace) -> list[tuple[Any, ...]]:
     """All that a trace tells but times."""
     return [(*place(s), s.input, s.output, s.attributes, [(e.name, e.body) for e in s.events]) for s in trace.spans]
 
@@ -237,7 +237,7 @@ def test_a_cancelled_call_is_an_error() -> None:
     assert trace.tree().endswith(" error: was cancelled")
 
 
-def test_an_error_without_a_message_is_told_by_its_name() -> None:
+def test_an_error_without_a_message_is_reported_by_its_name() -> None:
     trace = Trace.start("answer")
     with pytest.raises(KeyError), trace.root:
         raise KeyError
@@ -558,7 +558,7 @@ def test_rows_written_and_read_give_the_trace_back(value: Any, other: Any) -> No
     for rows in (written(trace), trace.rows()):
         back = Trace.from_rows(rows, **known)
         assert orjson.dumps(back.rows()) == orjson.dumps(trace.rows())
-        assert repr(told(back)) == repr(told(trace))
+        assert repr(reported(back)) == repr(reported(trace))
         assert [type(s) for s in back.spans] == [type(s) for s in trace.spans]
 
 
@@ -670,7 +670,7 @@ def test_what_is_not_data_is_replaced_and_explained(value: Any, type_name: str) 
     for where in ("input", "output", "events.e", "attributes.k"):
         assert row[ATTRIBUTES][f"unstorable.{where}"]
     assert step.status == "ok"
-    assert told(Trace.from_rows([row]))[1] == told(trace)[1]
+    assert reported(Trace.from_rows([row]))[1] == reported(trace)[1]
 
 
 def test_the_explanation_names_the_place() -> None:

@@ -201,19 +201,19 @@ def test_the_tree_shows_that_a_task_gave_nothing() -> None:
 
 
 def test_a_file_of_the_vector_opens_with_its_ids_and_times(tmp_path: Path) -> None:
-    told = vector("file_tracer_lines")
+    reported = vector("file_tracer_lines")
     path = tmp_path / "trace.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in told))
+    path.write_text("".join(json.dumps(line) + "\n" for line in reported))
     tracer = FileTracer(path).traces()
     (root,) = tracer.entries
     assert isinstance(root, InMemoryTaskSpan)
-    assert (str(root.id), root.start_timestamp, root.end_timestamp) == (told[0]["trace_id"], SECOND[0], SECOND[4])
+    assert (str(root.id), root.start_timestamp, root.end_timestamp) == (reported[0]["trace_id"], SECOND[0], SECOND[4])
     assert (root.input, root.output) == ({"q": 1}, "done")
     step = root.entries[0]
     assert isinstance(step, InMemorySpan)
-    assert str(step.id) == told[1]["entry"]["uuid"]
+    assert str(step.id) == reported[1]["entry"]["uuid"]
     assert step.entries == [
-        LogEntry(message="note", value=[1, "two", None], timestamp=SECOND[2], trace_id=UUID(told[0]["trace_id"]))
+        LogEntry(message="note", value=[1, "two", None], timestamp=SECOND[2], trace_id=UUID(reported[0]["trace_id"]))
     ]
     assert without_ids(exported(tracer), {}) == without_ids(vector("export_for_viewing"), {})
 
@@ -228,11 +228,11 @@ def test_values_are_read_back_as_what_they_were() -> None:
         inner.log("hits", hits)
         hits.add(3)
         inner.record_output((1, question))
-    told = tracer.entries[0].entries[0]
-    assert isinstance(told, InMemoryTaskSpan)
-    assert (tracer.entries[0].input, told.input, told.output) == (question, question, (1, question))
-    assert isinstance(told.entries[0], LogEntry)
-    assert told.entries[0].value == {1, 2}
+    reported = tracer.entries[0].entries[0]
+    assert isinstance(reported, InMemoryTaskSpan)
+    assert (tracer.entries[0].input, reported.input, reported.output) == (question, question, (1, question))
+    assert isinstance(reported.entries[0], LogEntry)
+    assert reported.entries[0].value == {1, 2}
 
 
 def test_entries_stand_in_the_order_in_which_they_happened() -> None:
@@ -266,9 +266,9 @@ def test_what_is_not_data_is_replaced_and_fails_nobody() -> None:
         task_span.log("none", [float("nan"), float("inf"), -float("inf"), None, date(2024, 1, 2)])
         task_span.log("half", "\ud800")
         task_span.log("keys", {1: {2: 3}})
-    (told,) = exported(tracer)
-    assert told["attributes"]["input"] == {"$unstorable": "lock"}
-    bodies = [event["body"] for event in told["events"]]
+    (reported,) = exported(tracer)
+    assert reported["attributes"]["input"] == {"$unstorable": "lock"}
+    bodies = [event["body"] for event in reported["events"]]
     numbers = ["NaN", "Infinity", "-Infinity", None, "2024-01-02"]
     assert bodies == [{"$unstorable": "object"}, 2**70, numbers, "?", {"1": {"2": 3}}]
 
@@ -280,8 +280,8 @@ def test_an_exported_span_has_all_that_the_span_holds() -> None:
         with task_span.span("ask", kind="llm", input=["Who?"], model="small") as ask:
             ask.set(output_tokens=2, type="chat", client=threading.Lock(), score=float("nan"))
             ask.output = {"text": "Jane"}
-    told = [each["attributes"] for each in exported(tracer)]
-    assert told == [
+    reported = [each["attributes"] for each in exported(tracer)]
+    assert reported == [
         {
             "type": "SPAN",
             "kind": "llm",
@@ -296,10 +296,10 @@ def test_an_exported_span_has_all_that_the_span_holds() -> None:
         {"type": "TASK_SPAN", "input": "Who?", "output": None, "user": "ann", "attributes.input": "mine"},
     ]
     read = ExportedSpanList.model_validate(exported(tracer))
-    assert [json.loads(each.attributes.model_dump_json()) for each in read.root] == told
+    assert [json.loads(each.attributes.model_dump_json()) for each in read.root] == reported
 
 
-def test_numbers_that_are_none_are_told_by_their_names(tmp_path: Path) -> None:
+def test_numbers_that_are_none_are_reported_by_their_names(tmp_path: Path) -> None:
     file, memory, spans = FileTracer(tmp_path / "trace.jsonl"), InMemoryTracer(), io.StringIO()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=spans)))
@@ -310,7 +310,7 @@ def test_numbers_that_are_none_are_told_by_their_names(tmp_path: Path) -> None:
     assert json.loads(spans.getvalue())["events"][0]["attributes"] == {"value": '{"a":["NaN",null]}'}
 
 
-def test_an_open_span_is_told_as_open_and_is_not_exported() -> None:
+def test_an_open_span_is_reported_as_open_and_is_not_exported() -> None:
     tracer = InMemoryTracer()
     opened = tracer.span("step")
     assert drawn(tracer) == ["Trace", "└── step open"]
@@ -443,11 +443,11 @@ def fail(tracer: Tracer) -> None:
 def test_an_exception_is_an_entry_with_its_error_and_no_stack_trace() -> None:
     tracer = InMemoryTracer()
     fail(tracer)
-    (told,) = tracer.entries
-    assert isinstance(told.entries[1], LogEntry)
-    assert told.entries[1].message == "bad <b>"
-    assert told.entries[1].value == ErrorValue(error_type="ValueError", message="bad <b>", stack_trace="")
-    assert (told.status_code, told.status, told.output) == (SpanStatus.ERROR, "error", None)
+    (reported,) = tracer.entries
+    assert isinstance(reported.entries[1], LogEntry)
+    assert reported.entries[1].message == "bad <b>"
+    assert reported.entries[1].value == ErrorValue(error_type="ValueError", message="bad <b>", stack_trace="")
+    assert (reported.status_code, reported.status, reported.output) == (SpanStatus.ERROR, "error", None)
 
 
 def test_stack_traces_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -525,8 +525,8 @@ def test_a_tracer_that_does_nothing_is_a_span_too() -> None:
     assert (tracer.id(), list(tracer.export_for_viewing())) == ("NoOp", [])
     assert tracer.context == tracer.context
     assert tracer.span("a").context == b.context == tracer.context
-    told = Context(trace_id=uuid4(), span_id=uuid4())
-    assert NoOpTracer(context=told).context == NoOpTracer(context=told).span("a").context == told
+    reported = Context(trace_id=uuid4(), span_id=uuid4())
+    assert NoOpTracer(context=reported).context == NoOpTracer(context=reported).span("a").context == reported
 
 
 # --- files ---
@@ -566,7 +566,7 @@ def test_the_file_is_closed_when_no_span_is_open(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TracerLogEntryFailed, match=r"could not be written: .*File exists"):
         FileTracer(tmp_path / "file" / "trace.jsonl").span("step")
@@ -625,9 +625,9 @@ def test_a_file_whose_first_line_was_cut_opens_with_what_is_left(tmp_path: Path,
     path.write_text("\n".join([first_line[cut], *others]) + "\n")
     with pytest.warns(EvaluandWarning) as warned:
         assert [entry.name for entry in read_traces(path).entries] == ["below"]
-    told = [str(warning.message).partition("trace.jsonl:")[2] for warning in warned]
-    assert sorted(each.partition(":")[0] for each in told) == ["1", "2", "5"]
-    assert sum("belongs to a span whose first line is incomplete" in each for each in told) == 2
+    reported = [str(warning.message).partition("trace.jsonl:")[2] for warning in warned]
+    assert sorted(each.partition(":")[0] for each in reported) == ["1", "2", "5"]
+    assert sum("belongs to a span whose first line is incomplete" in each for each in reported) == 2
 
 
 @pytest.mark.parametrize(
@@ -670,8 +670,8 @@ def test_forked_processes_write_into_one_file(tmp_path: Path) -> None:
 def test_spans_have_the_same_ids_in_all_tracers(tmp_path: Path) -> None:
     first, second, file = InMemoryTracer(), InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl")
     Several().run(2, CompositeTracer([NoOpTracer(), first, CompositeTracer([second, file])]))
-    told = [sorted(exported(tracer), key=by_id) for tracer in (first, second, file)]  # threads open in any order
-    assert told[0] == told[1] == told[2]
+    reported = [sorted(exported(tracer), key=by_id) for tracer in (first, second, file)]  # threads open in any order
+    assert reported[0] == reported[1] == reported[2]
     assert shape(first) == shape(second)
 
 
@@ -721,38 +721,38 @@ def test_a_composite_may_hold_an_open_span() -> None:
 class Listed(Tracer):
     """A tracer of a user's own that is no more than the protocol asks for."""
 
-    def __init__(self, told: list[Any], status_code: SpanStatus = SpanStatus.OK) -> None:
-        self.told, self.status_code = told, status_code
+    def __init__(self, reported: list[Any], status_code: SpanStatus = SpanStatus.OK) -> None:
+        self.reported, self.status_code = reported, status_code
 
     def span(self, name: str, timestamp: datetime | None = None) -> Any:  # type: ignore[override]
-        self.told.append(("span", name))
+        self.reported.append(("span", name))
         return self
 
     def task_span(self, task_name: str, input: Any, timestamp: datetime | None = None) -> Any:
-        self.told.append(("task", task_name, input))
+        self.reported.append(("task", task_name, input))
         return self
 
     def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
-        self.told.append(("log", message, value))
+        self.reported.append(("log", message, value))
 
     def record_output(self, output: Any) -> None:
-        self.told.append(("output", output))
+        self.reported.append(("output", output))
 
     def end(self, timestamp: datetime | None = None) -> None:
-        self.told.append(("end", self.status_code.value))
+        self.reported.append(("end", self.status_code.value))
 
 
 def test_a_composite_may_hold_a_tracer_of_the_users_own() -> None:
-    told: list[Any] = []
-    tracer = CompositeTracer([Listed(told), InMemoryTracer()])
+    reported: list[Any] = []
+    tracer = CompositeTracer([Listed(reported), InMemoryTracer()])
     Answer().run(Question(q=1), tracer)
     note = ("log", "note", [1, "two", None])
     begun = [("task", "Answer", Question(q=1)), ("span", "step"), note, ("end", "OK")]
-    assert told == [*begun, ("output", "done"), ("end", "OK")]
-    told.clear()
+    assert reported == [*begun, ("output", "done"), ("end", "OK")]
+    reported.clear()
     fail(tracer)
     error = ErrorValue(error_type="ValueError", message="bad <b>", stack_trace="")
-    assert told[-2:] == [("log", "bad <b>", error), ("end", "ERROR")]
+    assert reported[-2:] == [("log", "bad <b>", error), ("end", "ERROR")]
 
 
 # --- the task of a run ---
@@ -785,13 +785,13 @@ def test_a_composite_keeps_no_closed_spans_of_a_tracer_of_the_users_own() -> Non
         assert sorted(each.name for each in made) == ["", "closed", "root"]
 
 
-def test_a_tracer_that_is_given_twice_is_told_once(tmp_path: Path) -> None:
-    told: list[Any] = []
-    memory, file, own = InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl"), Listed(told)
+def test_a_tracer_that_is_given_twice_is_reported_once(tmp_path: Path) -> None:
+    reported: list[Any] = []
+    memory, file, own = InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl"), Listed(reported)
     with CompositeTracer([CompositeTracer([memory, own]), memory, file, own, file]).span("step"):
         pass
     assert [entry.name for entry in memory.entries] == ["step"]
-    assert told == [("span", "step"), ("end", "OK")]
+    assert reported == [("span", "step"), ("end", "OK")]
     assert len(lines(tmp_path / "trace.jsonl")) == 2
 
 
@@ -802,11 +802,11 @@ def test_a_task_is_traced_alike_by_a_run_and_by_a_tracer() -> None:
     Several().run(2, memory)
     native = [(s.name, s.kind, s.status) for s in trace.spans]
     assert Counter(native) == Counter((s.name, s.kind, s.status) for s in memory.entries[0]._trace.spans)
-    told = [(each.name, each.attributes, each.status) for each in memory.export_for_viewing()]
-    for _, attributes, _ in told:
+    reported = [(each.name, each.attributes, each.status) for each in memory.export_for_viewing()]
+    for _, attributes, _ in reported:
         if isinstance(attributes, TaskSpanAttributes) and isinstance(attributes.input, Question):
             attributes.input = attributes.input.model_dump()
-    assert Counter(map(repr, told)) == Counter(
+    assert Counter(map(repr, reported)) == Counter(
         repr((each.name, each.attributes, each.status)) for each in trace.export_for_viewing()
     )
 
@@ -892,36 +892,39 @@ def test_a_task_may_call_an_attribute_of_its_own_name() -> None:
 class Printed(pharia.TaskSpan):
     """A tracer and its spans for a backend of a user's own, derived as the SDK has it."""
 
-    def __init__(self, told: list[Any], context: pharia.Context | None = None) -> None:
+    def __init__(self, reported: list[Any], context: pharia.Context | None = None) -> None:
         super().__init__(context)
-        self.told = told
+        self.reported = reported
 
     def span(self, name: str, timestamp: datetime | None = None) -> Any:  # type: ignore[override]
-        self.told.append(name)
-        return Printed(self.told, self.context)
+        self.reported.append(name)
+        return Printed(self.reported, self.context)
 
     def task_span(self, task_name: str, input: Any, timestamp: datetime | None = None) -> Any:
         return self.span(f"{task_name}({input})")
 
     def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
-        self.told.append((message, value))
+        self.reported.append((message, value))
 
     def record_output(self, output: Any) -> None:
-        self.told.append(output)
+        self.reported.append(output)
 
     def end(self, timestamp: datetime | None = None) -> None:
         super().end(timestamp)
-        self.told.append(self.status_code.value)
+        self.reported.append(self.status_code.value)
 
 
 def test_spans_for_another_backend_are_derived_from_those_of_the_sdk() -> None:
-    told: list[Any] = []
-    tracer = Printed(told)
+    reported: list[Any] = []
+    tracer = Printed(reported)
     assert Answer().run(Question(q=1), tracer) == "done"
-    assert told == ["Answer(q=1)", "step", ("note", [1, "two", None]), "OK", "done", "OK"]
-    told.clear()
+    assert reported == ["Answer(q=1)", "step", ("note", [1, "two", None]), "OK", "done", "OK"]
+    reported.clear()
     fail(tracer)
-    assert told[-2:] == [("bad <b>", ErrorValue(error_type="ValueError", message="bad <b>", stack_trace="")), "ERROR"]
+    assert reported[-2:] == [
+        ("bad <b>", ErrorValue(error_type="ValueError", message="bad <b>", stack_trace="")),
+        "ERROR",
+    ]
     below = tracer.span("a")
     assert below.context.trace_id == tracer.context.trace_id
     assert isinstance(below, pharia.Span)
@@ -935,18 +938,18 @@ def test_spans_for_another_backend_are_derived_from_those_of_the_sdk() -> None:
 
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[Receiver]:
-    told = tmp_path / "received.jsonl"
-    with subprocess.Popen([sys.executable, RECEIVER, told], stdout=subprocess.PIPE, text=True) as process:
+    reported = tmp_path / "received.jsonl"
+    with subprocess.Popen([sys.executable, RECEIVER, reported], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield Receiver(int(process.stdout.readline()), told)
+        yield Receiver(int(process.stdout.readline()), reported)
         process.kill()
 
 
 class Receiver:
     """A process that takes OTLP over HTTP and writes what it was sent into a file, one JSON document per request."""
 
-    def __init__(self, port: int, told: Path) -> None:
-        self.told = told
+    def __init__(self, port: int, reported: Path) -> None:
+        self.reported = reported
         self.endpoint = f"http://127.0.0.1:{port}/v1/traces"
 
     def provider(self) -> Any:
@@ -958,7 +961,7 @@ class Receiver:
         return provider
 
     def spans(self) -> list[dict[str, Any]]:
-        documents = [orjson.loads(line) for line in self.told.read_bytes().splitlines()]
+        documents = [orjson.loads(line) for line in self.reported.read_bytes().splitlines()]
         return [
             each
             for document in documents
@@ -968,8 +971,8 @@ class Receiver:
         ]
 
 
-def attributes(told: dict[str, Any]) -> dict[str, Any]:
-    return {each["key"]: next(iter(each["value"].values())) for each in told.get("attributes", ())}
+def attributes(reported: dict[str, Any]) -> dict[str, Any]:
+    return {each["key"]: next(iter(each["value"].values())) for each in reported.get("attributes", ())}
 
 
 def test_concurrent_calls_are_received_as_one_trace_with_one_root_and_right_parents(
@@ -989,7 +992,7 @@ def test_concurrent_calls_are_received_as_one_trace_with_one_root_and_right_pare
     ids = {each.context.span_id.hex[16:] for each in memory.export_for_viewing() if each.parent_id}
     assert ids == {each["spanId"] for each in spans if each.get("parentSpanId")}
     assert {each["status"]["code"] for each in spans} == {"STATUS_CODE_OK"}
-    (trace,) = read_spans(receiver.told)
+    (trace,) = read_spans(receiver.reported)
     native = [(s.name, s.kind, s.input, s.output) for s in trace.spans if s.kind == "task"]
     assert sorted(native, key=str) == [("Answer", "task", {"q": q}, "done") for q in range(3)]
 
@@ -1023,10 +1026,10 @@ def test_names_are_those_of_genai_and_openinference(receiver: Receiver) -> None:
         ask.log("chunk", {"text": "he"})
         ask.output = {"text": "hello"}
     provider.shutdown()
-    (told,) = receiver.spans()
-    assert told["kind"] == "SPAN_KIND_CLIENT"
+    (reported,) = receiver.spans()
+    assert reported["kind"] == "SPAN_KIND_CLIENT"
     words = {"values": [{"stringValue": "a"}, {"stringValue": "b"}]}
-    assert attributes(told) == {
+    assert attributes(reported) == {
         "openinference.span.kind": "LLM",
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": "small",
@@ -1045,7 +1048,7 @@ def test_names_are_those_of_genai_and_openinference(receiver: Receiver) -> None:
         "output.mime_type": "application/json",
         "type": "SPAN",
     }
-    (event,) = told["events"]
+    (event,) = reported["events"]
     assert (event["name"], attributes(event)) == ("chunk", {"value": '{"text":"he"}'})
 
 
@@ -1054,9 +1057,9 @@ def test_an_exception_is_received_as_an_exception_event(receiver: Receiver, aske
     provider = receiver.provider()
     fail(OpenTelemetryTracer(provider.get_tracer("test"), stack_traces=asked))
     provider.shutdown()
-    (told,) = (each for each in receiver.spans() if each["name"] == "Answer")
-    assert told["status"] == {"code": "STATUS_CODE_ERROR", "message": "bad <b>"}
-    (event,) = told["events"]
+    (reported,) = (each for each in receiver.spans() if each["name"] == "Answer")
+    assert reported["status"] == {"code": "STATUS_CODE_ERROR", "message": "bad <b>"}
+    (event,) = reported["events"]
     assert event["name"] == "exception"
     error = attributes(event)
     assert (error["exception.type"], error["exception.message"]) == ("ValueError", "bad <b>")
@@ -1118,8 +1121,8 @@ def test_traces_below_one_span_of_opentelemetry_stay_apart(tmp_path: Path, at_on
             for text in ("b", "c"):
                 Slow().run(text, tracer)
     asked = {"a", "b"} if at_once else {"b", "c"}
-    told = {(entry.input, entry.output, *(each.value for each in entry.entries)) for entry in file.traces().entries}
-    assert told == {(text, text.upper(), text, text) for text in asked}
+    reported = {(entry.input, entry.output, *(each.value for each in entry.entries)) for entry in file.traces().entries}
+    assert reported == {(text, text.upper(), text, text) for text in asked}
     assert len({entry._trace.id for entry in memory.entries}) == 1  # that of the request
     ends = {span.context.span_id.int & 2**64 - 1 for span in memory.export_for_viewing()}
     assert ends == {span.context.span_id for span in sent.get_finished_spans() if span.name == "Slow"}
@@ -1157,7 +1160,7 @@ def test_without_opentelemetry_its_tracer_says_what_to_install() -> None:
 # --- spans of other systems ---
 
 
-def told(name: str, id: str, parent: str = "", start: int = 0, **more: Any) -> dict[str, Any]:
+def reported(name: str, id: str, parent: str = "", start: int = 0, **more: Any) -> dict[str, Any]:
     span = {"traceId": "0a" * 16, "spanId": id * 8, "name": name, "startTimeUnixNano": str(start)}
     return span | {"parentSpanId": parent * 8, "endTimeUnixNano": str(start + 1000)} | more
 
@@ -1179,7 +1182,7 @@ def test_otlp_becomes_a_native_trace() -> None:
             ],
         },
     ]
-    ask = told(
+    ask = reported(
         "ask",
         "02",
         "01",
@@ -1199,7 +1202,7 @@ def test_otlp_becomes_a_native_trace() -> None:
     )
     spans = [
         ask,
-        told("answer", "01", start=1000, attributes=[attribute("openinference.span.kind", stringValue="AGENT")]),
+        reported("answer", "01", start=1000, attributes=[attribute("openinference.span.kind", stringValue="AGENT")]),
     ]
     (trace,) = traces_of([{"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}])
     root, below = trace.spans
@@ -1250,7 +1253,7 @@ def test_documents_of_openinference_are_the_output_of_their_retriever() -> None:
     nested = {"document": {"content": "second", "id": "b", "score": 0.5, "metadata": {"source": "x"}}}
     dotted = {f"document.{name}": value for name, value in nested["document"].items()}
     told_of = {"id": "b", "score": 0.5, "metadata": {"source": "x"}}
-    (trace,) = traces_of([told("search", "01", attributes=flat)])
+    (trace,) = traces_of([reported("search", "01", attributes=flat)])
     assert trace.root.output == ["second", "eleventh"]
     assert trace.root.attributes == {
         "retrieval.documents.x": "no document",
@@ -1263,7 +1266,7 @@ def test_documents_of_openinference_are_the_output_of_their_retriever() -> None:
 
 
 def test_spans_whose_parents_are_not_there_are_counted() -> None:
-    spans = [told("a", "01"), told("b", "02", "09"), told("c", "03", "08") | {"traceId": "0b" * 16}]
+    spans = [reported("a", "01"), reported("b", "02", "09"), reported("c", "03", "08") | {"traceId": "0b" * 16}]
     with pytest.warns(EvaluandWarning, match=r"^spans: 2 of 3 spans have no parent in the input .*: \['b', 'c'\]$"):
         assert len(traces_of(spans)) == 2
 
@@ -1291,41 +1294,41 @@ def test_spans_as_the_sdk_prints_them_become_a_native_trace(tmp_path: Path) -> N
 def test_spans_without_a_common_root_get_one() -> None:
     with pytest.warns(EvaluandWarning, match="have no parent in the input"):
         (trace,) = traces_of(
-            [told("b", "02", "09", 2000), told("a", "01", start=1000, status={"code": "STATUS_CODE_ERROR"})]
+            [reported("b", "02", "09", 2000), reported("a", "01", start=1000, status={"code": "STATUS_CODE_ERROR"})]
         )
     assert [(s.name, s.parent) for s in trace.spans] == [("trace", None), ("a", 0), ("b", 0)]
     assert (trace.root.start_ns, trace.root.end_ns, trace.root.status) == (1000, 3000, "error")
 
 
 def test_a_span_whose_parent_began_later_still_stands_below_it() -> None:
-    (trace,) = traces_of([told("child", "02", "01", 1000), told("parent", "01", start=2000)])
+    (trace,) = traces_of([reported("child", "02", "01", 1000), reported("parent", "01", start=2000)])
     assert [(s.name, s.parent) for s in trace.spans] == [("parent", None), ("child", 0)]
 
 
 def test_ids_in_base64_are_those_in_hexadecimal_digits() -> None:
-    (trace,) = traces_of([told("a", "01") | {"traceId": "CgoKCgoKCgoKCgoKCgoKCg==", "spanId": "AQEBAQEBAQE="}])
+    (trace,) = traces_of([reported("a", "01") | {"traceId": "CgoKCgoKCgoKCgoKCgoKCg==", "spanId": "AQEBAQEBAQE="}])
     assert trace.id.hex == "0a" * 16
 
 
 def test_traces_stand_in_the_order_in_which_they_begin() -> None:
-    later = told("later", "01", start=2000) | {"traceId": "0b" * 16}
-    assert [trace.root.name for trace in traces_of([later, told("first", "01")])] == ["first", "later"]
+    later = reported("later", "01", start=2000) | {"traceId": "0b" * 16}
+    assert [trace.root.name for trace in traces_of([later, reported("first", "01")])] == ["first", "later"]
 
 
 @pytest.mark.parametrize(
     ("spans", "message"),
     [
         ([{"name": "x"}], "span 'x': not a span: 'context' is missing"),
-        ([told("x", "zz")], "span 'x': not a span"),
+        ([reported("x", "zz")], "span 'x': not a span"),
         ([3], "spans: not a span"),
-        ([told("a", "01", "02"), told("b", "02", "01")], "the spans 'a', 'b' are each other's parents"),
+        ([reported("a", "01", "02"), reported("b", "02", "01")], "the spans 'a', 'b' are each other's parents"),
         ([{"resourceSpans": [1]}], "spans: not a span: it is an int"),
         ([{"resourceSpans": [{"scopeSpans": 5}]}], "spans: not a span: it is an int"),
-        ([told("a", "01") | {"traceId": "0a" * 20}], "a trace id needs 16 bytes and a span id 8"),
-        ([told("a", "01") | {"spanId": "0b" * 30}], "a trace id needs 16 bytes and a span id 8"),
-        ([told("a", "01") | {"spanId": "-1"}], "a trace id needs 16 bytes and a span id 8"),
-        ([told("a", "01") | {"endTimeUnixNano": "-5"}], "its times must lie between 1970 and 2262"),
-        ([told("a", "01") | {"startTimeUnixNano": float("inf")}], "span 'a': not a span: .*infinity"),
+        ([reported("a", "01") | {"traceId": "0a" * 20}], "a trace id needs 16 bytes and a span id 8"),
+        ([reported("a", "01") | {"spanId": "0b" * 30}], "a trace id needs 16 bytes and a span id 8"),
+        ([reported("a", "01") | {"spanId": "-1"}], "a trace id needs 16 bytes and a span id 8"),
+        ([reported("a", "01") | {"endTimeUnixNano": "-5"}], "its times must lie between 1970 and 2262"),
+        ([reported("a", "01") | {"startTimeUnixNano": float("inf")}], "span 'a': not a span: .*infinity"),
         ([{"entry_type": "StartTask"}], r"read its file with FileTracer\(path\)\.traces\(\)"),
     ],
 )
@@ -1341,15 +1344,15 @@ def test_documents_may_hold_nothing(spans: Any) -> None:
 
 def test_good_traces_are_read_beside_what_is_none() -> None:
     other = {"traceId": "0b" * 16}
-    spans = [told("good", "01"), told("x", "02", "03") | other, told("y", "03", "02") | other]
+    spans = [reported("good", "01"), reported("x", "02", "03") | other, reported("y", "03", "02") | other]
     with pytest.warns(EvaluandWarning, match="^spans: the spans 'x', 'y' are each other's parents; left out$"):
         assert [trace.root.name for trace in traces_of(spans)] == ["good"]
     with pytest.warns(EvaluandWarning, match=r"span 'z': not a span: .*; left out \(and 1 more such faults\)$"):
         assert [trace.root.name for trace in traces_of([{"name": "z"}, *spans])] == ["good"]
 
 
-def test_an_end_before_the_start_is_told_in_words() -> None:
-    (trace,) = traces_of([told("a", "01", start=8_000_000) | {"endTimeUnixNano": "1000000"}])
+def test_an_end_before_the_start_is_reported_in_words() -> None:
+    (trace,) = traces_of([reported("a", "01", start=8_000_000) | {"endTimeUnixNano": "1000000"}])
     assert str(trace) == "a ended 7 ms before it began"
 
 
@@ -1376,7 +1379,7 @@ def test_spans_as_the_console_shows_them_become_a_native_trace(tmp_path: Path) -
 
 def test_a_file_without_spans_is_refused_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "spans.jsonl"
-    path.write_text(json.dumps(told("a", "01")) + "\n{half\n")
+    path.write_text(json.dumps(reported("a", "01")) + "\n{half\n")
     with pytest.raises(DataError, match=r"spans.jsonl:2: not JSON"):
         read_spans(path)
     with pytest.raises(DataError, match="cannot be read"):

@@ -53,10 +53,14 @@ def _version(name: str) -> str | None:
 
 @cache
 def _git(folder: str) -> dict[str, Any] | None:
-    """The commit of the working folder and whether it has changes, where it is a git checkout."""
+    """The commit of the working folder and whether it has changes, where it is a git checkout.
+
+    A Python file that git does not track is a change: the commit does not contain it.
+    """
     try:
         commit = _ask_git(folder, "rev-parse", "HEAD").strip()
         changed = bool(_ask_git(folder, "status", "--porcelain", "--untracked-files=no").strip())
+        changed = changed or bool(_ask_git(folder, "ls-files", "--others", "--exclude-standard", "*.py").strip())
     except (OSError, subprocess.SubprocessError):
         return None
     return {"commit": commit, "changed": changed}

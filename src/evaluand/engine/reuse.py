@@ -144,21 +144,24 @@ class InputCheck:
         self.observer = Observer[Any](self.facts, [] if root is None else [root]) if self.facts else None
         self.unchanged = Unchanged(self.facts.folder) if self.facts else None
         self._changed: set[str] = set()
+        self._unrecorded = False
 
     @property
     def why(self) -> str:
         """Which inputs of the last attempt have changed or cannot be compared, in words; empty if none."""
-        files = sorted(name for name in self._changed if not name.startswith("("))
+        files = sorted(name.removeprefix("./") for name in self._changed if not name.startswith("("))
         more = [f"{len(files) - MAX_SHOWN:,} more"] if len(files) > MAX_SHOWN else []
         changed = [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
         others = [f"a call {name.strip('()')}" for name in sorted(self._changed) if name.startswith("(")]
-        return "; ".join([*changed, *([f"{' and '.join(others)}; {PIN}"] if others else [])])
+        unrecorded = ["the stored answers have no record of the files they opened"] if self._unrecorded else []
+        return "; ".join([*unrecorded, *changed, *([f"{' and '.join(others)}; {PIN}"] if others else [])])
 
     def is_stale(self, kind: str, id: str, table: str) -> bool:
         """Whether sealed work has an answer whose inputs have changed or were not observed."""
         if self.unchanged is None or not self.store.is_sealed(kind, id):
             return False
         if not self.store.manifest(kind, id).get("observed"):
+            self._unrecorded = True
             return True
         stale = Inputs.stored(self.store, kind, id, table).stale(self.unchanged)
         self._changed |= self.unchanged.changed

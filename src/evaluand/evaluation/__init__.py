@@ -1,7 +1,5 @@
 """Step 2: scorers, feedback functions, providers, human labels, Evaluator and Evaluation."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names
@@ -14,7 +12,13 @@ if TYPE_CHECKING:
     )
     from evaluand.evaluation.feedback.calls import Result as Result
     from evaluand.evaluation.feedback.feedback import Feedback as Feedback
-    from evaluand.evaluation.human_labels import HumanLabels as HumanLabels
+    from evaluand.evaluation.human_labels import (
+        HumanLabels as HumanLabels,
+        Label as Label,
+        labelled as labelled,
+        labelling_rows as labelling_rows,
+        read_labels as read_labels,
+    )
     from evaluand.evaluation.output_view import OutputView as OutputView
     from evaluand.evaluation.provider import (
         Judgement as Judgement,
@@ -27,5 +31,9 @@ if TYPE_CHECKING:
     )
     from evaluand.evaluation.reply_cache import Replies as Replies
     from evaluand.evaluation.scorer import FunctionScorer as FunctionScorer, Score as Score, Scorer as Scorer
+    from evaluand.evaluation.scorers.exact_match import TopK as TopK
+    from evaluand.evaluation.scorers.prediction import Prediction as Prediction
+    from evaluand.evaluation.scorers.spans import HighlightCoverage as HighlightCoverage
+    from evaluand.evaluation.scorers.text_overlap import Bleu as Bleu, Chrf as Chrf, Rouge as Rouge
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -66,11 +66,7 @@ class ScorerFailed(UserWarning):
 
 
 class Evaluation(Artifact):
-    """An evaluation in a store.
-
-    Attributes:
-        receipt: what had to be computed, if it was just created.
-    """
+    """An evaluation in a store; its `receipt` says what had to be computed, if it was just created."""
 
     kind = "evaluations"
 
@@ -239,7 +235,8 @@ class Evaluator:
             job.seal(list(request.scorers.values()))
         unpinned = manifest["provenance"]["unpinned"]
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
-        why = why or "; ".join(dict.fromkeys(check.why for check in inputs.values() if check.why))
+        if job.called:
+            why = why or "; ".join(dict.fromkeys(check.why for check in inputs.values() if check.why))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
         return _warn_of_failed(Evaluation(store, manifest["id"], receipt))
 

@@ -127,19 +127,11 @@ def source_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Fee
 
 
 def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
-    """A row as the record of a call.
-
-    Args:
-        unit: the row, with its trace.
-        output: one of its responses.
-        app: facts about the app that was called.
-        name: name of the call, if its span has none.
-    """
+    """A row, with its trace, and one of its responses as the record of a call; `name` if its span has none."""
     example, replication = unit.example, unit.response.replication
     traced = unit.traced or Traced(b"[]", None, None)
-    meta = _without_nulls(example.attributes) | {
-        k: v for k, v in _without_nulls(example.metadata).items() if k != "tags"
-    }
+    metadata = {k: v for k, v in _without_nulls(example.metadata).items() if k != "tags"}
+    meta = _without_nulls(example.attributes) | metadata
     return Record(
         traced.rows,
         input=example.input,
@@ -247,11 +239,7 @@ def units_of(run: Run) -> Iterator[Unit]:
 
 
 class Sources:
-    """The sources that feedbacks received for the rows of a run, to show what they were asked.
-
-    Args:
-        run: the run; without one there are no sources.
-    """
+    """The sources that feedbacks received for the rows of a run, to show what they were asked; none without a run."""
 
     def __init__(self, run: Run | None) -> None:
         self._run = run
@@ -338,7 +326,11 @@ class Grader:
         self._begin(unit)
         if not self._watches:
             return [self._ask(unit, piece) for piece in unit.pieces]
-        return [self._ask_and_count(unit, piece, spent) for piece, spent in zip(unit.pieces, unit.spent, strict=True)]
+        results = []
+        for piece, spent in zip(unit.pieces, unit.spent, strict=True):
+            with spending(spent):
+                results.append(self._ask(unit, piece))
+        return results
 
     async def grade_async(self, unit: Unit) -> list[Any]:
         results: list[Any] = []
@@ -457,10 +449,6 @@ class Grader:
         self._raise_if_retried(unit, score)
         return score
 
-    def _ask_and_count(self, unit: Unit, piece: _Piece, spent: Spending) -> Any:
-        with spending(spent):
-            return self._ask(unit, piece)
-
     def _raise_if_transient(self, error: BaseException) -> None:
         if not self.scorer.cheap and self.policy.retries_after(error, 1):
             raise error
@@ -532,11 +520,8 @@ class Grader:
             raise DataError(
                 f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
             )
-        return (
-            {n: self._convert_cell(n, kind, values.get(n)) for n, kind in self.columns.items()}
-            if self.columns
-            else None
-        )
+        cells = {n: self._convert_cell(n, kind, values.get(n)) for n, kind in self.columns.items()}
+        return cells or None
 
 
 def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
@@ -567,17 +552,15 @@ def _check_text(name: str, value: Any) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise DataError(
-            f"{name} holds half a character (a lone surrogate) at {error.start}; it cannot be stored"
-        ) from None
+        problem = f"{name} holds half a character (a lone surrogate) at {error.start}"
+        raise DataError(f"{problem}; it cannot be stored") from None
 
 
 def _check_batch(columns: list[list[Any]], results: Any) -> list[Any]:
     scores = list(results)
     if len(scores) != len(columns[0]):
-        raise DataError(
-            f"the scorer was given {len(columns[0])} responses and gave {len(scores)} scores; give one each"
-        )
+        counts = f"{len(columns[0])} responses and gave {len(scores)} scores"
+        raise DataError(f"the scorer was given {counts}; give one each")
     return scores
 
 

@@ -7,8 +7,6 @@ has correct counts, and the next import, with more labels, creates another evalu
 and an answer, not to a run: it also applies to the same answer of another run.
 """
 
-from __future__ import annotations
-
 import codecs
 import math
 import warnings
@@ -53,7 +51,7 @@ class Label(NamedTuple):
     explanation: str | None
 
 
-def labelling_rows(run: Run, *, given: HumanLabels | None = None, by: str | None = None) -> Iterator[dict[str, Any]]:
+def labelling_rows(run: Run, *, given: "HumanLabels | None" = None, by: str | None = None) -> Iterator[dict[str, Any]]:
     """A row for each answer of a run: its key, input, expected output and answer, and empty fields for a label.
 
     Args:
@@ -89,7 +87,7 @@ def key_of(example: bytes, answer: Any) -> str:
     return identity.digest([example.hex(), answer]).hex()
 
 
-def unmatched(run: Run, labels: HumanLabels) -> list[str]:
+def unmatched(run: Run, labels: "HumanLabels") -> list[str]:
     """The keys of labels that match no answer of a run, in the order they were read."""
     left = dict.fromkeys(labels.labels)
     for row in labelling_rows(run):
@@ -99,7 +97,7 @@ def unmatched(run: Run, labels: HumanLabels) -> list[str]:
 
 def read_labels(
     files: Iterable[Path], *, range: tuple[float, float] | None = None, words: Sequence[str] = ()
-) -> HumanLabels:
+) -> "HumanLabels":
     """Reads the labels in filled-in files: CSV, or else JSON lines, with a key and any of `FIELDS`.
 
     Rows without value and label are not labelled; if such a row has an explanation, an `EvaluandWarning` is issued. If
@@ -176,10 +174,7 @@ class HumanLabels(Scorer):
     """Grades answers as people did: the mean of their values, and the label on which all agree.
 
     Abstains from answers that nobody has labelled, and from those without values on whose label people disagree. The
-    columns `by` and `n_labels` hold who has labelled, and the number of labels.
-
-    Args:
-        labels: `key_of` → the labels of each person.
+    columns `by` and `n_labels` hold who has labelled, and the number of labels. Labels are found by `key_of`.
     """
 
     kind = "human"
@@ -268,12 +263,7 @@ _EXAMPLES: Final = 5
 
 
 class _Allowed(NamedTuple):
-    """The allowed labels.
-
-    Attributes:
-        range: lowest and highest value; None allows any.
-        words: casefolded → as spelt; empty allows any.
-    """
+    """The lowest and the highest allowed value, and the allowed words, casefolded → as spelt; any if None or empty."""
 
     range: tuple[float, float] | None
     words: Mapping[str, str]

@@ -5,11 +5,9 @@ for arrays, for prediction files, for stored runs and for models at thresholds. 
 where values are lists, objects or of mixed types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +71,7 @@ class PredictionColumns:
         scores: Mapping[Any, Any] | None = None,
         weight: Any = None,
         type: str | None = None,
-    ) -> PredictionColumns:
+    ) -> Self:
         """Checks columns and converts them to the scorer's types.
 
         Args:

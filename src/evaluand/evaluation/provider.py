@@ -9,8 +9,6 @@ turn, is retried after a transient error, is counted with its cost, and is skipp
     feedback function ──▶ method of a provider ──▶ @asks method ─ cache ─ rate limit ─ retries ─▶ network
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import functools
@@ -27,7 +25,7 @@ from functools import cached_property
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand.core import identity
@@ -68,7 +66,7 @@ class Judgement(NamedTuple):
     meta: Mapping[str, Any]
 
     @classmethod
-    def undefined(cls, reason: str) -> Judgement:
+    def undefined(cls, reason: str) -> Self:
         """A judgement without a value, with the reason: shown and counted, never averaged as zero."""
         return cls(None, {"reason": reason})
 
@@ -363,12 +361,8 @@ class RemoteProvider(Provider):
         from evaluand.engine.http import written_forms  # on use: only errors need it
 
         text = hide_passwords(text)
-        secrets = {
-            each
-            for _, secret in find_secrets(_field_values(self))
-            for each in secret_texts(secret)
-            if len(each) >= _SECRET
-        }
+        found = (each for _, secret in find_secrets(_field_values(self)) for each in secret_texts(secret))
+        secrets = {each for each in found if len(each) >= _SECRET}
         for secret in sorted(secrets, key=len, reverse=True):  # the longest first: one may contain another
             for written in written_forms(secret):
                 text = text.replace(written, HIDDEN)
@@ -494,9 +488,6 @@ class _Request:
                     result = self._send()
             except Exception as error:
                 pause = self._pause(error, attempts)
-                if pause is None:
-                    self._provider._redact_error(error)
-                    raise
             else:
                 return self._encode_reply(result)
             time.sleep(pause)
@@ -512,9 +503,6 @@ class _Request:
                     result = await self._send_async()
             except Exception as error:
                 pause = self._pause(error, attempts)
-                if pause is None:
-                    self._provider._redact_error(error)
-                    raise
             else:
                 return self._encode_reply(result)
             await asyncio.sleep(pause)
@@ -567,11 +555,14 @@ class _Request:
         except DataError as error:
             raise TaskError(f"{self._method} returned something that is not data: {error}") from None
 
-    def _pause(self, error: Exception, attempts: int) -> float | None:
-        """Seconds until the next attempt; None if there is none."""
+    def _pause(self, error: Exception, attempts: int) -> float:
+        """Seconds until the next attempt; raises the error, without secrets, if there is none."""
         self._provider._count(requests=1, failed=1)
         policy = self._provider._policy
-        return policy.pause(attempts, error) if policy.retries_after(error, attempts) else None
+        if not policy.retries_after(error, attempts):
+            self._provider._redact_error(error)
+            raise error
+        return policy.pause(attempts, error)
 
 
 def _read_usage(usage: Any) -> dict[str, Any]:

@@ -5,8 +5,6 @@ in an SQLite database that several processes may share. A caller whose request i
 reply, until the caller who makes it gives up. Errors are raised to all who wait, and never stored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sqlite3

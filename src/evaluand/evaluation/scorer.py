@@ -9,8 +9,6 @@ that several kinds need (checks of parameters, descriptions of values) are at th
 not import one another.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import math
@@ -20,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from importlib.util import find_spec
-from typing import Any, ClassVar, Final, NamedTuple, TypeGuard, overload
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeGuard, overload
 
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
@@ -63,12 +61,12 @@ class Score(NamedTuple):
     error: Exception | None = None
 
     @classmethod
-    def abstained(cls, reason: str, *, label: str | None = None) -> Score:
+    def abstained(cls, reason: str, *, label: str | None = None) -> Self:
         """No grade, and why: shown and counted, never averaged as a zero."""
         return cls(None, label, None, None, "abstained", reason)
 
     @classmethod
-    def of(cls, result: Any) -> Score:
+    def of(cls, result: Any) -> "Score":
         """The score for a function's plain return value.
 
         Example:
@@ -223,11 +221,7 @@ class ReferenceScorer(Scorer):
         """The score of a text, compared with one or several references."""
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Compares texts.
-
-        Raises:
-            DataError: what is expected is not text.
-        """
+        """Compares texts; a DataError if what is expected is not text."""
         if expected is None:
             return NOTHING_EXPECTED
         references = self._references(expected)

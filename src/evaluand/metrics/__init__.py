@@ -6,8 +6,6 @@ base class, such as `weighted` and `confidence`. A metric of your own derives fr
 first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names
@@ -44,6 +42,10 @@ if TYPE_CHECKING:
         Pearson as Pearson,
         RSquared as RSquared,
         Spearman as Spearman,
+    )
+    from evaluand.metrics.detection.precision import (
+        average_precision as average_precision,
+        average_precision_by_label as average_precision_by_label,
     )
     from evaluand.metrics.errors import (
         MaxError as MaxError,

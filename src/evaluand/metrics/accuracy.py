@@ -1,7 +1,5 @@
 """Shares of rows that are right: of all answers, or of those with a right one among the first k."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar

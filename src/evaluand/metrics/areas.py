@@ -1,7 +1,5 @@
 """Areas under curves over all thresholds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The average precision and the average recall of object detection."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Shares of a class's rows: of what was expected, of what was predicted, or of the rest."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Self

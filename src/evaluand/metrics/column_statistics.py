@@ -1,7 +1,5 @@
 """Numbers about one column: its mean, its quantiles and how many rows it has."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -151,11 +149,7 @@ _ROWS = ("row_group", "row_value", "row_cluster")
 
 @dataclass(frozen=True, kw_only=True)
 class Positional(Metric):
-    """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value.
-
-    Args:
-        confidence: of the interval.
-    """
+    """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value."""
 
     interval = "woodruff"
 

@@ -1,7 +1,5 @@
 """How often each truth met each prediction, and numbers that follow from it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +101,7 @@ class BalancedAccuracy(ByClass):
     def range(self) -> tuple[float, float]:
         return (-1.0 if self.adjusted else 0.0, 1.0)
 
-    def of_classes(self, counts: ClassCounts) -> np.ndarray:
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         occurs = counts.expected > 0
         k = occurs.sum(axis=1)
         return self.of_mean(np.where(occurs, counts.right / counts.expected, 0.0).sum(axis=1) / k, counts)
@@ -171,7 +169,7 @@ class HammingLoss(ByClass):
             return super().value(rows, weight)
         return np.asarray((weight * (rows[TRUTH] != rows[PREDICTION])).sum(axis=1) / weight.sum(axis=1))
 
-    def of_classes(self, counts: ClassCounts) -> np.ndarray:
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         wrong = (counts.expected + counts.predicted - 2 * counts.right).sum(axis=1) + counts.stray
         return np.asarray(wrong / (counts.total * len(counts.classes)))
 

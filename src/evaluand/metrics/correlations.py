@@ -1,7 +1,5 @@
 """Correlations of predictions with the truth (of numbers, ranks or order), and the variance that they explain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, NamedTuple
 
@@ -263,13 +261,7 @@ def _pairs(rows: Columns, weight: np.ndarray) -> np.ndarray:
     """Weighted counts for each row: concordant − discordant rows, with another truth, with another prediction.
 
     Only the number of rows that are lower in both needs two orders at once; the rest are sums over one order or over
-    ties.
-
-    Args:
-        rows: sorted by truth.
-
-    Returns:
-        3 × rows.
+    ties. Rows are sorted by truth; the result is 3 × rows.
     """
     truth, prediction = (rows[_CODES[name]] for name in (TRUTH, PREDICTION))
     below, above = _bounds(truth)

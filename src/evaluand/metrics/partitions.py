@@ -1,7 +1,5 @@
 """Metrics that compare two partitions of the same rows, regardless of the names of their clusters."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping

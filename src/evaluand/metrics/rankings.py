@@ -1,7 +1,5 @@
 """Metrics of rankings: means of one number per ranking, mostly of its first k answers; and the overlap of two tops."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Metrics of all the answers to an example: one value from all its replications."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -163,7 +163,7 @@ class Runner:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
             return Run(self.store, manifest["id"], Receipt(calls.total, kept=calls.total, why=why))
         receipt = _Job(self, calls, manifest, inputs).perform()
-        why = self._why(calls.identity, manifest, before, retry_failed) or inputs.why
+        why = self._why(calls.identity, manifest, before, retry_failed) or (inputs.why if receipt.called else "")
         return Run(self.store, manifest["id"], replace(receipt, why=why))
 
     def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:

@@ -1,7 +1,5 @@
 """Feedback functions: plain functions whose arguments are selected from what happened in a call."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from evaluand.core.lazy import lazy_names

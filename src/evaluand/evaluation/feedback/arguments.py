@@ -1,7 +1,5 @@
 """The arguments of an implementation: which it has, which it requires, and how it is called with them."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable, Collection, Mapping

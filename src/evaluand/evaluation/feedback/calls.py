@@ -9,8 +9,6 @@ Why long arguments are not replaced by references: a reference would have to be 
 like one, and with three feedbacks of five contexts the references alone take as much space as the rest of a record.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import numbers

@@ -23,8 +23,6 @@ Design:
   as `on_error` says.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -61,6 +59,14 @@ IF_MISSING: Final = ("error", "warn", "ignore")
 ON_ERROR: Final = ("fail", "leave_out")
 
 Aggregator = Callable[[Sequence[Any]], Any]
+
+
+class _Plan(NamedTuple):
+    """The calls to make: their arguments, whether all of these are plain, and a note about them."""
+
+    combinations: Iterator[dict[str, Any]]
+    plain: bool
+    note: str | None
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -247,11 +253,7 @@ class Feedback(Scorer):
         return new
 
     def aggregate(self, func: Aggregator | None = None, combinations: str | None = None) -> Self:
-        """Sets the aggregate of the calls' results, how values are combined, or both.
-
-        Raises:
-            SpecError: neither is given, or one of them is wrong.
-        """
+        """Sets the aggregate, how values are combined, or both; a SpecError without either, or if one is wrong."""
         if func is None and combinations is None:
             raise self._fault("aggregate(…) needs a function or combinations")
         new = self._replace(
@@ -322,19 +324,11 @@ class Feedback(Scorer):
         return is_async(self.implementation)
 
     def check(self, expected: Any = None, outputs: Sequence[Any] = ()) -> None:
-        """Checks that every required argument of the implementation is bound.
-
-        Raises:
-            SpecError: one is not.
-        """
+        """Raises a SpecError unless every required argument of the implementation is bound."""
         _ = self._is_bound
 
     def check_example(self, example: Mapping[str, Any]) -> None:
-        """Checks that the selectors that read the example find something.
-
-        Raises:
-            Missing: one does not, and `if_missing` is `error`.
-        """
+        """Raises `Missing` if a selector that reads the example finds nothing, and `if_missing` is `error`."""
         for name, selector in self.bound.items() if self.if_missing == "error" else ():
             if selector.steps[:1] == (EXAMPLE,):
                 self._select(name, selector, {EXAMPLE: example})
@@ -377,11 +371,7 @@ class Feedback(Scorer):
             warn(f"feedback {self.name!r}: {message}")
 
     def identify(self) -> Identity:
-        """The identity: implementation, aggregate, selectors and rules.
-
-        Raises:
-            SpecError: an argument is not bound.
-        """
+        """The identity: implementation, aggregate, selectors and rules; a SpecError if an argument is not bound."""
         self.check()
         parts = {"implementation": self._identify_implementation()}
         if self.aggregator is not mean:
@@ -447,8 +437,7 @@ class Feedback(Scorer):
     def to_json(self) -> dict[str, Any]:
         """The definition as JSON-like data, in which code is named as `module:function`.
 
-        Raises:
-            SpecError: the implementation or the aggregate could not be imported again; says why.
+        Raises a SpecError that says why the implementation or the aggregate could not be imported again.
         """
         return {
             "kind": self.kind,
@@ -552,11 +541,7 @@ class Feedback(Scorer):
         return self._result(calls, plan.note)
 
     def selections(self, source: Mapping[str, Any], /, **values: Any) -> Iterator[dict[str, Any]]:
-        """The arguments of each call that `evaluate` would make.
-
-        Raises:
-            Missing: a selector finds nothing.
-        """
+        """The arguments of each call that `evaluate` would make; raises `Missing` if a selector finds nothing."""
         return combine(self._select_all(source, values), self.combinations)
 
     def _plan(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> _Plan | Result:
@@ -681,11 +666,3 @@ def _parse_selector(text: Any) -> Selector:
 
 _STORED_AS_GIVEN: Final = ("name", "higher_is_better", "range", "combinations", "if_missing", "on_error")
 _STORED: Final = (*_STORED_AS_GIVEN, "implementation", "selectors", "aggregate", "if_exists", "version")
-
-
-class _Plan(NamedTuple):
-    """The calls to make: their arguments, whether all of these are plain, and a note about them."""
-
-    combinations: Iterator[dict[str, Any]]
-    plain: bool
-    note: str | None

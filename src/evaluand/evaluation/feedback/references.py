@@ -5,15 +5,13 @@ data. Whoever can edit the file could name any code, so code outside evaluand is
 allowed by name, and only providers are constructed, after everything else was checked.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect
 import sys
 from collections.abc import Callable, Collection, Mapping
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.core.identity import decode, encode
@@ -41,19 +39,14 @@ AGGREGATES: Final = tuple(dict.fromkeys(name for names in _COMMON.values() for n
 
 
 class NotAllowed(SpecError):
-    """A reference names code in a module that may not be imported.
-
-    Attributes:
-        reference: the reference, `module:name`.
-        module: the module.
-    """
+    """A reference, `module:name`, names code in a module that may not be imported."""
 
     def __init__(self, reference: str, module: str) -> None:
         self.reference, self.module = reference, module
         how = f"allow it by name: modules=[{module!r}]"
         super().__init__(f"{reference} may not be imported", python=how)
 
-    def __reduce__(self) -> tuple[type[NotAllowed], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         return type(self), (self.reference, self.module)
 
 
@@ -95,12 +88,7 @@ def keeps_range(aggregate: Callable[..., Any]) -> bool:
 
 
 class Referred(NamedTuple):
-    """The code that a reference names.
-
-    Attributes:
-        likeness: a function with the name and the parameters of that code.
-        make: returns the code; constructs the provider of a method.
-    """
+    """The code that a reference names: a function with its name and parameters, and what returns the code itself."""
 
     likeness: Callable[..., Any]
     make: Callable[[], Callable[..., Any]]

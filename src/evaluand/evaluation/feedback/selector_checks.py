@@ -28,12 +28,7 @@ _KEYS: Final = {
 
 
 class SelectorProblem(NamedTuple):
-    """Why a selector may find nothing.
-
-    Attributes:
-        message: what it looks for that does not exist.
-        certainty: `never` (in no app), `absent` (not in this app) or `doubtful`.
-    """
+    """What a selector looks for that does not exist: `never` (in no app), `absent` (not in this one) or `doubtful`."""
 
     message: str
     certainty: str

@@ -9,12 +9,7 @@ from evaluand.core.text.sentences import BEGINNINGS, sentences
 
 
 class Claim(NamedTuple):
-    """A number or a name.
-
-    Attributes:
-        text: as it is written.
-        key: equal for equivalent texts: `1,000` and `one thousand`, `Prize` and `Prizes`.
-    """
+    """A number or a name; keys are equal for equivalent texts: `1,000` and `one thousand`, `Prize` and `Prizes`."""
 
     text: str
     key: str

@@ -6,8 +6,6 @@ false: `18` and `81` are almost the same to it. Where that matters, numbers, nam
 in addition (`claims`). The model knows English; texts in other languages are not judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Whether a text is positive (`Sentiment`) or would offend (`Toxicity`), by libraries that know English only."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec

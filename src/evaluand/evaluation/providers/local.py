@@ -1,7 +1,5 @@
 """All providers that need neither a key nor a network, as one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from evaluand.evaluation.providers.agreement import Agreement

@@ -5,8 +5,6 @@ threshold and a definition, and its effect on the confidences of all detections 
 and `mean_average_precision` computes the result.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

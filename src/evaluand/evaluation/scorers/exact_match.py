@@ -10,8 +10,6 @@ are its exact match, with three differences. Punctuation is what Unicode calls s
 that would leave nothing of a text is not taken, so that the option `A` is not taken for `The`, nor `?` for `!`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata
@@ -230,11 +228,7 @@ class TopK(ExactMatch):
         super().__post_init__()
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Looks for the expected label.
-
-        Raises:
-            DataError: the output is no ranking, or a label is expected of another type than the output's.
-        """
+        """Looks for the expected label; a DataError if the output is no ranking, or its labels have another type."""
         if expected is None:
             return NOTHING_EXPECTED
         ranking = self._ranking(output)

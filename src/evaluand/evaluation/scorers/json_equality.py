@@ -5,8 +5,6 @@ its quotes. An output that is not JSON is a wrong answer, not a missing one, so 
 which line and column it breaks. Strictly JSON: no comments, no `NaN`, no key twice in an object.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, deque
@@ -31,6 +29,11 @@ from evaluand.evaluation.scorer import (
     require_tolerances,
     wrong_parameter,
 )
+
+_Path = tuple[str | int | None, ...]
+"""The steps from the root: a key, an index, or None for any index."""
+_Difference = tuple[str, str]
+"""Where (a path without its `$`) and what."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,10 +95,8 @@ class JsonEquality(Scorer):
         try:
             return self._data(expected)
         except ValueError as error:
-            message = (
-                f"the expected value is {described(expected)}, which is not JSON: {error}; quote it if it is a text"
-            )
-            raise DataError(message) from None
+            problem = f"the expected value is {described(expected)}, which is not JSON: {error}"
+            raise DataError(f"{problem}; quote it if it is a text") from None
 
     def _data(self, value: Any) -> Any:
         return _parsed(_unfenced(value) if self.fenced else value) if isinstance(value, str) else value
@@ -170,11 +171,6 @@ class JsonEquality(Scorer):
             return False
         return ARITHMETIC.subtract(left, right).copy_abs() <= as_decimal(self.tolerance)
 
-
-_Path = tuple[str | int | None, ...]
-"""The steps from the root: a key, an index, or None for any index."""
-_Difference = tuple[str, str]
-"""Where (a path without its `$`) and what."""
 
 _FENCE: Final = "```"
 _SHOWN_TEXT: Final = 40

@@ -1,7 +1,5 @@
 """Checks that an answer is in the language of its input, or in a fixed language."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar

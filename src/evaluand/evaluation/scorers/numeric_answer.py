@@ -13,8 +13,6 @@ them first.
 Numbers are compared exactly, as decimals, never as floats: long integers and `0.1` are what they say.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata
@@ -39,6 +37,9 @@ from evaluand.evaluation.scorer import (
 )
 
 TAKES: Final = ("first", "last", "only")
+
+_Number = tuple[str, Decimal]
+"""A number as it was written, and its value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +153,6 @@ class NumericAnswer(Scorer):
     def _allowances(self) -> tuple[Decimal, Decimal]:
         return as_decimal(self.tolerance), as_decimal(self.relative)
 
-
-_Number = tuple[str, Decimal]
-"""A number as it was written, and its value."""
 
 _LONGEST_EXPONENT: Final = 9
 _SHOWN: Final = 80

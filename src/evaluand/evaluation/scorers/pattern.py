@@ -6,8 +6,6 @@ nothing stops it, since a search cannot be interrupted. Write such a repeat poss
 nesting.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -68,11 +66,7 @@ class Pattern(Scorer):
         self._require_group()
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Searches the output.
-
-        Raises:
-            DataError: a group is to be compared with an expected value that is not text.
-        """
+        """Searches the output; a DataError if a group is to be compared with an expected value that is not text."""
         if not isinstance(output, str):
             return Score.abstained(f"the output is {described(output)}, not text")
         match = self._compiled.search(output)
@@ -169,11 +163,7 @@ class Includes(Scorer):
             raise wrong_parameter(self, "all_of", "set any_of or all_of, not both")
 
     def score(self, output: Any, expected: Any) -> Score:
-        """Looks for what was expected.
-
-        Raises:
-            DataError: the expected value is not text, or not a list of texts where `any_of` or `all_of` is set.
-        """
+        """Looks for what was expected; a DataError if that is not text, or a list of texts where it may be one."""
         if expected is None:
             return NOTHING_EXPECTED
         wanted = self._wanted(expected)

@@ -5,8 +5,6 @@ denominator. It is never converted: the text `"1"` and the integer `1` would be 
 converted them. `evaluation/prediction_table.py` builds the same table from whole columns.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -164,7 +162,6 @@ class Prediction(Scorer):
         return _encode("label", text).decode() if self.type == "json" else text
 
     def _label_text(self, value: Any) -> str:
-        """The text of a label."""
         return value if self.type == "text" else _encode("prediction", value).decode()
 
     def _agreement(self, truth: Any, prediction: Any) -> float | None:
@@ -236,11 +233,8 @@ def _weight(value: Any) -> float:
 
 
 def _wrong_type(name: str, value: Any, expected_type: str) -> DataError:
-    remedy = (
-        ""
-        if name in ("confidence", "weight") or name.startswith("score of")
-        else "; set the scorer's type to what the data are, or convert them"
-    )
+    typed = name not in ("confidence", "weight") and not name.startswith("score of")
+    remedy = "; set the scorer's type to what the data are, or convert them" if typed else ""
     return DataError(f"the {name} is {described(value)}, not {expected_type}{remedy}")
 
 

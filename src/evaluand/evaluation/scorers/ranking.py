@@ -4,8 +4,6 @@ For search, recommendation and link prediction, where one answer is a whole rank
 `mean_reciprocal_rank`, …) are means of one number per ranking, so any k can be asked for without grading again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +76,8 @@ class Ranking(Scorer):
             return Score.abstained("nothing relevant is expected")
         if output is None:
             return NO_ANSWER
-        keys, ranks = self._ranked(output)
+        answers, ranks = self._ordered(output)
+        keys = self._keys(answers)
         grades = [relevance.get(key, 0.0) for key in keys]
         first = next((rank for rank, grade in zip(ranks, grades, strict=True) if grade), None)
         reciprocal = 0.0 if first is None else 1 / first
@@ -104,12 +103,8 @@ class Ranking(Scorer):
         answers = expected if isinstance(expected, list | tuple) else [expected]
         return [(identity.encode(answer), 1.0) for answer in answers]
 
-    def _ranked(self, output: Any) -> tuple[list[bytes], list[float]]:
-        """The answers, best first, and their ranks."""
-        answers, ranks = self._ordered(output)
-        return self._keys(answers), ranks
-
     def _ordered(self, output: Any) -> tuple[Sequence[Any], list[float]]:
+        """The answers, best first, and their ranks."""
         if isinstance(output, Mapping):
             return _by_score([(answer, _number(f"score of {answer!r}", score)) for answer, score in output.items()])
         if not isinstance(output, list | tuple):
@@ -159,7 +154,6 @@ def _rank(value: Any) -> float:
 
 def _number(name: str, value: Any, least: float = -math.inf) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < least:
-        raise DataError(
-            f"the {name} is {described(value)}, not a number" + (f" of {least:g} or more" if least > -1 else "")
-        )
+        allowed = f" of {least:g} or more" if least > -1 else ""
+        raise DataError(f"the {name} is {described(value)}, not a number{allowed}")
     return float(value)

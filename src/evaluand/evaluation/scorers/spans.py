@@ -15,8 +15,6 @@ is the number of expected spans, and with `spurious` for `missed` that of the an
 spans overlap or occur twice. An empty answer is right if nothing was expected.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,6 +33,29 @@ from evaluand.evaluation.scorer import (
     wrong_parameter,
 )
 from evaluand.store.tables import ABSTAINED
+
+
+class Span(NamedTuple):
+    """A piece of text with a tag."""
+
+    start: int
+    end: int
+    tag: str
+
+    def __str__(self) -> str:
+        return f"{self.tag} {self.start}–{self.end}"
+
+
+class Pair(NamedTuple):
+    """A span of the answer and one expected, or one of them alone."""
+
+    outcome: str
+    given: Span | None
+    wanted: Span | None
+
+    def __str__(self) -> str:
+        spans = f"{self.given} for {self.wanted}" if self.given and self.wanted else self.given or self.wanted
+        return f"{self.outcome}: {spans}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,33 +193,6 @@ class Spans(Scorer):
 OUTCOMES: Final = ("correct", "incorrect", "partial", "missed", "spurious")
 _CREDIT: Final = {"correct": 1, "partial": 0.5}
 _SHOWN: Final = 20
-
-
-class Span(NamedTuple):
-    """A piece of text with a tag."""
-
-    start: int
-    end: int
-    tag: str
-
-    def __str__(self) -> str:
-        return f"{self.tag} {self.start}–{self.end}"
-
-
-class Pair(NamedTuple):
-    """A span of the answer and one expected, or one of them alone."""
-
-    outcome: str
-    given: Span | None
-    wanted: Span | None
-
-    def __str__(self) -> str:
-        alone = self.given or self.wanted
-        return (
-            f"{self.outcome}: {self.given} for {self.wanted}"
-            if self.given and self.wanted
-            else f"{self.outcome}: {alone}"
-        )
 
 
 _ROUNDS: Final[Mapping[bool, Sequence[Callable[[Span], Any]]]] = {

@@ -1,7 +1,5 @@
 """What an answer shares with reference texts: BLEU, chrF and ROUGE."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Base of metrics that average one number per row, with weights, clusters, the bootstrap and Student's t interval."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Base of metrics of object detection: boxes of images, matched and ranked label by label."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence

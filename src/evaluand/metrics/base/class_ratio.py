@@ -1,7 +1,5 @@
 """Base of metrics that are ratios of a class's counts: of one class, or averaged over classes or rows."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

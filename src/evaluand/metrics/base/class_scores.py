@@ -4,8 +4,6 @@ Metrics read them in one form, a matrix of rows × labels with the codes of the 
 score for each class, one confidence, or labels only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, Self, get_args

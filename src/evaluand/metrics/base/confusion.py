@@ -5,14 +5,12 @@ The table of combinations is sparse: it has a row for each combination that occu
 have sets of labels, sets are counted, and each label of a set is a class.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -47,6 +45,42 @@ ALL_WRONG: Final = -2
 
 MAX_CLASSES: Final = 100
 """The largest number of classes in `data`: those with the most rows."""
+
+
+class ClassCounts(NamedTuple):
+    """Sums of weights, replicates × classes; without an axis of classes for all rows."""
+
+    classes: list[Label]
+    expected: np.ndarray  # the truth is this class, or has it
+    predicted: np.ndarray
+    right: np.ndarray  # both
+    total: np.ndarray  # all rows
+    stray: np.ndarray  # wrong predictions outside the classes
+
+    def summed(self, starts: np.ndarray) -> Self:
+        """Sums over consecutive replicates, from each start on."""
+        return type(self)(self.classes, *(np.add.reduceat(part, starts) for part in self[1:]))
+
+    def minus(self, other: Self, of: np.ndarray) -> Self:
+        """Replicate `of` minus each replicate of the other; 0 where only rounding remains."""
+        whole = (part[of] for part in self[1:])
+        return type(self)(self.classes, *(_subtract(*parts) for parts in zip(whole, other[1:], strict=True)))
+
+    def over(self, parts: np.ndarray) -> Self:
+        """Each replicate divided into this many equal parts."""
+        divided = (part / np.maximum(parts, 1.0).reshape(-1, *[1] * (part.ndim - 1)) for part in self[1:])
+        return type(self)(self.classes, *divided)
+
+    def at(self, places: np.ndarray) -> Self:
+        """Some of the replicates."""
+        return type(self)(self.classes, *(part[places] for part in self[1:]))
+
+    def within(self, places: slice, classes: np.ndarray) -> Self:
+        """Consecutive replicates, and some of the classes."""
+        expected, predicted, right = (part[places, classes] for part in self[1:4])
+        total, stray = (part[places] for part in self[4:])
+        labels = [self.classes[i] for i in classes.tolist()]
+        return type(self)(labels, expected, predicted, right, total, stray)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +201,7 @@ class OfCounts(Confusion):
         of_shares = self.confidence is not None and self.shares_of(whole) is not None
         there = leaves.total > 0
         for place, start in enumerate(first.tolist()):
-            counts = whole.of(place, seen[place])
+            counts = whole.within(slice(place, place + 1), seen[place])
             details, value = self.details_of(counts, rows[LABELS]), float(values[place])
             if math.isfinite(value):
                 mine = slice(ends[place], ends[place + 1])
@@ -189,12 +223,7 @@ class OfCounts(Confusion):
         """The interval of a mean of shares, from the values and correlations of the shares without each block.
 
         A share in which all blocks agree, or that occurs in a single block, depends on as many clusters as its part of
-        the rows.
-
-        Args:
-            counts: of one replicate.
-            leaves: of the blocks of this replicate.
-            effective: the number of clusters of equal weight.
+        the rows. The leaves are the blocks of the one replicate of `counts`.
         """
         leaves = leaves.at(leaves.total > 0)
         n = len(leaves.total)
@@ -239,10 +268,6 @@ class ByClass(OfCounts):
     def row_range(self) -> tuple[float, float]:
         return self.range
 
-    @abstractmethod
-    def of_classes(self, counts: ClassCounts) -> np.ndarray:
-        """The value of each replicate."""
-
     @property
     def fill_columns(self) -> tuple[str, ...]:
         return (TRUTH,)
@@ -273,9 +298,6 @@ class ByClass(OfCounts):
         limits = (count_rows(groups, n_groups) for groups in unknown)
         return {**super().state(columns, group, n_groups), **dict(zip(_LIMITS, limits, strict=True))}
 
-    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
-        return self.of_classes(counts)
-
     def compute(self, state: State) -> Values:
         values = super().compute(state)
         limits = {name: state[name] > 0 for name in _LIMITS}
@@ -284,46 +306,6 @@ class ByClass(OfCounts):
         worst, best = self.ends
         value = np.where(limits["to_worst"], worst, np.where(limits["to_best"], best, values.value))
         return replace(values, value=value)
-
-
-class ClassCounts(NamedTuple):
-    """Sums of weights, replicates × classes; without an axis of classes for all rows."""
-
-    classes: list[Label]
-    expected: np.ndarray  # the truth is this class, or has it
-    predicted: np.ndarray
-    right: np.ndarray  # both
-    total: np.ndarray  # all rows
-    stray: np.ndarray  # wrong predictions outside the classes
-
-    def summed(self, starts: np.ndarray) -> ClassCounts:
-        """Sums over consecutive replicates, from each start on."""
-        return ClassCounts(self.classes, *(np.add.reduceat(part, starts) for part in self[1:]))
-
-    def minus(self, other: ClassCounts, of: np.ndarray) -> ClassCounts:
-        """Replicate `of` minus each replicate of the other; 0 where only rounding remains."""
-        whole = (part[of] for part in self[1:])
-        return ClassCounts(self.classes, *(_subtract(*parts) for parts in zip(whole, other[1:], strict=True)))
-
-    def over(self, parts: np.ndarray) -> ClassCounts:
-        """Each replicate divided into this many equal parts."""
-        divided = (part / np.maximum(parts, 1.0).reshape(-1, *[1] * (part.ndim - 1)) for part in self[1:])
-        return ClassCounts(self.classes, *divided)
-
-    def at(self, places: np.ndarray) -> ClassCounts:
-        """Some of the replicates."""
-        return ClassCounts(self.classes, *(part[places] for part in self[1:]))
-
-    def of(self, place: int, classes: np.ndarray) -> ClassCounts:
-        """One replicate, and some of the classes."""
-        return self.within(slice(place, place + 1), classes)
-
-    def within(self, places: slice, classes: np.ndarray) -> ClassCounts:
-        """Consecutive replicates, and some of the classes."""
-        expected, predicted, right = (part[places, classes] for part in self[1:4])
-        total, stray = (part[places] for part in self[4:])
-        labels = [self.classes[i] for i in classes.tolist()]
-        return ClassCounts(labels, expected, predicted, right, total, stray)
 
 
 def harmonic(counts: np.ndarray, total: float) -> float:

@@ -6,8 +6,6 @@ how many of these were found and right. A value is then one sum over rows divide
 a ratio of sums over examples: examples are the sampled units, and hold different numbers of items.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,6 +51,48 @@ _BY_TAG: Final = "by_tag"
 _TOTALS: Final = ("correct", "partial", "n_expected", "n_predicted")
 _TABLE: Final = ("tag", "tag_group", "tag_cluster", "tag_counts")
 """The arrays of a state with an entry per row and tag; the others have one per group."""
+
+
+class _Sums(NamedTuple):
+    """Sums by group and tag."""
+
+    tags: list[str]
+    code: np.ndarray  # of each row of the state's table, which of the tags
+    counts: np.ndarray  # group × tag × count
+    weight: np.ndarray  # group × tag: what the ratio divides by
+    ratio: np.ndarray  # group × tag: NaN where undefined
+    value: np.ndarray  # group
+
+    @classmethod
+    def of(cls, state: State, sides: tuple[float, float]) -> Self:
+        each = state["tag"].tolist()
+        tags = sorted(set(each))
+        place = {tag: position for position, tag in enumerate(tags)}
+        code = np.fromiter((place[tag] for tag in each), np.int64, len(each))
+        shape, cell = (len(state["n"]), len(tags)), state["tag_group"] * len(tags) + code
+        sums = (np.bincount(cell, column, minlength=shape[0] * shape[1]) for column in state["tag_counts"].T)
+        counts = np.stack([column.reshape(shape) for column in sums], axis=-1).astype(np.float64)  # also without a row
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total, weight = _ratio_of(counts, sides)
+            ratio = np.where(weight > 0, total / weight, np.nan)
+            value = np.where(weight > 0, ratio, 0.0).sum(axis=1) / (weight > 0).sum(axis=1)
+        return cls(tags, code, counts, weight, ratio, value)
+
+    def clusters(self, state: State, sides: tuple[float, float]) -> Mapping[str, np.ndarray]:
+        """The value as a ratio of two sums over clusters.
+
+        The mean of ratios over tags is linearised about its value: each cluster contributes what it adds to each ratio,
+        divided by the number of tags. For one tag this is the ratio itself.
+        """
+        group, place = state["tag_group"], (state["tag_group"], self.code)
+        total, weight = _ratio_of(state["tag_counts"], sides)
+        defined = self.weight > 0
+        with np.errstate(divide="ignore"):
+            scale = np.where(defined, 1 / (self.weight * defined.sum(axis=1, keepdims=True)), 0.0)[place]
+        deviation = (total - np.where(defined, self.ratio, 0.0)[place] * weight) * scale
+        share = weight * scale
+        summed = deviation + np.where(share > 0, self.value[group], 0.0) * share
+        return merge_clusters([dict(zip(CLUSTER_TABLE, (state["tag_cluster"], group, summed, share), strict=True))])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,48 +320,6 @@ class Counting(ClassRatio):
             tag: {"value": v if v == v else None, **_counts_data(counts)} for tag, counts, v in cells if counts.any()
         }
         return data | {"tags": tags}
-
-
-class _Sums(NamedTuple):
-    """Sums by group and tag."""
-
-    tags: list[str]
-    code: np.ndarray  # of each row of the state's table, which of the tags
-    counts: np.ndarray  # group × tag × count
-    weight: np.ndarray  # group × tag: what the ratio divides by
-    ratio: np.ndarray  # group × tag: NaN where undefined
-    value: np.ndarray  # group
-
-    @classmethod
-    def of(cls, state: State, sides: tuple[float, float]) -> _Sums:
-        each = state["tag"].tolist()
-        tags = sorted(set(each))
-        place = {tag: position for position, tag in enumerate(tags)}
-        code = np.fromiter((place[tag] for tag in each), np.int64, len(each))
-        shape, cell = (len(state["n"]), len(tags)), state["tag_group"] * len(tags) + code
-        sums = (np.bincount(cell, column, minlength=shape[0] * shape[1]) for column in state["tag_counts"].T)
-        counts = np.stack([column.reshape(shape) for column in sums], axis=-1).astype(np.float64)  # also without a row
-        with np.errstate(divide="ignore", invalid="ignore"):
-            total, weight = _ratio_of(counts, sides)
-            ratio = np.where(weight > 0, total / weight, np.nan)
-            value = np.where(weight > 0, ratio, 0.0).sum(axis=1) / (weight > 0).sum(axis=1)
-        return cls(tags, code, counts, weight, ratio, value)
-
-    def clusters(self, state: State, sides: tuple[float, float]) -> Mapping[str, np.ndarray]:
-        """The value as a ratio of two sums over clusters.
-
-        The mean of ratios over tags is linearised about its value: each cluster contributes what it adds to each ratio,
-        divided by the number of tags. For one tag this is the ratio itself.
-        """
-        group, place = state["tag_group"], (state["tag_group"], self.code)
-        total, weight = _ratio_of(state["tag_counts"], sides)
-        defined = self.weight > 0
-        with np.errstate(divide="ignore"):
-            scale = np.where(defined, 1 / (self.weight * defined.sum(axis=1, keepdims=True)), 0.0)[place]
-        deviation = (total - np.where(defined, self.ratio, 0.0)[place] * weight) * scale
-        share = weight * scale
-        summed = deviation + np.where(share > 0, self.value[group], 0.0) * share
-        return merge_clusters([dict(zip(CLUSTER_TABLE, (state["tag_cluster"], group, summed, share), strict=True))])
 
 
 _LIMITS: Final = ("to_zero", "to_one")

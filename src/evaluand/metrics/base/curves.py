@@ -4,8 +4,6 @@ A curve of a million rows has up to a million points; it is thinned to `points` 
 ends. Values such as an area are never computed from a thinned curve: see the metrics.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -166,13 +164,8 @@ def _above(
 
 def thin_curve(curve: Curve, along: np.ndarray, points: int) -> Curve:
     """A curve with at most so many points, at least two, evenly spaced `along` the curve, including both ends."""
-    places = _places_along(along, points)
-    return Curve(*(part[places] for part in curve))
-
-
-def _places_along(along: np.ndarray, points: int) -> np.ndarray:
-    """Evenly spaced places along a curve, including both ends."""
     if len(along) <= max(points, 2):
-        return np.arange(len(along))
+        return curve
     places = np.searchsorted(along, np.linspace(along[0], along[-1], max(points, 2)))
-    return np.unique(np.concatenate([[0], places, [len(along) - 1]]))[: max(points, 2) + 1]
+    places = np.unique(np.concatenate([[0], places, [len(along) - 1]]))[: max(points, 2) + 1]
+    return Curve(*(part[places] for part in curve))

@@ -1,7 +1,5 @@
 """Encode columns of labels, or of sets of labels, as codes into one vocabulary, without an object per row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -16,8 +16,6 @@ Rows pass through a metric like this:
 Kinds live in `evaluand.metrics`, one file each, or one for several that differ by a formula.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re
@@ -263,7 +261,6 @@ class Metric(ABC):
             columns: of the scored rows, as `prepare` returned them.
             scored: which of all rows are scored, as a mask.
             missing: `_index_` and the `fill_columns` of the other rows.
-            fill: how the other rows are filled in.
         """
         worst, best = self.ends
         values = np.full(len(scored), best if fill == "best" else worst)
@@ -334,7 +331,7 @@ class Metric(ABC):
         return Values(value, nothing, nothing, reason, [{"targets": len(members)} for members in groups])
 
     @property
-    def drawn_by(self) -> Metric | None:
+    def drawn_by(self) -> "Metric | None":
         """The metric whose state holds this one's curves: itself if its state has the rows; None without curves."""
         return None
 

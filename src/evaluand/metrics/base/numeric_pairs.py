@@ -1,7 +1,5 @@
 """Means of errors, one error for each row of numbers, and the errors themselves for residual plots."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -111,9 +109,6 @@ class Residuals(Metric):
     """Truth − prediction against the prediction; it has curves but no value, and is not registered as a kind.
 
     Which rows are stored depends neither on their order nor on shards, so shards merge to the same state.
-
-    Args:
-        weighted: each row counts by the weight of its example.
     """
 
     kind = "residuals"

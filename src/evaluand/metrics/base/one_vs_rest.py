@@ -1,7 +1,5 @@
 """Base of ranking metrics of one class against the rest, for one class or averaged over classes."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -99,9 +97,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
     def rows_like(self, share: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The share of all rows of which a proportion would vary as much as the value of a class is expected to.
 
-        Args:
-            share: the share of positive rows.
-            value: of each class.
+        `share` is that of the positive rows of each class.
         """
         return share
 

@@ -13,8 +13,6 @@ stored in the state as they are.
     prepare ──▶ rows by group, block and weight ── merge ──▶ arranged once per group ── value(weights) ──▶ Values
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,6 +56,50 @@ FEW_BLOCKS: Final = 64
 """The number of blocks for more than `MANY_ROWS` rows that are not counted."""
 
 MANY_ROWS: Final = 50_000
+
+
+class Changes(NamedTuple):
+    """The influences of rows, from which the spread of the value follows.
+
+    Attributes:
+        key: the cluster of each row.
+        change: the influence of each row times its weight.
+        effective_rows: the number of rows of equal weight with as much information.
+        expected: the share of these rows of which a proportion would vary as expected.
+    """
+
+    key: np.ndarray
+    change: np.ndarray
+    effective_rows: float
+    expected: float
+
+
+class GroupResult(NamedTuple):
+    """The result of one group of rows.
+
+    Attributes:
+        value: NaN where undefined.
+        details: further results.
+        reason: why the value is undefined; None if it is defined.
+        basis: the share of the rows that the value depends on, up to 1.
+        without: the values without each block, for an interval by the jackknife.
+        least: see `least_variance`.
+        changes: the influences, for an interval by influence.
+        often: the number of blocks that each entry of `without` stands for; one by default.
+        ends: the interval, if it is known without blocks and influences.
+        bounds: number of clusters of equal weight → interval, for a kind that computes it in another way.
+    """
+
+    value: float
+    details: dict[str, Any]
+    reason: str | None
+    basis: float = 1.0
+    without: np.ndarray = np.empty(0)
+    least: float = 0.0
+    changes: Changes | None = None
+    often: np.ndarray | None = None
+    ends: tuple[float, float] | None = None
+    bounds: Callable[[float], tuple[float, float]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,22 +163,14 @@ class WeightedRowsMetric(Metric):
         """
 
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
-        """The share of the rows that the value depends on: recall depends only on the expected rows.
-
-        Args:
-            rows: what `arranged` returned.
-            weight: one for each row.
-        """
+        """The share of the rows, each with a weight, that the value depends on: of recall, the expected rows."""
         return 1.0
 
     def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray | None:
         """The derivative of the value by the weight of each row; NaN if there are too few rows to estimate its spread.
 
         A kind that defines it gets its interval from it; other kinds from the values without each block.
-
-        Args:
-            rows: what `arranged` returned; `CLUSTER` says which rows belong together.
-            weight: one for each row.
+        `CLUSTER` says which rows belong together.
         """
         return None
 
@@ -310,12 +344,8 @@ class WeightedRowsMetric(Metric):
         """Rows of labels, with equal rows of all blocks merged into one."""
         if not self.counted:
             return rows
-        nothing = np.zeros_like(rows[BLOCK])
-        table = {
-            _GROUP: nothing,
-            BLOCK: nothing,
-            **{name: rows[name] for name in (WEIGHT, *self.row_columns, *self.adds)},
-        }
+        table = {name: rows[name] for name in (WEIGHT, *self.row_columns, *self.adds)}
+        table |= dict.fromkeys((_GROUP, BLOCK), np.zeros_like(rows[BLOCK]))
         return {**_count_equal_rows(table, self.row_columns, len(rows[LABELS]), self.adds), LABELS: rows[LABELS]}
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
@@ -343,9 +373,8 @@ class WeightedRowsMetric(Metric):
         """With an interval that leaves a block out of all groups at once, or in which a cluster changes all of them."""
         found = super().mean_over(state, groups)
         if self.confidence is None:
-            return replace(
-                found, reason=[None if v == v else r for v, r in zip(found.value, found.reason, strict=True)]
-            )
+            each = zip(found.value, found.reason, strict=True)
+            return replace(found, reason=[None if value == value else reason for value, reason in each])
         ends = self._ends_of_means(state, found.value, groups)
         reason = [
             None if known else reason if value != value else _FEW_DECIDE
@@ -408,12 +437,7 @@ class WeightedRowsMetric(Metric):
     def _variance(
         self, value: float, without: np.ndarray, least: float = 0.0, often: np.ndarray | None = None
     ) -> tuple[float, int]:
-        """The jackknife variance of a value, NaN if undefined, and the number of blocks.
-
-        Args:
-            least: see `least_variance`.
-            often: the number of blocks that each value stands for; one by default.
-        """
+        """The jackknife variance of a value, NaN if undefined, and the number of blocks; see `GroupResult`."""
         n = len(without) if often is None else int(often.sum())
         if n < 2 or not np.isfinite(without).all():
             return math.nan, n
@@ -441,17 +465,14 @@ class WeightedRowsMetric(Metric):
     ) -> tuple[float, float]:
         """The interval of the mean of the values of groups that may share clusters.
 
-        The information is that of the clusters, but at most that of the rows that a value depends on.
-
-        Args:
-            effective: the number of clusters of equal weight in each group.
+        The information is that of the clusters (`effective` of equal weight in each group), but at most that of the
+        rows that a value depends on.
         """
         assert self.confidence is not None
         each = [(found.basis, found.changes) for found in groups if found.changes is not None]
         change = np.concatenate([changes.change for _, changes in each]) / len(each)
-        resting = [
-            min(float(n), changes.effective_rows * basis) for n, (basis, changes) in zip(effective, each, strict=True)
-        ]
+        sizes = zip(effective, each, strict=True)
+        resting = [min(float(n), changes.effective_rows * basis) for n, (basis, changes) in sizes]
         fewest = min(resting)
         if fewest < _FEWEST or not np.isfinite(change).all():
             return math.nan, math.nan
@@ -466,11 +487,8 @@ class WeightedRowsMetric(Metric):
     ) -> tuple[float, float]:
         """The interval of the mean of the values of groups, from the groups' intervals.
 
-        Groups without spread are taken to be fully correlated.
-
-        Args:
-            without: the values without each block, blocks × groups.
-            effective: the number of clusters of equal weight in each group.
+        Groups without spread are taken to be fully correlated. `without` has blocks × groups, `effective` the number
+        of clusters of equal weight in each group.
         """
         each = [found.bounds(float(n)) for n, found in zip(effective, groups, strict=True) if found.bounds is not None]
         low, high = np.array(each).T
@@ -485,50 +503,6 @@ class WeightedRowsMetric(Metric):
         width = self.range[1] - self.range[0]
         least = _ROUNDING * (width if math.isfinite(width) else abs(value)) * math.sqrt(n)
         return 0.0 if math.sqrt(variance) <= least else variance
-
-
-class Changes(NamedTuple):
-    """The influences of rows, from which the spread of the value follows.
-
-    Attributes:
-        key: the cluster of each row.
-        change: the influence of each row times its weight.
-        effective_rows: the number of rows of equal weight with as much information.
-        expected: the share of these rows of which a proportion would vary as expected.
-    """
-
-    key: np.ndarray
-    change: np.ndarray
-    effective_rows: float
-    expected: float
-
-
-class GroupResult(NamedTuple):
-    """The result of one group of rows.
-
-    Attributes:
-        value: NaN where undefined.
-        details: further results.
-        reason: why the value is undefined; None if it is defined.
-        basis: the share of the rows that the value depends on, up to 1.
-        without: the values without each block, for an interval by the jackknife.
-        least: see `least_variance`.
-        changes: the influences, for an interval by influence.
-        often: the number of blocks that each entry of `without` stands for; one by default.
-        ends: the interval, if it is known without blocks and influences.
-        bounds: number of clusters of equal weight → interval, for a kind that computes it in another way.
-    """
-
-    value: float
-    details: dict[str, Any]
-    reason: str | None
-    basis: float = 1.0
-    without: np.ndarray = np.empty(0)
-    least: float = 0.0
-    changes: Changes | None = None
-    often: np.ndarray | None = None
-    ends: tuple[float, float] | None = None
-    bounds: Callable[[float], tuple[float, float]] | None = None
 
 
 def blocks_by_kind(state: State, columns: Sequence[str]) -> tuple[State, np.ndarray]:
@@ -657,8 +631,7 @@ def _place_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.nd
 def sorted_parts(state: State, width: int) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
     """The rows sorted by group and block, some groups at a time, with the group and block of each row.
 
-    Args:
-        width: how many numbers the caller computes for each block.
+    The caller computes `width` numbers for each block.
     """
     table = _row_table(state)
     order = np.lexsort((table[BLOCK], table[_GROUP]))

@@ -5,12 +5,10 @@ numbers; a box may also be one text, `10,11,100,100`. Faults are reported with r
 once; only if that fails is each cell checked, to name the faulty one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +51,7 @@ class Boxes:
         return len(self.image)
 
     @classmethod
-    def of(cls, source: Any, what: str = "box") -> Boxes:
+    def of(cls, source: Any, what: str = "box") -> Self:
         """Boxes from a table, columns or rows.
 
         Args:
@@ -66,7 +64,7 @@ class Boxes:
             SpecError: a column is missing, or the source is of another kind.
             DataError: cells are not numbers, or rows differ in length; reported with row and image.
         """
-        if isinstance(source, Boxes):
+        if isinstance(source, cls):
             return source
         if isinstance(source, np.ndarray) and source.dtype.names is None:
             source = source.tolist()
@@ -75,7 +73,7 @@ class Boxes:
         return cls._from_columns(_select_columns(source, what), what)
 
     @classmethod
-    def _from_columns(cls, columns: Mapping[str, Any], what: str) -> Boxes:
+    def _from_columns(cls, columns: Mapping[str, Any], what: str) -> Self:
         image = _arrow(columns[IMAGE], f"{what}: image")
         if image.null_count:
             empty = np.flatnonzero(np.asarray(image.is_null()))
@@ -84,11 +82,10 @@ class Boxes:
         parse = _Parser(what, image)
         confidence = parse.numbers(columns[CONFIDENCE], CONFIDENCE) if CONFIDENCE in columns else None
         crowd = parse.flags(columns[CROWD], CROWD) if CROWD in columns else None
-        sides = (
-            parse.boxes(columns[BOX])
-            if BOX in columns
-            else [parse.numbers(columns[name], name) for name in COORDINATES]
-        )
+        if BOX in columns:
+            sides = parse.boxes(columns[BOX])
+        else:
+            sides = [parse.numbers(columns[name], name) for name in COORDINATES]
         lengths = {len(each) for each in (image, label, confidence, crowd, *sides) if each is not None}
         if len(lengths) > 1:
             counts = " and ".join(map(str, sorted(lengths)))
@@ -98,14 +95,7 @@ class Boxes:
         return cls(what, image, np.stack(sides), confidence, label, crowd)
 
     def refuse_odd(self, takes: Literal["proper", "inverted", "anything"]) -> None:
-        """Check boxes and confidences.
-
-        Args:
-            takes: see `Definition`.
-
-        Raises:
-            DataError: lists invalid ones by row and image.
-        """
+        """Check boxes and confidences; a DataError lists invalid ones by row and image. `takes`: see `Definition`."""
         if takes == "anything":
             return
         faults = list(self._faults(takes))
@@ -124,10 +114,8 @@ class Boxes:
         for axis, least, most in (("x", *self.corners[::2]), ("y", *self.corners[1::2])):
             size = most - least
             for row in np.flatnonzero((np.abs(size) < _SMALLEST) & (size != 0)).tolist():
-                yield (
-                    row,
-                    self.fault(row, f"{axis}_max exceeds {axis}_min by {size[row]:g}, which is too little for an area"),
-                )
+                message = f"{axis}_max exceeds {axis}_min by {size[row]:g}, which is too little for an area"
+                yield row, self.fault(row, message)
             if takes == "inverted":
                 continue
             for row in np.flatnonzero(most < least).tolist():

@@ -49,10 +49,7 @@ def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: D
     """Match detections to true boxes of the same image and label, at one or several thresholds.
 
     Ignored true boxes are tried last, so that they never displace one that counts, except under `only_best`. Any number
-    of detections may find a crowd: those of which it covers enough.
-
-    Args:
-        ious: the overlaps from which boxes match.
+    of detections may find a crowd: those of which it covers enough. Boxes match from the overlaps `ious` on.
 
     Raises:
         DataError: a box or a confidence is invalid, or only one side has labels.
@@ -190,10 +187,7 @@ def _match_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The true box that each of n detections finds, or -1, and whether each true box is found.
 
-    Args:
-        order: in which pairs are tried.
-        claim: the preferences of true boxes.
-        crowd: which true boxes accept all proposals.
+    Pairs are tried in this `order`; `claim` has the preferences of true boxes, of which a `crowd` accepts every one.
     """
     detection, truth, claim = pairs.detection[order], pairs.truth[order], claim[order]
     place = np.where(crowd[truth], len(crowd) + np.arange(len(truth)), truth)  # a crowd has a place for each

@@ -70,9 +70,8 @@ def average_precision(
         raise SpecError(
             "average_precision takes boxes of one class, but these have labels; use average_precision_by_label"
         )
-    [(_, value)] = _by_label(
-        found, expected, iou, definition_of(definition, points, area=area, max_detections=max_detections)
-    )
+    rules = definition_of(definition, points, area=area, max_detections=max_detections)
+    [(_, value)] = _by_label(found, expected, iou, rules)
     return value
 
 
@@ -98,9 +97,8 @@ def average_precision_by_label(
         {'cat': 1.0, 'dog': nan}
     """
     found, expected = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
-    return dict(
-        _by_label(found, expected, iou, definition_of(definition, points, area=area, max_detections=max_detections))
-    )
+    rules = definition_of(definition, points, area=area, max_detections=max_detections)
+    return dict(_by_label(found, expected, iou, rules))
 
 
 def _by_label(
@@ -121,11 +119,7 @@ def _by_label(
 
 
 def check_iou(iou: Any, definition: Definition) -> None:
-    """Check a threshold: at 0 everything would match, above 1 nothing.
-
-    Raises:
-        SpecError: it is not a number between 0 and 1.
-    """
+    """Check a threshold; a SpecError unless it lies between 0, where everything would match, and 1."""
     number = isinstance(iou, int | float | np.floating) and not isinstance(iou, bool)
     if not number or not (0 <= iou < 1 if definition.strict else 0 < iou <= 1):
         raise SpecError(f"iou={iou!r} must lie between 0 and 1, such as 0.5")
@@ -140,12 +134,7 @@ def steps(confidence: np.ndarray, definition: Definition) -> np.ndarray:
 
 
 def steps_up(last: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Where the steps end in which a detection is right; the other steps only lower precision.
-
-    Args:
-        last: where steps end.
-        found: whether each detection is right.
-    """
+    """Where the steps end in which a detection is right (`found`); the other steps only lower precision."""
     return last[np.unique(np.searchsorted(last, np.flatnonzero(found), "left"))]
 
 
@@ -179,8 +168,7 @@ def mean_over_recall(
 ) -> np.ndarray:
     """The mean over recall of the best precision at that recall or a higher one, by replicate; 0 without steps.
 
-    Args:
-        slack: tolerance for recalls that fall short by rounding of sums of weights.
+    The `slack` is for recalls that fall short by rounding of sums of weights.
     """
     n = recall.shape[1]
     if not n:

@@ -14,8 +14,6 @@ all. See `interval_of_largest`. Of more than `FEW` differences, only the lower e
 (Bonferroni): that is faster, and as good for so many.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -76,7 +74,6 @@ def disparity(
 
     Args:
         groups: the values of each metric, … × groups.
-        kind: how the values are compared.
         confidence: the level of the groups' intervals, and of the disparity's.
         range: the range of the metrics.
         overall: the value of each metric over all rows, … × 1; for the kinds that need it.
@@ -98,12 +95,9 @@ def disparity(
 
 
 def point_disparity(values: np.ndarray, kind: Kind, fewest: int = 2) -> np.ndarray:
-    """The disparity of one metric without its interval: … × groups → ….
+    """The disparity of one metric without its interval: … × groups, NaN where undefined → ….
 
-    Args:
-        values: NaN where undefined.
-        kind: how they are compared; not with the value over all rows.
-        fewest: the number of groups that must have a value.
+    NaN if fewer than `fewest` groups have a value; not for the kinds that compare with the value over all rows.
     """
     known = ~np.isnan(values)
     least = np.where(known, values, np.inf).min(axis=-1, initial=np.inf)
@@ -129,7 +123,6 @@ def interval_of_largest(
     Args:
         distances: … × distances, which are not negative, each with a pointwise interval at this confidence, which may
             reach below 0; NaN for unknown ones.
-        confidence: the confidence level.
         signed: the values are not distances and may be negative; each end then errs equally often.
 
     Returns:
@@ -246,10 +239,8 @@ def _extreme_interval(
         low, high = interval_of_largest(turned, confidence, signed=True)
     else:
         known = turned.bounded.sum(axis=-1)
-        low, high = (
-            _most(_widen(turned, known, 1 - confidence, confidence).low),
-            _most(np.where(turned.bounded, turned.high, np.nan)),
-        )
+        low = _most(_widen(turned, known, 1 - confidence, confidence).low)
+        high = _most(np.where(turned.bounded, turned.high, np.nan))
     ends = [np.clip(sign * end, *range) for end in (low, high)][::sign]
     return sign * _most(turned.value), ends[0], ends[1]
 
@@ -261,10 +252,8 @@ def _distance_interval(
     n = groups[0].value.shape[-1]
     pairs = n * (n - 1) // 2 if overall[0] is None else n
     if len(groups) * pairs <= FEW:
-        found = list(map(_distances, groups, overall))
-        return interval_of_largest(
-            IntervalEnds(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))), confidence
-        )
+        each = zip(*map(_distances, groups, overall), strict=True)
+        return interval_of_largest(IntervalEnds(*(np.concatenate(parts, axis=-1) for parts in each)), confidence)
     known = np.stack([one.bounded.sum(axis=-1) for one in groups])
     distances = (known if overall[0] is not None else known * (known - 1) // 2).sum(axis=0)
     farther = [
@@ -286,9 +275,8 @@ def _widen(one: IntervalEnds, often: np.ndarray, errs: float, confidence: float)
     with np.errstate(invalid="ignore"):
         low, high = (one.value + scale * (end - one.value) for end in one[1:])
     endless = np.isneginf(one.value)
-    return IntervalEnds(
-        one.value, np.where(endless, one.low, low), np.where(endless, one.high + 2 * np.log(scale), high)
-    )
+    high = np.where(endless, one.high + 2 * np.log(scale), high)
+    return IntervalEnds(one.value, np.where(endless, one.low, low), high)
 
 
 def _farthest_ends(one: IntervalEnds, overall: IntervalEnds | None) -> tuple[np.ndarray, np.ndarray]:

@@ -5,8 +5,6 @@ an example, the questions on one document) are summed by cluster first, and the 
 interval; a thousand rows from ten documents are ten observations, not a thousand.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -85,16 +83,11 @@ def wilson(successes: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.
 
 
 def clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]:
-    """One-sided bounds of a proportion of independent rows, each with at least the confidence `level`, for any n.
+    """One-sided bounds of a proportion of independent rows, each with at least the confidence `level` (½ to 1).
 
     For an interval use `wilson`, whose average coverage is closer to its level, but whose one-sided bounds err more.
     Source: C. Clopper & E. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
     (Biometrika 26, 1934).
-
-    Args:
-        successes: the number of successes.
-        n: the number of rows.
-        level: the confidence level, between a half and 1.
 
     Returns:
         The lower and the upper bound, NaN for n = 0.
@@ -161,10 +154,6 @@ def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tu
     Source: N. Dean & M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered
     surveys" (Journal of Survey Statistics and Methodology 3, 2015); L. Kish, Survey Sampling (1965), for the weights.
 
-    Args:
-        value: the proportion of each group.
-        spread: of that value, see `cluster_variance`.
-
     Returns:
         Lower and upper ends, NaN below two clusters.
     """
@@ -179,16 +168,9 @@ def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tu
 def interval_within(
     value: np.ndarray, spread: Spread, range: tuple[float, float], confidence: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The interval of a value from its spread: that of a proportion if its range is finite, else Student's.
+    """The interval of a value from its spread, NaN below two clusters.
 
-    Args:
-        value: the value of each group.
-        spread: of the value, in its units.
-        range: the lowest and the highest possible value.
-        confidence: the confidence level.
-
-    Returns:
-        Lower and upper ends, NaN below two clusters.
+    That of a proportion if the range, the lowest and the highest possible value, is finite, else Student's.
     """
     least, most = range
     if not math.isfinite(most - least):
@@ -209,17 +191,14 @@ def mean_of_shares(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The interval of the mean of shares from their intervals.
 
-    The distances of the ends from the shares are added as standard errors are.
+    The distances of the ends from the shares are added as standard errors are; NaN shares are left out.
     Source: G. Zou & A. Donner, "Construction of confidence limits about effect measures: a general approach"
     (Statistics in Medicine 27, 2008); with correlations G. Zou, "Toward using confidence intervals to compare
     correlations" (Psychological Methods 12, 2007).
 
     Args:
-        share: any axes × shares; NaN for those to leave out.
-        low: the lower end of each.
-        high: the upper end of each.
+        share: any axes × shares, as `low` and `high`.
         correlation: any axes × shares × shares; by default the shares are independent.
-        range: the lowest and the highest possible share.
 
     Example:
         >>> low, high = mean_of_shares(np.array([0.9, 0.7]), np.array([0.8, 0.6]), np.array([0.95, 0.8]))
@@ -243,9 +222,8 @@ def correlation_of(covariance: np.ndarray, otherwise: float = 0.0) -> np.ndarray
     spread = np.sqrt(np.maximum(np.einsum("...ii->...i", covariance), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         found = covariance / (spread[..., :, None] * spread[..., None, :])
-    return np.where(
-        np.eye(size, dtype=np.bool_), 1.0, np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), otherwise)
-    )
+    known = np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), otherwise)
+    return np.where(np.eye(size, dtype=np.bool_), 1.0, known)
 
 
 def steady_interval(
@@ -262,12 +240,9 @@ def steady_interval(
     measure based on the Mann-Whitney statistic. Part 2" (Statistics in Medicine 25, 2006), for the score interval.
 
     Args:
-        value: the value.
-        variance: its estimated variance.
         expected: the number of rows for which a proportion has the expected variance.
         effective: the effective number of rows that decide the value.
         range: the lowest and the highest possible value; unless both are finite, the interval is Student's.
-        confidence: the confidence level.
 
     Example:
         >>> low, high = steady_interval(1.0, 0.0, 40.0, 10.0, (0.0, 1.0), 0.95)
@@ -312,8 +287,6 @@ def paired_score(won: int, lost: int, n: int, confidence: float, *, correction: 
     Args:
         won: rows right in the second and wrong in the first.
         lost: rows wrong in the second and right in the first.
-        n: all rows.
-        confidence: of the interval.
         correction: the rows by which the observed difference is moved towards each hypothesis; with a half, a one-sided
             bound errs at most as often as its level says.
 
@@ -364,9 +337,7 @@ def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: floa
     variable" (Mathematical Methods of Statistics 14, 2005).
 
     Args:
-        total: the weighted sum of each cluster.
-        weight: of each cluster, above 0.
-        lowest: the least value a row can have.
+        total: the weighted sum of each cluster; `weight` is above 0.
         level: between a half and 1.
 
     Example:
@@ -437,14 +408,10 @@ def binomial_tail(k: int, n: int) -> float:
         return 1 - binomial_tail(n - k - 1, n)
     i = np.arange(k, 0, -1)
     falling = 1 + float(np.cumprod(i / (n - i + 1)).sum())
-    return min(_exactly(k, n) * falling, 1.0)
-
-
-def _exactly(k: int, n: int) -> float:
-    """The probability of k heads."""
     if n <= _EXACT_DEGREES:
-        return math.ldexp(math.comb(n, k), -n)
-    return math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
+        return min(math.ldexp(math.comb(n, k), -n) * falling, 1.0)
+    log_exactly = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2)
+    return min(math.exp(log_exactly) * falling, 1.0)
 
 
 def normal_tail(z: float) -> float:
@@ -465,12 +432,9 @@ def t_tail(t: float, degrees: int) -> float:
 
 
 def t_quantile(confidence: float, degrees: np.ndarray) -> np.ndarray:
-    """The t for which a Student variable lies in [-t, t] with the given probability.
+    """The t for which a Student variable lies in [-t, t] with this probability; NaN below one degree of freedom.
 
     Agrees with the exact quantile to better than 1e-9, relatively, for confidences up to 0.99999.
-
-    Args:
-        degrees: degrees of freedom, whole numbers; below 1 the result is NaN.
 
     Example:
         >>> [round(float(t), 3) for t in t_quantile(0.95, np.array([1, 10, 100_000]))]
@@ -523,12 +487,8 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         square = np.bincount(group, weight * weight, minlength=len(value))
         np.maximum.at(largest, group, np.maximum(np.abs(total), np.abs(value[group]) * weight))
-        variance = (
-            n
-            / (n - 1)
-            * np.bincount(group, deviation * deviation, minlength=len(value))
-            / (total_weight * total_weight)
-        )
+        squares = np.bincount(group, deviation * deviation, minlength=len(value))
+        variance = n / (n - 1) * squares / (total_weight * total_weight)
         rounding = _ROUNDING * largest * n / total_weight
         variance = np.where(n > 1, np.where(np.sqrt(variance) <= rounding, 0.0, variance), np.nan)
         return Spread(variance, n, total_weight * total_weight / square)
@@ -549,9 +509,7 @@ def bootstrap(
     Args:
         state: with a cluster table.
         value: the weighted mean of each group.
-        confidence: the confidence level.
         replicates: the number of draws; 2,000 give two decimals of a coverage.
-        seed: the seed of the draws.
 
     Returns:
         Lower and upper ends; NaN below two clusters, where all draws are equal, and where values are too large.
@@ -561,9 +519,8 @@ def bootstrap(
     for group, (start, stop) in enumerate(itertools.pairwise(borders.tolist())):
         if stop - start > 1:
             total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
-            exponent = int(
-                np.frexp(np.abs(total).max())[1]
-            )  # scaling by a power of two is exact, and prevents overflow of cubes
+            # scaling by a power of two is exact, and prevents overflow of cubes
+            exponent = int(np.frexp(np.abs(total).max())[1])
             total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
             drawn = _draw_means(total, weight, replicates, seed)
             ends = _bca_interval(drawn, total, weight, mean, confidence)
