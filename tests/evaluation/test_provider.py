@@ -1093,7 +1093,6 @@ def test_what_a_service_counts_never_exceeds_the_pace(way: Way) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("way", "delay"), [(in_threads, 0.0), (in_threads, 0.1), (in_a_loop, 0.0)])
-@pytest.mark.slow
 def test_at_least_95_percent_of_a_pace_are_used_and_no_period_holds_more(way: Way, delay: float) -> None:
     calls, seconds, periods = 100, 5.0, 8
     with server(delay=delay) as port:
