@@ -137,6 +137,19 @@ def test_every_command_has_help_and_an_example_of_itself(folder: Folder, command
     assert f"evaluand {command}" in folder.done(command, "--help").split("Examples:")[1]
 
 
+def test_no_help_list_cuts_a_description() -> None:
+    context = click.Context(main)
+    groups = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    subcommands = {
+        f"{name} {sub}": command.get_short_help_str(45)
+        for name, group in groups.items()
+        if isinstance(group, click.Group)
+        for sub, command in group.commands.items()
+    }
+    assert len(subcommands) > 10
+    assert [name for name, line in subcommands.items() if line.endswith("...") or len(line) > 45] == []
+
+
 READING = ("list", "show", "validate", "verify", "export", "schema", "gc", "import")
 
 

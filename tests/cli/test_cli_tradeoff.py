@@ -495,7 +495,7 @@ def test_replications_of_an_example_belong_together() -> None:
 
 
 def test_an_attribute_that_the_dataset_lacks_is_reported() -> None:
-    with pytest.raises(SpecError, match=r"model 0: 'sites' is no attribute of the dataset .did you mean 'site'"):
+    with pytest.raises(SpecError, match=r"model 0: 'sites' is not an attribute of the dataset .did you mean 'site'"):
         confidences_of(classifiers((0.1, 0.9, 0.6, 0.4)), ["sites"])
 
 
@@ -700,7 +700,7 @@ def test_a_stored_variant_is_picked_on_some_examples_and_reported_on_others(bots
         (["evaluate", *ASKED, "--thresholds", "9"], "--thresholds applies to models at thresholds", 2),
         (["solve", "--metric", "mean"], "'mean': name the scorer, as in 'mean(brief)'; there are brief, fit", 1),
         (["solve", "--metric", "mean(fitt)"], "no scorer is called 'fitt' (did you mean 'fit'?)", 1),
-        (["solve", "--metric", "mean(fit) difference by topics"], "'topics' is no attribute of the dataset", 1),
+        (["solve", "--metric", "mean(fit) difference by topics"], "'topics' is not an attribute of the dataset", 1),
         (["solve", "--metric", "mean(fit) gap by topic"], "no disparity is called 'gap'", 1),
         (["solve", "--metric", "meen(fit)"], "no metric is called 'meen' (did you mean 'mean'?)", 1),
         (["solve"], "name the scorer of the kind prediction; there are: none", 1),

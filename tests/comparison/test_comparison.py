@@ -749,8 +749,8 @@ def test_what_cannot_be_compared_is_reported_in_a_sentence() -> None:
         ({"metrics": 3}, r"a measure needs a metric, such as Accuracy\(\), not 3"),
         ({"metrics": ["accuracy", 3]}, "a measure needs a metric"),
         ({"scorers": 3}, "scorers must be names of scorers, not 3"),
-        ({"flips": "x"}, "flips='x' must be a whole number of at least 0"),
-        ({"flips": -1}, "flips=-1 must be a whole number of at least 0"),
+        ({"flips": "x"}, "flips='x' must be an integer of at least 0"),
+        ({"flips": -1}, "flips=-1 must be an integer of at least 0"),
     ]
     for options, message in wrong:
         with pytest.raises(SpecError, match=message):

@@ -35,7 +35,7 @@ def test_texts_become_values_and_an_empty_one_is_none(type: str, texts: list[str
 @pytest.mark.parametrize(
     ("type", "text", "message"),
     [
-        ("integer", "1.5", "'1.5' is not a whole number"),
+        ("integer", "1.5", "'1.5' is not an integer"),
         ("integer", str(2**63), "'9223372036854775808' does not fit in 64 bits"),
         ("integer", str(-(2**63) - 1), "'-9223372036854775809' does not fit in 64 bits"),
         ("integer", "12345678901234567890.0", "'12345678901234567890' does not fit in 64 bits"),

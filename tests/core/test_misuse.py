@@ -60,7 +60,7 @@ def test_every_measure_that_fits_nothing_is_reported_at_once() -> None:
     first, second, third = str(raised.value).split("\n")
     assert first.startswith("accuracy: no scorer is called 'some' (did you mean 'same'?)")
     assert second.startswith("scorer 'same': accuracy reads 'confidence', which the table lacks")
-    assert third.startswith("accuracy: 'topik' is no attribute of the dataset (did you mean 'topic'?)")
+    assert third.startswith("accuracy: 'topik' is not an attribute of the dataset (did you mean 'topic'?)")
 
 
 @pytest.mark.parametrize("wrong", ["evaluation", "metric", "measure", "run"])

@@ -332,7 +332,7 @@ def data_of(rows: list[tuple[Any, ...]]) -> Dataset:
 
 
 def as_numbers(value: Any) -> Any:
-    """Whole numbers as fractions where they are such, as a column with both takes them."""
+    """Integers as fractions where they are such, as a column with both takes them."""
     if isinstance(value, list):
         return [as_numbers(item) for item in value]
     return float(value) if type(value) is int and abs(value) <= 2**53 else value

@@ -701,7 +701,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"share": 1e39}, "share", "1e+39 is out of the range of float32"),
     ({"flag": 1}, "flag", "is an integer (1), not true or false"),
     ({"text": b"abc"}, "text", "is bytes, not text"),
-    ({"text": "\ud800"}, "text", "contains a lone surrogate, which cannot be encoded as text"),
+    ({"text": "\ud800"}, "text", "contains a lone surrogate at 0, which cannot be stored"),
     ({"text": "aaaaaa"}, "text", "has 6 characters, more than 5"),
     ({"text": "b"}, "text", "'b' does not match ^a"),
     ({"raw": b"1"}, "raw", "has 1 bytes, not 4"),

@@ -754,9 +754,9 @@ def test_what_stops_the_work_comes_through_a_running_event_loop() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"concurrency": 0}, "concurrency is 0; give a whole number of at least 1"),
-        ({"concurrency": "8"}, "concurrency is '8'; give a whole number of at least 1"),
-        ({"retries": 1.5}, "retries is 1.5; give a whole number of at least 0"),
+        ({"concurrency": 0}, "concurrency is 0; give an integer of at least 1"),
+        ({"concurrency": "8"}, "concurrency is '8'; give an integer of at least 1"),
+        ({"retries": 1.5}, "retries is 1.5; give an integer of at least 0"),
         ({"backoff": float("nan")}, "backoff is nan; give a number of at least 0"),
         ({"backoff": float("inf")}, "backoff is inf; give a number of at least 0"),
         ({"backoff_growth": 0.5}, "backoff_growth is 0.5; give a number of at least 1"),

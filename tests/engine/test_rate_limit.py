@@ -161,7 +161,7 @@ def test_a_rate_of_another_type_is_refused(wrong: Any) -> None:
 @pytest.mark.parametrize(
     ("calls", "seconds", "message"),
     [
-        (0, 1, "a rate of 0 calls; give a whole number of at least 1"),
+        (0, 1, "a rate of 0 calls; give an integer of at least 1"),
         (1.5, 1, "a rate of 1.5 calls"),
         (True, 1, "a rate of True calls"),
         (1, 0, "a rate over 0 seconds; give a number above 0"),

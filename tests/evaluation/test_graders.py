@@ -265,7 +265,7 @@ def test_the_language_of_an_answer_is_that_of_the_input_or_a_given_one() -> None
         (None, ENGLISH, "the answer is null, not text"),
         (ENGLISH, {"question": ENGLISH}, "the input is an object, not text; name its text with input_key"),
         (ENGLISH, "!?", "the input has no language: the text '!?'"),
-        ("ok", ENGLISH, "the language of the answer cannot be told: "),
+        ("ok", ENGLISH, "the language of the answer is uncertain: "),
     ],
 )
 def test_where_no_language_can_be_reported_there_is_no_grade(output: Any, asked: Any, reason: str) -> None:
@@ -316,7 +316,7 @@ def test_highlights_may_be_objects() -> None:
         ("abc", "the generated highlights are the text 'abc', not a list"),
         ([3], "generated highlight 0 is the integer 3, not a pair"),
         ([[0, 2], [5, 3]], "generated highlight 1 ends at 3, before it starts at 5"),
-        ([[-1, 3]], "its start is the integer -1, not a whole number of at least 0"),
+        ([[-1, 3]], "its start is the integer -1, not an integer of at least 0"),
         ([{"start": 3}], "generated highlight 0 has 'start' and not 'end'"),
     ],
 )

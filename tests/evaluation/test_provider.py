@@ -237,9 +237,9 @@ def newer_layout(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (no_database, "it is no file of replies"),
-        (other_database, "it is no file of replies"),
-        (database_with_a_log, "it is no file of replies"),
+        (no_database, "it is not a file of replies"),
+        (other_database, "it is not a file of replies"),
+        (database_with_a_log, "it is not a file of replies"),
         (newer_layout, f"its layout is {LAYOUT + 1}, of another version of evaluand; this one has {LAYOUT}"),
     ],
 )
@@ -252,7 +252,7 @@ def test_a_file_that_is_none_of_replies_is_refused_before_anything_is_asked_and_
     echo = fresh(cache=Replies(path))
     with pytest.raises(EngineError) as raised:
         echo.say("a")
-    reported = f"replies cannot be kept in {path}: {why}. It is left as it is; give another file as cache"
+    reported = f"cannot store replies in {path}: {why}; the file is unchanged; choose another"
     assert str(raised.value) == reported
     assert echo.asked == {}
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
@@ -283,7 +283,7 @@ def test_a_file_that_was_removed_is_made_again_and_an_empty_one_is_used(tmp_path
 
 
 def test_a_folder_is_no_file_of_replies(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="it is no file of replies"):
+    with pytest.raises(EngineError, match="it is not a file of replies"):
         fresh(cache=tmp_path).say("a")
 
 
@@ -620,9 +620,9 @@ def test_what_requests_cost_is_summed_and_what_is_known_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("usage", "message"),
     [
-        ({"input_tokens": "12"}, "input_tokens is '12', not a whole number of at least 0"),
-        ({"output_tokens": -1}, "output_tokens is -1, not a whole number of at least 0"),
-        ({"output_tokens": True}, "output_tokens is True, not a whole number of at least 0"),
+        ({"input_tokens": "12"}, "input_tokens is '12', not an integer of at least 0"),
+        ({"output_tokens": -1}, "output_tokens is -1, not an integer of at least 0"),
+        ({"output_tokens": True}, "output_tokens is True, not an integer of at least 0"),
         ({"input_tokens": 1, "cost": float("nan")}, "cost is nan, not a number of at least 0"),
         ({"cost": "0.5"}, "cost is '0.5', not a number of at least 0"),
         ({"cost": Decimal("nan")}, r"cost is Decimal\('NaN'\), not a number of at least 0"),
@@ -892,7 +892,7 @@ def test_rates_written_alike_are_one_rate() -> None:
         ({"timeout": 0}, "timeout is 0; give seconds above 0, or None"),
         ({"timeout": "1 s"}, "timeout is '1 s'; give seconds above 0, or None"),
         ({"cache": 3}, "cache is 3; give True, False, a path, or Replies"),
-        ({"retries": -1}, "retries is -1; give a whole number of at least 0"),
+        ({"retries": -1}, "retries is -1; give an integer of at least 0"),
         ({"transient": "KeyError"}, "transient is the text 'KeyError'"),
     ],
 )
@@ -903,7 +903,7 @@ def test_parameters_that_cannot_be_are_refused_when_it_is_made(wrong: dict[str, 
 
 def test_what_is_no_data_is_neither_asked_nor_reported() -> None:
     echo = fresh()
-    with pytest.raises(TaskError, match="say is asked with what is no data"):
+    with pytest.raises(TaskError, match="say: an argument cannot be stored as data: "):
         echo.say(object())  # type: ignore[arg-type]
 
     class Odd(RemoteProvider):
@@ -1093,7 +1093,6 @@ def test_what_a_service_counts_never_exceeds_the_pace(way: Way) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("way", "delay"), [(in_threads, 0.0), (in_threads, 0.1), (in_a_loop, 0.0)])
-@pytest.mark.slow
 def test_at_least_95_percent_of_a_pace_are_used_and_no_period_holds_more(way: Way, delay: float) -> None:
     calls, seconds, periods = 100, 5.0, 8
     with server(delay=delay) as port:

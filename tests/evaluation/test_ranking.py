@@ -143,9 +143,9 @@ def test_an_empty_ranking_is_a_ranking_and_no_answer_is_none() -> None:
         ("a", "a", "the ranking is the text 'a'"),
         (["a", "b", "a"], "a", "has 'a' twice"),
         ([{"answer": "a", "rank": 1}, {"answer": "b", "rank": 1}], "a", "the rank 1 occurs twice"),
-        ([{"answer": "a", "rank": 0}], "a", "the rank is the integer 0, not a whole number of 1 or more"),
-        ([{"answer": "a", "rank": 1.5}], "a", "the rank is the number 1.5, not a whole number of 1 or more"),
-        ([{"answer": "a", "rank": math.inf}], "a", "the rank is the number inf, not a whole number"),
+        ([{"answer": "a", "rank": 0}], "a", "the rank is the integer 0, not an integer of 1 or more"),
+        ([{"answer": "a", "rank": 1.5}], "a", "the rank is the number 1.5, not an integer of 1 or more"),
+        ([{"answer": "a", "rank": math.inf}], "a", "the rank is the number inf, not an integer"),
         ([{"answer": "a", "rank": 1}, {"answer": "b"}], "a", "not all of them a rank"),
         ({"a": "high"}, "a", "the score of 'a' is the text 'high'"),
         (["a"], {"a": -1}, "the relevance of 'a' is the integer -1, not a number of 0 or more"),
@@ -165,7 +165,7 @@ def test_a_rank_that_is_no_whole_number_is_refused_by_row(metric: Metric, rank: 
         "relevant": [[1.0], [1.0]],
         "first_rank": [1.0, rank],
     }
-    with pytest.raises(DataError, match=rf"_index_ 1: .*rank.* has {rank:g}; ranks are whole numbers from 1 on"):
+    with pytest.raises(DataError, match=rf"_index_ 1: .*rank.* has {rank:g}; ranks are integers from 1 on"):
         one(pa.table({"_index_": [0, 1], "status": ["scored"] * 2, **columns}), metric)
 
 

@@ -1030,7 +1030,7 @@ def test_prediction_is_asked_for_each_target() -> None:
         ({"type": "number"}, NAN, 1.0, "the prediction is nan, not a finite number"),
         ({"type": "number"}, 1.0, math.inf, "the truth is inf, not a finite number"),
         ({"type": "number"}, 10**400, 1.0, "too large"),
-        ({"type": "json"}, {1, 2}, [1], "the prediction is no data: .*set"),
+        ({"type": "json"}, {1, 2}, [1], "the prediction cannot be stored as data: .*set"),
         ({}, {"prediction": "cat", "confidence": "high"}, "cat", "the confidence is the text 'high', not a number"),
         ({}, {"prediction": "cat", "confidence": NAN}, "cat", "the confidence is nan"),
         ({}, {"prediction": "cat", "confidence": True}, "cat", "the confidence is true"),

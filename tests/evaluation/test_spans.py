@@ -245,9 +245,9 @@ GOOD = span(0, 3, "A")
         ([{"start": 0, "end": 3}], "predicted span 0 has 'start', 'end' and not 'tag'; name its keys with start_key"),
         ([{}], "predicted span 0 has no keys and not 'start'"),
         ([GOOD, span(3, 3, "A")], "predicted span 1: it ends at 3 and starts at 3; an end is the first place after"),
-        ([span(-1, 3, "A")], "predicted span 0: 'start' is the integer -1, not a whole number of at least 0"),
-        ([{**GOOD, "end": 3.0}], r"predicted span 0: 'end' is the number 3\.0, not a whole number"),
-        ([{**GOOD, "end": True}], "predicted span 0: 'end' is true, not a whole number"),
+        ([span(-1, 3, "A")], "predicted span 0: 'start' is the integer -1, not an integer of at least 0"),
+        ([{**GOOD, "end": 3.0}], r"predicted span 0: 'end' is the number 3\.0, not an integer"),
+        ([{**GOOD, "end": True}], "predicted span 0: 'end' is true, not an integer"),
         ([{**GOOD, "tag": None}], "predicted span 0: 'tag' is null, not text"),
     ],
 )

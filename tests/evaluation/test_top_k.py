@@ -81,9 +81,9 @@ def test_what_is_no_ranking_is_named(output: Any, message: str) -> None:
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, True, "2"])
 def test_k_is_a_whole_number_of_at_least_one(k: Any) -> None:
-    with pytest.raises(SpecError, match="a whole number of at least 1"):
+    with pytest.raises(SpecError, match="an integer of at least 1"):
         TopK(k=k)
-    with pytest.raises(SpecError, match="a whole number of at least 1"):
+    with pytest.raises(SpecError, match="an integer of at least 1"):
         TopKMetric(k=k)
 
 

@@ -107,10 +107,10 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
         (": answer\n", ": []\n  weight: [a]\n", "6: dataset.weight: is a list; give text"),
         ("app.py:answer", "'app.py:'", "8: tasks.mine.function: is 'app.py:'; give file.py:name or module:name"),
         (": topic}", ": 3}", '12: metrics.0.by: is 3; give text in quotes ("3") or a list'),
-        (": 2", ": many", "14: run.concurrency: is 'many'; give a whole number"),
-        (": 2", ": 1.5", "14: run.concurrency: is 1.5; give a whole number"),
+        (": 2", ": many", "14: run.concurrency: is 'many'; give an integer"),
+        (": 2", ": 1.5", "14: run.concurrency: is 1.5; give an integer"),
         (": 2", ": 0", "14: run.concurrency: is 0; give at least 1"),
-        (": 2", f": {'x' * 99}", f"14: run.concurrency: is '{'x' * 58}…; give a whole number"),
+        (": 2", f": {'x' * 99}", f"14: run.concurrency: is '{'x' * 58}…; give an integer"),
         (": 2", ": 2\n  timeout: 0", "15: run.timeout: is 0; give more than 0"),
         (": 2", ": 2\n  timeout: soon", "15: run.timeout: is 'soon'; give a number"),
         (": 2", f": 2\n  seed: {2**63}", f"15: run.seed: is {2**63}; give less than {2**63}"),
@@ -147,7 +147,7 @@ def test_unknown_missing_and_empty_keys_are_reported_all_at_once_in_the_order_of
         f"3: dataset.pth: unknown key (did you mean 'path'?); known keys: {keys}",
         f"5: dataset.expectd: unknown key (did you mean 'expected'?); known keys: {keys}",
         "9: scorers: is empty; give at least one entry",
-        "13: run.concurrency: is 'two'; give a whole number",
+        "13: run.concurrency: is 'two'; give an integer",
     ]
 
 
@@ -309,7 +309,9 @@ def test_a_function_that_takes_other_columns_is_reported_before_anything_is_call
 
 def test_metrics_that_do_not_fit_are_reported_before_anything_is_called(place: Place) -> None:
     [reported] = place.reported((": topic}", ": topc}"))
-    assert reported.startswith("12: metrics.0: accuracy: 'topc' is no attribute of the dataset (did you mean 'topic'?)")
+    assert reported.startswith(
+        "12: metrics.0: accuracy: 'topc' is not an attribute of the dataset (did you mean 'topic'?)"
+    )
     [reported] = place.reported((", by: topic", ", scorer: sane"))
     assert reported == "12: metrics.0: no scorer is called 'sane' (did you mean 'same'?); there are same"
 

@@ -465,7 +465,7 @@ def test_scores_that_are_no_numbers_cost_their_row(confidence: Any, why: str) ->
 
 
 def test_labels_of_scores_are_of_the_type_of_the_prediction() -> None:
-    with pytest.raises(DataError, match="the label 'cat', which is no integer"):
+    with pytest.raises(DataError, match="the label 'cat', which is not an integer"):
         Prediction(type="integer").score({"prediction": 1, "confidence": {"cat": 1}}, 1)
     with pytest.raises(SpecError, match="scores have the label 1, but predictions are text"):
         evaluate(["a"], ["a"], scores={1: [0.5]}, metrics="roc_auc")

@@ -140,7 +140,7 @@ def test_finding_nothing_of_something_is_zero_and_not_undefined() -> None:
 def test_spans_of_one_example_have_no_interval() -> None:
     row = one(table([("AB", "AB"), ("", "")]), FBeta())
     assert (row.value, math.isnan(row.low)) == (1.0, True)
-    assert row.reason == "no interval: all that is counted stands in one example or cluster"
+    assert row.reason == "no interval: all counted items come from one example or cluster"
 
 
 def test_a_table_without_counts_is_named() -> None:
@@ -170,7 +170,7 @@ def test_a_column_by_tag_that_is_none_is_refused_by_row(text: str) -> None:
         ({"average": "mean"}, "average='mean' does not work here; choose one of micro, macro, weighted, example"),
         ({"average": "macro", "label": "A"}, "label='A' selects one class; remove it or average='macro'"),
         ({"average": "macro", "bootstrap": 1000}, "average='macro' has no bootstrap interval"),
-        ({"bootstrap": 10}, "bootstrap=10 must be a whole number of at least 100"),
+        ({"bootstrap": 10}, "bootstrap=10 must be an integer of at least 100"),
         ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),
         ({"reduce": "mean"}, "reduce='mean' does not work here; choose one of first, all"),
     ],

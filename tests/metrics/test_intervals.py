@@ -193,7 +193,7 @@ def test_the_bootstrap_of_very_large_and_small_values_is_that_of_others(exponent
 
 
 def test_too_few_replicates_are_refused() -> None:
-    with pytest.raises(SpecError, match="mean: bootstrap=20 must be a whole number of at least 100"):
+    with pytest.raises(SpecError, match="mean: bootstrap=20 must be an integer of at least 100"):
         Mean(bootstrap=20)
 
 

@@ -435,13 +435,13 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "too small": (
         [[0, 0, 1e-200, 1]],
         [],
-        "detected box 0: x_max is x_min and 1e-200, too little for an area",
+        "detected box 0: x_max exceeds x_min by only 1e-200; the box has no area",
     ),
     "a crowd that is none": ([], [box(0) | {"crowd": 2}], "expected box 0: crowd is the integer 2, not true or false"),
     "inverted": ([[5, 0, 1, 1]], [], "detected box 0: x_max is 1 and smaller than x_min, 5"),
     "a label that is none": ([{"box": "0,0,1,1", "label": 0.5}], [], "detected box 0: label is the number 0.5"),
-    "labels for some": ([box(0, "a", 1), box(0, None, 1)], [], "detected box 1 has no label and others"),
-    "confidence for some": ([box(0, None, 1), box(0)], [], "detected box 1 has no confidence and others"),
+    "labels for some": ([box(0, "a", 1), box(0, None, 1)], [], "detected box 1 has no label, but other boxes"),
+    "confidence for some": ([box(0, None, 1), box(0)], [], "detected box 1 has no confidence, but other boxes"),
     "labels on one side": (
         [box(0, "a", 1)],
         [box(0)],
@@ -482,7 +482,7 @@ def test_another_table_is_refused() -> None:
         ({"points": 40}, "points=40 does not work"),
         ({"area": "tiny"}, "area='tiny' must be one of small, medium, large"),
         ({"area": [0, 9]}, r"area=\[0, 9\] must be one of"),
-        ({"max_detections": 0}, "max_detections=0 must be a whole number of at least 1"),
+        ({"max_detections": 0}, "max_detections=0 must be an integer of at least 1"),
         ({"max_detections": True}, "max_detections=True must be"),
     ],
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import tomllib
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.places import ROOT_FOLDER
@@ -12,10 +15,10 @@ from support.places import ROOT_FOLDER
 PACKAGE = ROOT_FOLDER / "src" / "evaluand"
 MOST_LAYERS, MOST_ENTRIES, MOST_LINES = 15, 20, 700
 NOT_COUNTED = {"__init__.py", "_version.py", "py.typed", "__pycache__"}
-OPEN_TO_INTEROP = {"interop", "testing", "_version"}
+OPEN_TO_INTEROP = {"interop", "_version"}
 
 
-def contracts(kind: str) -> list[dict[str, list[str]]]:
+def contracts(kind: str) -> list[dict[str, Any]]:
     settings = tomllib.loads((ROOT_FOLDER / "pyproject.toml").read_text(encoding="utf-8"))
     return [each for each in settings["tool"]["importlinter"]["contracts"] if each["type"] == kind]
 
@@ -44,6 +47,104 @@ def test_no_native_room_may_import_interop() -> None:
     assert {module.removeprefix("evaluand.") for module in contract["source_modules"]} == rooms
 
 
+def forbidding(module: str) -> set[str]:
+    """The modules that may not import `module`, by the contracts that forbid it."""
+    return {
+        source
+        for each in contracts("forbidden")
+        if module in each["forbidden_modules"]
+        for source in each["source_modules"]
+    }
+
+
+def modules_in(folder: str) -> set[str]:
+    return {
+        f"evaluand.{folder.replace('/', '.')}.{path.stem}"
+        for path in (PACKAGE / folder).iterdir()
+        if path.name not in NOT_COUNTED
+    }
+
+
+def test_the_package_itself_may_not_import_interop() -> None:
+    [contract] = [each for each in contracts("forbidden") if each["source_modules"] == ["evaluand"]]
+    assert contract["forbidden_modules"] == ["evaluand.interop", "evaluand.interop.**"]
+    assert contract["as_packages"] is False
+
+
+def test_every_kind_of_adapter_is_independent_and_closed_to_what_data_has_in_common() -> None:
+    kinds = modules_in("data/adapters") - {"evaluand.data.adapters.base"}
+    assert {*kinds} in [{*each["modules"]} for each in contracts("independence")]
+    for kind in kinds:
+        assert forbidding(kind) == {"evaluand.data.*", "evaluand.data.adapters.base"}
+
+
+@pytest.mark.parametrize(
+    ("room", "kinds"),
+    [
+        ("apps", "apps.frameworks"),
+        ("data", "data.schema.named"),
+        ("evaluation", "evaluation.providers"),
+        ("evaluation", "evaluation.scorers"),
+        ("run", "run.tasks"),
+        ("trace", "trace.tracers"),
+    ],
+)
+def test_no_module_of_a_room_may_import_its_kinds(room: str, kinds: str) -> None:
+    assert f"evaluand.{room}.*" in forbidding(f"evaluand.{kinds}")
+
+
+def test_no_module_of_evaluation_but_scorers_and_providers_may_import_feedback() -> None:
+    kinds = {f"evaluand.evaluation.{name}" for name in ("feedback", "providers", "scorers")}
+    assert forbidding("evaluand.evaluation.feedback") == modules_in("evaluation") - kinds
+
+
+def test_architecture_shows_the_layers_of_the_contract() -> None:
+    [order] = contracts("layers")
+    page = (ROOT_FOLDER / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", page, flags=re.MULTILINE)
+    assert [int(number) for number, _ in rows] == [*range(1, len(rows) + 1)]
+    shown = [re.findall(r"\w+", rooms) for _, rooms in rows]
+    assert shown == [re.findall(r"\w+", layer) for layer in order["layers"] if layer != "_version"]
+
+
+def test_every_module_named_in_architecture_exists() -> None:
+    page = (ROOT_FOLDER / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py|\w+(?:/\w+)*/)`", page)
+    known = [f"/{path.relative_to(PACKAGE)}{'/' * path.is_dir()}" for path in PACKAGE.rglob("*")]
+    missing = [
+        name
+        for name in named
+        if not (ROOT_FOLDER / name).exists() and not any(path.endswith(f"/{name}") for path in known)
+    ]
+    assert len(named) > 50
+    assert missing == []
+
+
+def modules_named_in(docstring: str, folder: Path) -> list[str]:
+    """The entries of each list that begins with a module, and words such as (`pairing`)."""
+    named = re.findall(r"\(`([a-z_]+)`\)", docstring)
+    for block in re.findall(r"(?:^ *[\w/.]+(?:, [\w/.]+)* {2,}\S.*\n?)+", docstring, flags=re.MULTILINE):
+        entries = re.findall(r"^ *([\w/.]+(?:, [\w/.]+)*) {2,}\S", block, flags=re.MULTILINE)
+        names = [name for entry in entries for name in entry.split(", ")]
+        if module_exists(names[0], folder):
+            named += names
+    return named
+
+
+def module_exists(name: str, folder: Path) -> bool:
+    return any((place / each).exists() for place in (folder, folder.parent) for each in (name, f"{name}.py"))
+
+
+def test_every_module_named_in_the_docstring_of_a_package_exists() -> None:
+    named = [
+        (name, path.parent)
+        for path in PACKAGE.rglob("__init__.py")
+        for name in modules_named_in(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "", path.parent)
+    ]
+    assert len(named) > 70
+    assert [f"{folder.name}: {name}" for name, folder in named if not module_exists(name, folder)] == []
+
+
 @pytest.mark.parametrize("room", sorted(path.stem for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()))
 def test_every_name_that_a_room_exports_can_be_imported(room: str) -> None:
     package = importlib.import_module(f"evaluand.{room}")
@@ -65,7 +166,8 @@ def test_no_file_of_the_package_has_more_than_700_lines() -> None:
 
 def test_the_words_are_plain() -> None:
     """Things are reported, shown, stored, written or said: each says another thing than one word for all of them."""
-    files = [path for folder in ("src", "docs") for path in (ROOT_FOLDER / folder).rglob("*") if path.is_file()]
+    folders = [path for name in ("src", "docs") for path in (ROOT_FOLDER / name).rglob("*") if path.is_file()]
+    files = [*folders, *ROOT_FOLDER.glob("*.md")]
     texts = (
         path.read_text(encoding="utf-8", errors="ignore") for path in files if path.suffix in (".py", ".md", ".txt")
     )

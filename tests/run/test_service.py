@@ -821,7 +821,7 @@ def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve
         ({"url": "models.example/answer"}, "url: is 'models.example/answer'; give the full URL"),
         ({"version": "3"}, "version: is the version of no model"),
         ({"on_bad_request": "ignore"}, "on_bad_request: is 'ignore'; give 'fail' or 'skip' or 'abort'"),
-        ({"batch": 0}, "batch: is 0; give a whole number of at least 1"),
+        ({"batch": 0}, "batch: is 0; give an integer of at least 1"),
         (
             {"batch": 2, "input_pipeline": [{"kind": "FileUpload", "configuration": {"field": "$.a"}}]},
             "batch: FileUpload sends one file in a request; leave batch out",

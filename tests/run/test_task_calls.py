@@ -133,7 +133,7 @@ def test_calls_are_made_at_the_same_time() -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, None, "3", 1.5, True])
 def test_a_limit_that_is_no_number_of_calls_is_refused(limit: Any) -> None:
-    with pytest.raises(SpecError, match=f"concurrency_limit must be a whole number of at least 1, not {limit!r}"):
+    with pytest.raises(SpecError, match=f"concurrency_limit must be an integer of at least 1, not {limit!r}"):
         Double().run_concurrently([1], NoOpTracer(), limit)
 
 

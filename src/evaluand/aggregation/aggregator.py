@@ -373,7 +373,7 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
     if missing:
         names = ", ".join(map(repr, missing))
         hint = nearest(missing[0], roles.attributes)
-        yield f"{kind}: {names} is no attribute of the dataset{hint}; name it under attributes"
+        yield f"{kind}: {names} is not an attribute of the dataset{hint}; name it under attributes"
     if getattr(measure.metric, "weighted", False) and roles.weight is None:
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 

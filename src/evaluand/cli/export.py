@@ -9,7 +9,7 @@ from click import UsageError
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.options import TARGET, complete_artifact, json_option, store_option
 from evaluand.cli.output import open_output, print_json
-from evaluand.core.errors import NotFound, SpecError, nearest
+from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
@@ -112,7 +112,7 @@ def _find_artifact(store: Store, artifact: str, table: str | None) -> tuple[Arti
 
 def _open_artifact(store: Store, kind: str, id: str) -> Artifact:
     if not store.is_sealed(kind, id):
-        raise SpecError(f"{kind[:-1]} {id} is not finished; run `evaluand resume {id}`, then export it")
+        raise SpecError(f"{singular(kind)} {id} is not finished; run `evaluand resume {id}`, then export it")
     if kind == "runs":
         return Run(store, id)
     if kind == "evaluations":

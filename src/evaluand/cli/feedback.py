@@ -30,7 +30,7 @@ def command() -> None:
     """Judge the records of an app whose feedbacks are deferred, also while it still records."""
 
 
-@command.command("work")
+@command.command("work", short_help="Judge missing records.")
 @click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
 @click.option(
     "--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Number of processes."
@@ -89,7 +89,7 @@ def work_(
     tell(recording, folder, as_json)
 
 
-@command.command("status")
+@command.command("status", short_help="Show the results of each feedback.")
 @click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
 @store_option
 @json_option

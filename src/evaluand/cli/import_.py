@@ -65,7 +65,13 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
     callback=_parse_places,
     help="The column (or place, such as choices[0].text) of the output; repeat it for an output of several parts.",
 )
-@click.option("--by", type=click.Choice(["index", "id"]), default="index", show_default=True, help="Join rows by this.")
+@click.option(
+    "--by",
+    type=click.Choice(["index", "id"]),
+    default="index",
+    show_default=True,
+    help="Match rows to examples by index or by id.",
+)
 @click.option("--key", metavar="PLACE", help="The place of this key in a row.  [default: _index_ or id]")
 @click.option("--replication", metavar="PLACE", help="The place of the number of the repeat, from 0.")
 @click.option(

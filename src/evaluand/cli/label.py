@@ -50,7 +50,7 @@ def command() -> None:
     """Have people grade the answers of a run: write a file, have it filled in, and import it as an evaluation."""
 
 
-@command.command("export")
+@command.command("export", short_help="Write answers as lines to fill in.")
 @click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
 @click.option("-o", "--output", type=TARGET, metavar="FILE", help="CSV, or else JSON lines.")
 @click.option(
@@ -87,7 +87,7 @@ def export(
         click.echo(f"{count:,} answers to label in {safe(output)}", err=True)
 
 
-@command.command("import")
+@command.command("import", short_help="Import filled-in files as an evaluation.")
 @click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
 @click.argument("files", type=FILE, nargs=-1, required=True)
 @click.option("--name", metavar="NAME", help="A name for the evaluation.  [default: RUN/human]")
@@ -135,7 +135,7 @@ def import_(
         click.echo(f"evaluation {evaluation.id[:SHORT_ID]}; more: {more}")
 
 
-@command.command("status")
+@command.command("status", short_help="Show how many answers are labelled.")
 @click.argument("artifact", metavar="EVALUATION", shell_complete=complete_artifact)
 @store_option
 @json_option

@@ -30,7 +30,7 @@ def command() -> None:
     """Problems as documents: problemDoc.json with its datasets and splits."""
 
 
-@command.command("check", epilog=_EXAMPLES)
+@command.command("check", short_help="Report faults in documents and data.", epilog=_EXAMPLES)
 @_FOLDER
 @_PART
 @json_option
@@ -54,7 +54,7 @@ def check(folder: Path, part: str | None, as_json: bool) -> None:
         raise Exit(1)
 
 
-@command.command("show", epilog=_EXAMPLES)
+@command.command("show", short_help="Show targets, data, split and metrics.", epilog=_EXAMPLES)
 @_FOLDER
 @_PART
 @json_option

@@ -18,7 +18,7 @@ from evaluand.cli.options import json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import notes
 from evaluand.comparison.measures import declared_measures, resolve_measures
-from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
 from evaluand.core.files.paths import replaced
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.facts.aggregation import summary_facts
@@ -125,8 +125,8 @@ def _find_artifact(store: DirectoryStore, text: str) -> tuple[str, str, str]:
     if kind == KIND:
         kind, id = _result_of_recording(Recording(store, id))
     if kind not in _FIRST:
-        raise SpecError(f"{text} is a {kind[:-1]}; name a run, an evaluation, an aggregation or an experiment")
-    return kind, id, store.manifest(kind, id).get("name") or f"{kind[:-1]} {id[:SHORT_ID]}"
+        raise SpecError(f"{text} is a {singular(kind)}; name a run, an evaluation, an aggregation or an experiment")
+    return kind, id, store.manifest(kind, id).get("name") or f"{singular(kind)} {id[:SHORT_ID]}"
 
 
 def _result_of_recording(recording: Recording) -> tuple[str, str]:
@@ -230,7 +230,7 @@ def _task_spec(part: Part) -> Facts:
 def _task_name(manifest: Facts) -> str:
     origin = (manifest.get("provenance") or {}).get("origin") or {}
     name = origin.get("task") or manifest.get("name")
-    return str(name or f"{manifest['kind'][:-1]} {manifest['id'][:SHORT_ID]}")
+    return str(name or f"{singular(manifest['kind'])} {manifest['id'][:SHORT_ID]}")
 
 
 def _read_summary(part: Part) -> dict[str, list[Facts]]:
@@ -256,7 +256,7 @@ def _find_newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:
 def _require_sealed(store: Any, kind: str, id: str) -> None:
     if not store.is_sealed(kind, id):
         again = suggest_command("resume", id[:SHORT_ID], store.root)
-        raise SpecError(f"{kind[:-1]} {id[:SHORT_ID]} is not finished; continue with: {again}")
+        raise SpecError(f"{singular(kind)} {id[:SHORT_ID]} is not finished; continue with: {again}")
 
 
 def _commands(store: DirectoryStore, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from evaluand.cli.gates import conclude
 from evaluand.cli.options import json_option, repeatable, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import WatchedStore, carry_out, display, notes, print_results
-from evaluand.core.errors import NotFound, SpecError
+from evaluand.core.errors import NotFound, SpecError, singular
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.store import resolve
@@ -54,7 +54,7 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
     """
     store = WatchedStore(folder)
     kind, id = _find_artifact(store, artifact)
-    what = f"{kind[:-1]} {id[:SHORT_ID]}"
+    what = f"{singular(kind)} {id[:SHORT_ID]}"
     if store.is_sealed(kind, id):
         if as_json:
             print_json({"resumed": False, "kind": kind, "id": id, "reason": f"{what} is complete"})

@@ -64,7 +64,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 )
 @json_option
 def show_command(what: str, form: str, as_json: bool) -> None:
-    """Print the schema NAME or that in FILE; `experiment` is that of experiment files.
+    """Print a schema: NAME, or the one in FILE. `experiment` is that of experiment files.
 
     The table of fields includes nested objects ({}), lists ([]) and maps. Datasets and scorers add columns to
     evaluand.examples and evaluand.scores.
@@ -102,7 +102,7 @@ def show_command(what: str, form: str, as_json: bool) -> None:
 )  # fmt: skip
 @json_option
 def validate_command(file: Path, what: str, most: int, as_json: bool) -> None:
-    """Find the rows of FILE (JSON lines, JSON, CSV, Parquet, Arrow) that break a schema, and how.
+    """Find rows of FILE that break a schema. FILE is JSON lines, JSON, CSV, Parquet or Arrow.
 
     In JSON, times, UUIDs and decimals are texts, and bytes are base64. Rows count from 0, lines from 1. Exits 1 if
     there are faults.
@@ -146,7 +146,7 @@ def _print_faults(
 @click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema of the rows.")
 @click.option("-o", "--output", type=TARGET, required=True, metavar="OUT", help="JSON lines or Parquet.")
 def write_command(file: Path, what: str, output: Path) -> None:
-    """Write the rows of FILE with the types of a schema: to Parquet, and back to JSON lines, without loss.
+    """Write rows with the types of a schema. To Parquet, and back to JSON lines, without loss.
 
     Missing values get their defaults. Nothing is written if a row breaks the schema.
     """
@@ -185,7 +185,7 @@ def _json_lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
     help="An encoded Arrow schema (base64), a JSON Schema, or a stored schema that has both.",
 )
 def convert_command(what: str, form: str) -> None:
-    """Print the schema NAME or that in FILE in another form, without loss; each form can be read again."""
+    """Print a schema in another form. Nothing is lost, and each form can be read again."""
     from evaluand.data.schema.arrow import encode_schema
     from evaluand.data.schema.data import DataSchema
 

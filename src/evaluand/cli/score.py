@@ -79,7 +79,7 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
 )
 @click.option("--part", metavar="PART", help="TRAIN, TEST or SCORE, if each has its own documents.")
 @click.option("--out", type=TARGET, metavar="FILE", help="Write scores.csv.")
-@click.option("--layout", type=_Layout(), help="The layout of scores.csv; the first if not given.")
+@click.option("--layout", type=_Layout(), help="The layout of scores.csv.", show_default="the first")
 @click.option(
     "--table", type=TARGET, metavar="FILE", help="Write every score with all its attributes: .csv or .parquet."
 )

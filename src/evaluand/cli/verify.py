@@ -10,7 +10,7 @@ from rich.text import Text
 from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.run import display
-from evaluand.core.errors import EngineError, Fault, NotFound
+from evaluand.core.errors import EngineError, Fault, NotFound, singular
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
@@ -78,7 +78,7 @@ def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Fa
 
 def _print(out: Console, found: list[Facts], names: list[Fault]) -> None:
     for artifact in found:
-        what = f"{artifact['kind'][:-1]} {artifact['id'][:SHORT_ID]}"
+        what = f"{singular(artifact['kind'])} {artifact['id'][:SHORT_ID]}"
         if not artifact["faults"]:
             out.print(Text.assemble(("ok     ", "green"), what, "" if artifact["status"] == "sealed" else "  (open)"))
         for fault in artifact["faults"]:

@@ -3,7 +3,7 @@
 `compare` pairs the rows of two or more evaluations (`pairing`) and works on their differences: the mean with its
 interval, tests, counts of rows won and lost, and the smallest difference that could have been detected (`difference`).
 Several runs and metrics form a family of tests, whose p values are adjusted (`significance`). A ranking says which
-systems cannot be distinguished (`ranking`). `gates` checks rules such as `accuracy not worse than base by 0.02`.
+systems cannot be distinguished (`significance`). `gates` checks rules such as `accuracy not worse than base by 0.02`.
 """
 
 from typing import TYPE_CHECKING

@@ -21,7 +21,7 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.comparison.pairing import why_unpairable
 from evaluand.core import registry
-from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, nearest
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, nearest, singular
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.store.store import Store, resolve
@@ -70,7 +70,7 @@ def _find_artifact(store: Store, text: str) -> tuple[str, str]:
         with suppress(NotFound):
             return resolve(store, text, kind)
     kind, id = resolve(store, text)
-    raise SpecError(f"{text!r} is {kind[:-1]} {id[:12]}; name evaluations, runs or an aggregation to compare")
+    raise SpecError(f"{text!r} is {singular(kind)} {id[:12]}; name evaluations, runs or an aggregation to compare")
 
 
 def _read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:

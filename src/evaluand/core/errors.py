@@ -304,6 +304,11 @@ def pluralize(count: int, noun: str, nouns: str | None = None) -> str:
     return noun if count == 1 else nouns or f"{noun}s"
 
 
+def singular(kind: str) -> str:
+    """The word for one artifact or one registered class, from the plural under which they are grouped."""
+    return kind.removesuffix("s").replace("_", " ")
+
+
 for _public in [*globals().values()]:
     if isinstance(_public, type) and issubclass(_public, EvaluandError | EvaluandWarning):
         _public.__module__ = "evaluand"  # tracebacks show the name under which users import an error

@@ -117,6 +117,15 @@ def escape_surrogates(text: str) -> str:
     return str.__str__(text).encode("utf-8", "backslashreplace").decode()
 
 
+def surrogate_fault(text: str) -> str | None:
+    """What is wrong with a text that UTF-8 cannot encode; None for any other text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"contains a lone surrogate at {error.start}, which cannot be stored"
+    return None
+
+
 def unstorable(description: str) -> dict[str, str]:
     """The placeholder for a value that is not data."""
     return {"$unstorable": description}

@@ -10,7 +10,7 @@ import inspect
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from evaluand.core.errors import SpecError, alternatives
+from evaluand.core.errors import SpecError, alternatives, singular
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -34,7 +34,7 @@ def find(group: str, name: str) -> Any:
     """
     known = _entry_points(group)
     if name not in known:
-        raise SpecError(f"no {group[:-1]} is called {name!r}{alternatives(name, sorted(known))}")
+        raise SpecError(f"no {singular(group)} is called {name!r}{alternatives(name, sorted(known))}")
     return known[name].load()
 
 

@@ -2,7 +2,6 @@
 
 dataset.py       `Dataset` and `Example`
 sources.py       files and Python rows as Arrow batches
-index.py         the `_index_` of rows
 roles.py         what the columns are for
 view.py          what a task sees of a dataset's rows
 split.py         hold-outs and cross-validations

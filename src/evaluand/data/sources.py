@@ -25,6 +25,7 @@ import pyarrow as pa
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest
 from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
+from evaluand.core.json_like import surrogate_fault
 from evaluand.store import tables
 from evaluand.store.tables import BATCH_CHARACTERS, BATCH_ROWS
 
@@ -354,11 +355,8 @@ class _Guess:
         if value is None:
             return "null"
         kind = _SCALARS.get(type(value))
-        if kind == "text" and not value.isascii():
-            try:
-                value.encode()
-            except UnicodeEncodeError as error:
-                self.sample_fault = f"contains a lone surrogate at {error.start}, which cannot be stored; remove it"
+        if kind == "text" and not value.isascii() and (fault := surrogate_fault(value)):
+            self.sample_fault = f"{fault}; remove it"
         if kind == "int":
             if abs(value) > _EXACT:
                 self.inexact = True

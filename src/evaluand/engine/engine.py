@@ -93,7 +93,7 @@ class Policy:
         for name, least, kind in _LEAST:
             value = getattr(self, name)
             if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
-                number = "a whole number" if kind is int else "a number"
+                number = "an integer" if kind is int else "a number"
                 raise SpecError(f"{name} is {value!r}; give {number} of at least {least}")
         for name in ("timeout", "total_timeout"):
             seconds: Any = getattr(self, name)

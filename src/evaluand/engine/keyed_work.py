@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.errors import EngineError, SpecError, singular
 from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy, UnitCodec
 from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.store.journal import SHARD_SLOTS, WorkLog
@@ -119,7 +119,7 @@ class Artifact:
         """
         id = resolve(store, name, cls.kind)[1]
         if not store.is_sealed(cls.kind, id):
-            raise SpecError(f"{cls.kind[:-1]} {id} is not finished; continue it with `evaluand resume {id}`")
+            raise SpecError(f"{singular(cls.kind)} {id} is not finished; continue it with `evaluand resume {id}`")
         return cls(store, id)
 
     @property

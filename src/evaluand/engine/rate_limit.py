@@ -290,7 +290,7 @@ class _Slot:
 
 def _check(calls: Any, seconds: Any) -> None:
     if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
-        raise SpecError(f"a rate of {calls!r} calls; give a whole number of at least 1")
+        raise SpecError(f"a rate of {calls!r} calls; give an integer of at least 1")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf:
         raise SpecError(f"a rate over {seconds!r} seconds; give a number above 0")
 

@@ -21,7 +21,7 @@ from orjson import Fragment
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, NotFound, storable_message, with_article
-from evaluand.core.json_like import escape_surrogates
+from evaluand.core.json_like import escape_surrogates, surrogate_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example
 from evaluand.engine.engine import Outcome, Policy
@@ -549,11 +549,8 @@ def _check_text(name: str, value: Any) -> None:
         return
     if not isinstance(value, str):
         raise DataError(f"{name} is text, not {with_article(type(value).__name__)}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        problem = f"{name} holds half a character (a lone surrogate) at {error.start}"
-        raise DataError(f"{problem}; it cannot be stored") from None
+    if fault := surrogate_fault(value):
+        raise DataError(f"{name} {fault}")
 
 
 def _check_batch(columns: list[list[Any]], results: Any) -> list[Any]:

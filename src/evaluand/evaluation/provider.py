@@ -31,6 +31,7 @@ from weakref import WeakValueDictionary
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, storable_message
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.core.json_like import surrogate_fault
 from evaluand.core.redaction import HIDDEN
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import TRANSIENT, Policy, abandonment_check
@@ -418,10 +419,8 @@ def text_of(name: str, value: Any) -> str:
     """Return the argument if it is valid text; else the DataError says what it is."""
     if not isinstance(value, str):
         raise DataError(f"{name} is {kind_of(value)}, not a text")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise DataError(f"{name} holds half of a surrogate pair at {error.start}, which is no character") from None
+    if fault := surrogate_fault(value):
+        raise DataError(f"{name} {fault}")
     return value
 
 
@@ -475,7 +474,7 @@ class _Request:
         try:
             return identity.digest(request)
         except DataError as error:
-            raise TaskError(f"{self._method} is asked with what is no data: {error}") from None
+            raise TaskError(f"{self._method}: an argument cannot be stored as data: {error}") from None
 
     def make(self) -> bytes:
         """Makes the request, retried after transient errors, and returns the encoded reply."""
@@ -594,8 +593,8 @@ def _read_text(value: Any) -> str | None:
 
 
 _USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
-    ("input_tokens", "a whole number of at least 0", _read_count),
-    ("output_tokens", "a whole number of at least 0", _read_count),
+    ("input_tokens", "an integer of at least 0", _read_count),
+    ("output_tokens", "an integer of at least 0", _read_count),
     ("cost", "a number of at least 0", _read_amount),
     ("currency", "a text", _read_text),
 )

@@ -221,7 +221,7 @@ class Replies:
                 db.execute("PRAGMA synchronous = NORMAL")
                 yield db
         except (OSError, sqlite3.Error) as error:
-            raise EngineError(f"replies cannot be kept in {path}: {error}; give another file as cache") from None
+            raise EngineError(f"cannot store replies in {path}: {error}; choose another file") from None
 
 
 def _create(path: Path) -> None:
@@ -259,8 +259,8 @@ def _require(owner: tuple[int, int], path: Path) -> None:
     if owner == (APPLICATION, LAYOUT):
         return
     why = f"its layout is {layout}, of another version of evaluand; this one has {LAYOUT}"
-    why = why if application == APPLICATION else "it is no file of replies"
-    raise EngineError(f"replies cannot be kept in {path}: {why}. It is left as it is; give another file as cache")
+    why = why if application == APPLICATION else "it is not a file of replies"
+    raise EngineError(f"cannot store replies in {path}: {why}; the file is unchanged; choose another")
 
 
 def _owner(db: sqlite3.Connection) -> tuple[int, int]:

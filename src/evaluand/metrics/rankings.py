@@ -210,13 +210,13 @@ class Ndcg(AtK, Student):
 
 
 def refuse_ranks(columns: Columns, name: str) -> None:
-    """Raise a DataError that lists the rows whose rank is not a whole number of at least 1; NaN means no rank."""
+    """Raise a DataError that lists the rows whose rank is not an integer of at least 1; NaN means no rank."""
     ranks = columns[name].astype(np.float64)
     ranks = ranks[:, None] if ranks.ndim == 1 else ranks
     odd = np.asarray((ranks < 1) | (np.floor(ranks) < ranks) | np.isinf(ranks))
 
     def message(row: int) -> str:
-        return f"{name} has {ranks[row][odd[row]][0]:g}; ranks are whole numbers from 1 on"
+        return f"{name} has {ranks[row][odd[row]][0]:g}; ranks are integers from 1 on"
 
     refuse(columns, np.asarray(odd.any(axis=1)), message)
 

@@ -29,7 +29,7 @@ from orjson import Fragment
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, SpecError, nearest
+from evaluand.core.errors import EngineError, SpecError, nearest, singular
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
@@ -81,7 +81,7 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
     if table not in known:
         raise SpecError(f"no table is called {table!r}{nearest(table, known)}; there are {', '.join(known)}")
     if not isinstance(artifact, Dataset) and "digest" not in artifact.manifest:
-        raise SpecError(f"{artifact.manifest['kind'][:-1]} {artifact.id} is not finished; resume it first")
+        raise SpecError(f"{singular(artifact.manifest['kind'])} {artifact.id} is not finished; resume it first")
     if status is not None:
         _check_status(status, artifact, table)
     batches = _read_table(artifact, table)

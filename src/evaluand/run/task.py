@@ -145,12 +145,12 @@ class Task(ABC, Generic[Input, Output]):
             The outputs in the order of the inputs; for an async task an awaitable of them.
 
         Raises:
-            SpecError: the limit is not a whole number of at least 1.
+            SpecError: the limit is not an integer of at least 1.
             Exception: the error of a call; if several fail, of the earliest input. Further calls are not started;
                 running async calls are cancelled, and calls in threads are awaited.
         """
         if type(concurrency_limit) is not int or concurrency_limit < 1:
-            raise SpecError(f"concurrency_limit must be a whole number of at least 1, not {concurrency_limit!r}")
+            raise SpecError(f"concurrency_limit must be an integer of at least 1, not {concurrency_limit!r}")
         inputs = list(inputs)
         name = f"Concurrent {self.name} tasks"
         if self.is_async:

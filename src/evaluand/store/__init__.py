@@ -1,12 +1,11 @@
 """Where artifacts are stored: the protocol, the Arrow schemas of the tables, the journal of open work, and two stores.
 
 store      the protocol `Store`, its kinds, and `MemoryStore`
-directory  `DirectoryStore`: plain open files in a folder
+directory  `DirectoryStore`: plain open files in a folder, with an index of the manifests, for listing
 tables     the schemas of all tables, their key and their statuses
 parquet    reads and writes a table as Parquet
 journal    finished units of open work, and the leases on the others
 log        the append-only files of the journal
-catalog    an index of the manifests, for listing
 garbage    what may be deleted
 """
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluand.core.errors import singular
 from evaluand.core.provenance import origins
 from evaluand.store.directory import ID, DirectoryStore, is_being_written
 from evaluand.store.log import SqliteLeases
@@ -136,7 +137,7 @@ def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterat
         if store.is_sealed(kind, id) or not (folder / "open.json").is_file():
             continue
         if _idle(folder) >= age and not _is_in_use(folder):
-            yield Leftover(folder, _size(folder), f"{kind[:-1]} {id}: open and abandoned", (kind, id), age)
+            yield Leftover(folder, _size(folder), f"{singular(kind)} {id}: open and abandoned", (kind, id), age)
 
 
 def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
@@ -154,7 +155,7 @@ def _unreferenced(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftov
     for kind, id in sorted(sealed - reached):
         folder = store.root / kind / id
         if _idle(folder) >= QUIET_SECONDS:
-            yield Leftover(folder, _size(folder), f"{kind[:-1]} {id}: no name reaches it", (kind, id))
+            yield Leftover(folder, _size(folder), f"{singular(kind)} {id}: no name reaches it", (kind, id))
 
 
 def _is_in_use(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evaluand.core.errors import EngineError, Fault, NotFound, SpecError
+from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, singular
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.store.journal import MemoryLeases, MemoryLog, MemoryShards, WorkLog
 
@@ -225,9 +225,9 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         return "datasets", datasets[0]
     if datasets:
         raise NotFound(f"{text!r} refers to several datasets: {', '.join(datasets)}; give the first digits of one")
-    others = [ref.kind[:-1] for ref in store.refs() if ref.name == text]
+    others = [singular(ref.kind) for ref in store.refs() if ref.name == text]
     if kind and others:
-        raise NotFound(f"no {kind[:-1]} is called {text!r}, but {' and '.join(others)}; see `evaluand list`")
+        raise NotFound(f"no {singular(kind)} is called {text!r}, but {' and '.join(others)}; see `evaluand list`")
     raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids (at least four digits)")
 
 
@@ -315,7 +315,7 @@ def journalled(kind: str, id: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise EngineError(
-            f"the journal of {kind[:-1]} {id} has a record that evaluand did not write: {error}"
+            f"the journal of {singular(kind)} {id} has a record that evaluand did not write: {error}"
         ) from error
 
 

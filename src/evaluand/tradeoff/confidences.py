@@ -417,7 +417,7 @@ def cells_of(table: np.ndarray) -> np.ndarray:
 def in_blocks(n: int, size: int, what: str) -> Iterator[slice]:
     """Blocks of n thresholds, each small enough for memory; `what` describes the `size` numbers of each."""
     if size > AT_ONCE:
-        raise SpecError(f"{what} need {size:,} numbers at once, and {AT_ONCE:,} are the most; group by fewer values")
+        raise SpecError(f"{what} would need {size:,} numbers; at most {AT_ONCE:,} are allowed; group by fewer values")
     step = max(1, AT_ONCE // max(size, 1))
     yield from (slice(start, min(start + step, n)) for start in range(0, n, step))
 

@@ -436,8 +436,8 @@ def _scored_rows(name: str, evaluation: Evaluation, by: Sequence[str], scorer: s
     for attribute in by:
         if attribute not in dataset.roles.attributes:
             raise SpecError(
-                f"{name}: {attribute!r} is no attribute of the dataset{nearest(attribute, dataset.roles.attributes)}; "
-                "name it under attributes"
+                f"{name}: {attribute!r} is not an attribute of the dataset"
+                f"{nearest(attribute, dataset.roles.attributes)}; name it under attributes"
             )
     chosen = prediction_scorer(evaluation, scorer)
     if chosen is None:

@@ -199,7 +199,9 @@ def _blocks(replicates: int, size: int) -> Iterator[slice]:
 
 def _check_size(what: str, size: int) -> None:
     if size > _MOST:
-        raise SpecError(f"{what} are {size:,} numbers, and {_MOST:,} are the most; use fewer thresholds or groups")
+        raise SpecError(
+            f"{what} would need {size:,} numbers; at most {_MOST:,} are allowed; use fewer thresholds or groups"
+        )
 
 
 def _marginal(counts: np.ndarray, crossed: Groups, by: Sequence[str]) -> np.ndarray:

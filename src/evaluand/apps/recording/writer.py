@@ -179,7 +179,7 @@ class RecordingWriter(Recording):
         check_policy(policy)
         mode, scorers = resolve_feedbacks(feedbacks, mode)
         if type(attempts) is not int or attempts < 1:
-            raise SpecError(f"attempts is {attempts!r}; give a whole number of at least 1")
+            raise SpecError(f"attempts is {attempts!r}; give an integer of at least 1")
         identities = {n: scorer.identify() for n, scorer in scorers.items()}
         spec = {
             "app": dict(app),

@@ -167,7 +167,7 @@ def _snap_to_scores(points: Tradeoff, confidences: Confidences) -> np.ndarray:
 _SAME: Final = 1e-6
 
 
-@click.command("evaluate", epilog=EXAMPLES)
+@click.command("evaluate", short_help="Compare fronts by indicators.", epilog=EXAMPLES)
 @files_argument
 @stored_options
 @names_option
@@ -202,7 +202,7 @@ def evaluate_command(
 _INDICATORS: Final = ("hv", "ud", "as", "os", "onvg", "onvgr", "relative_onvg", "area", "igd_plus", "epsilon")
 
 
-@click.command("plot", epilog=EXAMPLES)
+@click.command("plot", short_help="Draw fronts, or a radar chart of indicators.", epilog=EXAMPLES)
 @files_argument
 @stored_options
 @names_option
@@ -263,7 +263,7 @@ def plot_command(
     click.echo(f"written: {safe(str(out))}", err=True)
 
 
-@click.command("solve", epilog=EXAMPLES)
+@click.command("solve", short_help="Compute operating points from scores.", epilog=EXAMPLES)
 @files_argument
 @stored_options
 @names_option
@@ -399,7 +399,7 @@ _OF_THRESHOLDS: Final = ("thresholds", "by", "prior", "only", "out", "deduplicat
 _NOT_IN_NAMES: Final = re.compile(r"[^\w. -]|^[. ]")
 
 
-@click.command("pick", epilog=EXAMPLES)
+@click.command("pick", short_help="Choose a point, and evaluate it on others.", epilog=EXAMPLES)
 @click.argument("file", required=False, type=FILE)
 @stored_options
 @click.option("--best", required=True, metavar="METRIC", help="The metric to optimise.")

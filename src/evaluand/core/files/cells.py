@@ -24,7 +24,7 @@ _NUMBER: Final = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _VECTOR: Final = rf"^\s*{_NUMBER}(\s*,\s*{_NUMBER})*\s*$"
 
 _WRONG: Final = {
-    "integer": "is not a whole number",
+    "integer": "is not an integer",
     "real": "is not a number",
     "boolean": "is neither true nor false",
     "vector": "is not a list of numbers such as 10,11,100,100",
@@ -46,7 +46,7 @@ def typed(texts: pa.Array, type: str, wrong: Callable[[int, str], None]) -> pa.A
     Example:
         >>> texts = pa.array(["1", "2.0", "", "x"])
         >>> typed(texts, "integer", lambda row, message: print(row, message)).to_pylist()
-        3 'x' is not a whole number
+        3 'x' is not an integer
         [1, 2, None, None]
     """
     if type == "text":

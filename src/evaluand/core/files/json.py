@@ -319,7 +319,7 @@ class Node:
         integral = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if value is not None and (isinstance(value, bool) or not integral):
             actual = str(value) if isinstance(value, float) else kind_of(value)
-            self.fault(key, "wrong_type", f"must be a whole number, not {actual}")
+            self.fault(key, "wrong_type", f"must be an integer, not {actual}")
             return None
         if value is not None and not -(2**63) <= value < 2**63:
             self.fault(key, "out_of_range", "does not fit in 64 bits")

@@ -65,7 +65,7 @@ _LOADS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
 
 
 def _without_numbers(code: types.CodeType) -> types.CodeType:
-    """The same code without whole numbers: `dis` writes them out, and Python refuses that for very large ones."""
+    """The same code without integers: `dis` writes them out, and Python refuses that for very large ones."""
     return code.replace(co_consts=tuple(0 if type(value) is int and value >> 64 else value for value in code.co_consts))
 
 

@@ -86,7 +86,7 @@ class Selector:
         """
         for step in steps:
             if isinstance(step, bool) or not isinstance(step, Step):
-                raise SpecError(f"{step!r} is not a step; give names and keys as text, indices as whole numbers")
+                raise SpecError(f"{step!r} is not a step; give names and keys as text, indices as integers")
         return cls(written(steps), objects)
 
     @cached_property

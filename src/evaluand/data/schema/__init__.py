@@ -10,7 +10,7 @@ kinds.py         the types that a schema consists of
 stored.py        `Int8` … `UInt64`, `Float32`, `Float64` for pydantic models
 models.py, arrow.py, json_schema.py   the three forms
 declared.py      checks of a schema itself
-rows.py          validation of rows: Python objects (objects.py) or tables (tables.py)
+objects.py, tables.py   validation of rows: Python objects, or tables
 limits.py        bounds, choices and lengths of whole columns
 faults.py        faults and their places
 keys.py          `_index_` and other reserved names, derived ids

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from evaluand.core.errors import SpecError
+from evaluand.core.json_like import surrogate_fault
 from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.data.schema.kinds import RANGES, Array, Field, Scalar, StructType
 
@@ -106,10 +107,9 @@ def namespaced_id(namespace: str, name: str) -> str:
         parent = uuid.UUID(namespace)
     except ValueError:
         raise IdError(f"{namespace!r} is not an id; give the 32 hexadecimal digits of a UUID") from None
-    try:
-        return uuid.uuid5(parent, name).hex
-    except UnicodeEncodeError:
-        raise IdError(f"the name {name!r} contains a lone surrogate, which cannot be encoded") from None
+    if fault := surrogate_fault(name):
+        raise IdError(f"the name {name!r} {fault}")
+    return uuid.uuid5(parent, name).hex
 
 
 def generate_entity_id() -> str:

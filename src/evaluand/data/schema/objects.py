@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.core.errors import nearest, with_article
+from evaluand.core.json_like import surrogate_fault
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import write_arrow
 from evaluand.data.schema.faults import FaultCollector, Place
@@ -340,8 +341,8 @@ def _range_message(kind: str, value: Any, arrow: pa.DataType) -> str:
     if kind in RANGES:
         low, high = RANGES[kind]
         return f"{value} is out of the range of {kind}, {low} to {high}"
-    if kind in ("string", "json"):
-        return "contains a lone surrogate, which cannot be encoded as text"
+    if kind in ("string", "json") and (fault := surrogate_fault(value)):
+        return fault
     if kind == "binary":
         return f"has {len(value)} bytes, not {arrow.byte_width}"
     return f"{value!r} does not fit into {arrow}"

@@ -186,7 +186,7 @@ SHORT: Final = 100
 
 
 def pack_calls(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Calls as they are stored; values that are not data are described, half a character is escaped.
+    """Calls as they are stored; values that are not data are described, lone surrogates are escaped.
 
     Example:
         >>> calls = [{"args": {"text": text}, "ret": 1.0, "meta": {}, "error": None} for text in ("Emma", "Persuasion")]

@@ -25,7 +25,7 @@ class Agreement(Provider):
         k: how many places of a ranking count; all by default.
 
     Raises:
-        SpecError: k is not a whole number of at least 1.
+        SpecError: k is not an integer of at least 1.
 
     Example:
         >>> Agreement(k=2).recall_at_k(["b", "a", "c"], ["a", "c"]).value
@@ -39,7 +39,7 @@ class Agreement(Provider):
 
     def __post_init__(self) -> None:
         if self.k is not None and (type(self.k) is not int or self.k < 1):
-            raise SpecError(f"k is {self.k!r}; give a whole number of at least 1, or leave it out for all places")
+            raise SpecError(f"k is {self.k!r}; give an integer of at least 1, or leave it out for all places")
 
     @from_0_to_1
     def exact_match(self, response: Any, expected: Any) -> Judgement:

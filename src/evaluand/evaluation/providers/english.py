@@ -27,10 +27,10 @@ def other_language(text: str, name: str = "the text") -> str | None:
     if not any(map(str.isalpha, text)):
         return None
     if not any("a" <= letter <= "z" for letter in text.casefold()):
-        return f"{name} has no letters from a to z, and what judges it knows English only"
+        return f"{name} has no letters from a to z, but this provider judges English only"
     found = language_of(text)
     if found is not None and found.code not in _ENGLISH and found.probability >= _LIKELY:
-        return f"{name} is in {found.code} ({found.probability:.2f}), and what judges it knows English only"
+        return f"{name} is in {found.code} ({found.probability:.2f}), but this provider judges English only"
     return None
 
 

@@ -34,7 +34,7 @@ class GroundTruth(Provider):
 
     Raises:
         SpecError: a row is invalid, a question has two different answers, a chunk has two scores, the measure is
-            unknown, or k is not a whole number of at least 1.
+            unknown, or k is not an integer of at least 1.
 
     Example:
         >>> known = [{"query": "Who wrote Emma?", "expected_response": "Jane Austen"}]

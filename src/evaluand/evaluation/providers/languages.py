@@ -37,7 +37,7 @@ class Languages(Provider):
                 return Judgement.undefined(f"{name} has no letters, and so no language")
             code, probability = next(iter(probabilities.items()))
             if probability < LIKELY:
-                return Judgement.undefined(f"the language of {name} cannot be told: {code} has only {probability:.2f}")
+                return Judgement.undefined(f"the language of {name} is uncertain: {code} has only {probability:.2f}")
             detected.append(probabilities)
         one, other = detected
         first, second = (next(iter(probabilities)) for probabilities in detected)

@@ -108,7 +108,7 @@ class Detection(Scorer):
         for column in ("label", "confidence"):
             lacking = [place for place, cell in enumerate(found[column]) if cell is None]
             if 0 < len(lacking) < len(value):
-                raise DataError(f"{what} box {lacking[0]} has no {column} and others of its image have one")
+                raise DataError(f"{what} box {lacking[0]} has no {column}, but other boxes of its image do")
             if lacking or not value:
                 del found[column]
         if not any(found["crowd"]):
@@ -128,7 +128,7 @@ def _box(what: str, value: Any) -> list[float]:
     box = [_number(f"{what}: {name}", cell) for name, cell in zip(_SIDES, cells, strict=True)]
     for axis, least, most in zip("xy", box[:2], box[2:], strict=True):
         if 0 < most - least < 1 / _LARGEST:
-            raise DataError(f"{what}: {axis}_max is {axis}_min and {most - least:g}, too little for an area")
+            raise DataError(f"{what}: {axis}_max exceeds {axis}_min by only {most - least:g}; the box has no area")
         if most < least:
             raise DataError(f"{what}: {axis}_max is {most:g} and smaller than {axis}_min, {least:g}")
     return box

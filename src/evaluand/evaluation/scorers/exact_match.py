@@ -206,7 +206,7 @@ class TopK(ExactMatch):
         any_of: the expected value is a list of acceptable labels.
 
     Raises:
-        SpecError: k is no whole number of at least 1.
+        SpecError: k is not an integer of at least 1.
 
     Example:
         >>> TopK(k=2).score(["cat", "dog", "cow"], "dog").value, TopK(k=1).score({"cat": 0.6, "dog": 0.4}, "dog").value
@@ -223,7 +223,7 @@ class TopK(ExactMatch):
     def __post_init__(self) -> None:
         k: Any = self.k
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-            raise wrong_parameter(self, "k", "give a whole number of at least 1")
+            raise wrong_parameter(self, "k", "give an integer of at least 1")
         require_text(self, "ranking_key", optional=True)
         super().__post_init__()
 

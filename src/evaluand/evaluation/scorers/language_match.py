@@ -82,6 +82,6 @@ class LanguageMatch(Scorer):
             return Score.abstained(f"the {what} has no language: {described(text)}")
         if found.probability < self.threshold:
             return Score.abstained(
-                f"the language of the {what} cannot be told: {found.code} has a probability of {found.probability:.2f}"
+                f"the language of the {what} is uncertain: {found.code} has a probability of {found.probability:.2f}"
             )
         return found.code

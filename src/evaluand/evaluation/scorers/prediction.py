@@ -150,13 +150,16 @@ class Prediction(Scorer):
     def _scores(self, by_label: Mapping[str, Any]) -> dict[str, float]:
         """The score of each class, by its label's text."""
         if self.type == "number":
-            raise DataError("the confidence is an object, but numbers are no classes; give a number")
+            problem = "the confidence is an object of scores by class, but the prediction is a number"
+            raise DataError(f"{problem}; give one number")
         return {self._read_label(text): _number(f"score of {text!r}", score) for text, score in by_label.items()}
 
     def _read_label(self, text: str) -> str:
         """The text of a label from the key of a JSON object."""
         if self.type == "integer" and not _INTEGER.fullmatch(text):
-            raise DataError(f"the scores have the label {text!r}, which is no integer; set the scorer's type to text")
+            raise DataError(
+                f"the scores have the label {text!r}, which is not an integer; set the scorer's type to text"
+            )
         if self.type == "boolean" and text not in ("true", "false"):
             raise DataError(f"the scores have the label {text!r}, which is neither 'true' nor 'false'")
         return _encode("label", text).decode() if self.type == "json" else text
@@ -222,7 +225,7 @@ def _encode(name: str, value: Any) -> bytes:
     try:
         return identity.encode(value)
     except DataError as error:
-        raise DataError(f"the {name} is no data: {error}") from None
+        raise DataError(f"the {name} cannot be stored as data: {error}") from None
 
 
 def _weight(value: Any) -> float:

@@ -148,7 +148,7 @@ def _by_score(pairs: list[tuple[Any, float]]) -> tuple[list[Any], list[float]]:
 
 def _rank(value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not (value >= 1 and value % 1 == 0):
-        raise DataError(f"the rank is {described(value)}, not a whole number of 1 or more; the first answer has rank 1")
+        raise DataError(f"the rank is {described(value)}, not an integer of 1 or more; the first answer has rank 1")
     return float(value)
 
 

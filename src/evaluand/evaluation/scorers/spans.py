@@ -70,7 +70,7 @@ class Spans(Scorer):
     `type` those that overlap and have the same tag, then those that overlap. Each round makes the largest possible
     number of pairs of the remaining spans, even if they are nested. A span that occurs twice needs two partners.
 
-    An invalid span (not an object, not whole numbers, an end not after its start, no tag) fails the row, with the span
+    An invalid span (not an object, not integers, an end not after its start, no tag) fails the row, with the span
     in the reason.
 
     Attributes:
@@ -146,7 +146,7 @@ class Spans(Scorer):
         values = [self._field(what, item, key) for key in (self.start_key, self.end_key, self.tag_key)]
         for key, value in zip((self.start_key, self.end_key), values, strict=False):
             if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-                raise DataError(f"{what}: {key!r} is {described(value)}, not a whole number of at least 0")
+                raise DataError(f"{what}: {key!r} is {described(value)}, not an integer of at least 0")
         start, end, tag = values
         if end <= start:
             raise DataError(
@@ -385,7 +385,7 @@ class HighlightCoverage(Scorer):
             raise DataError(f"{what} is {described(highlight)}, not a pair of start and end")
         for name, end in zip(_ENDS, ends, strict=True):
             if not isinstance(end, int) or isinstance(end, bool) or end < 0:
-                raise DataError(f"{what}: its {name} is {described(end)}, not a whole number of at least 0")
+                raise DataError(f"{what}: its {name} is {described(end)}, not an integer of at least 0")
         if ends[1] < ends[0]:
             raise DataError(f"{what} ends at {ends[1]}, before it starts at {ends[0]}")
         return ends[0], ends[1]

@@ -119,7 +119,7 @@ class Chrf(ReferenceScorer):
         for name, least in (("char_order", 1), ("word_order", 0), ("beta", 1)):
             value: Any = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise wrong_parameter(self, name, f"give a whole number of at least {least}")
+                raise wrong_parameter(self, name, f"give an integer of at least {least}")
         require_extra(self, "sacrebleu", "text")
 
     def compared(self, output: str, references: Sequence[str]) -> Score:

@@ -78,7 +78,7 @@ def exact_text(value: Any, indent: int | None = None) -> bytes:
             text = to_json(_restore_undefined(plain, value), indent=indent)
         return text
     except (PydanticSerializationError, UnicodeError) as error:
-        reason = "it holds half a character (a lone surrogate)" if "surrogates" in str(error) else str(error)
+        reason = "it contains a lone surrogate" if "surrogates" in str(error) else str(error)
         raise Refused(f"{reprlib.repr(value)} cannot be stored: {reason}") from None
 
 

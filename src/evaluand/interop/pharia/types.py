@@ -78,11 +78,11 @@ def to_storable(value: Any, type_: Any, what: str) -> Any:
 
 
 def require_count(name: str, count: int | None, least: int = 0) -> None:
-    """Refuse a count that is not a whole number, or is too small; None means all."""
+    """Refuse a count that is not an integer, or is too small; None means all."""
     if count is None and least == 0:
         return
     if not isinstance(count, int) or isinstance(count, bool) or count < least:
-        raise Refused(f"{name} must be a whole number of at least {least}, not {count!r}")
+        raise Refused(f"{name} must be an integer of at least {least}, not {count!r}")
 
 
 def require_head_fields(**fields: Any) -> None:
@@ -106,7 +106,7 @@ _SIMPLE_TYPES: Final[dict[str, tuple[Any, str]]] = {
     "description": (str, "text"),
     "labels": (set[str], "a set of texts"),
     "metadata": (SerializableDict, "a dictionary of JSON values"),
-    "seed": (StrictInt, "a whole number"),
+    "seed": (StrictInt, "an integer"),
     "environment_version": (str, "text"),
 }
 

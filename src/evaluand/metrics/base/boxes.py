@@ -356,7 +356,7 @@ def _crowd(image: Any) -> np.ndarray:
 
 
 def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, float]:
-    """Weights in a unit in which they are whole numbers, if `own` has one, and the rounding error of their shares.
+    """Weights in a unit in which they are integers, if `own` has one, and the rounding error of their shares.
 
     The recalls at which precision is read are small fractions, and shares of boxes often equal one of them: whether one
     is reached must not depend on the unit of the weights.

@@ -306,7 +306,7 @@ class Counting(ClassRatio):
         return (
             None
             if has_interval or self.confidence is None
-            else "no interval: all that is counted stands in one example or cluster"
+            else "no interval: all counted items come from one example or cluster"
         )
 
     def _data(self, sums: _Sums, group: int, clusters: int) -> dict[str, Any]:

@@ -375,9 +375,9 @@ def weights_of(columns: Columns, kind: str) -> np.ndarray:
 
 
 def check_whole_number(kind: str, name: str, value: Any, least: int) -> None:
-    """Raise a SpecError if a parameter is not a whole number, or is too small."""
+    """Raise a SpecError if a parameter is not an integer, or is too small."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise SpecError(f"{kind}: {name}={value!r} must be a whole number of at least {least}")
+        raise SpecError(f"{kind}: {name}={value!r} must be an integer of at least {least}")
 
 
 FEWEST_REPLICATES = 100

@@ -114,7 +114,7 @@ class Boxes:
         for axis, least, most in (("x", *self.corners[::2]), ("y", *self.corners[1::2])):
             size = most - least
             for row in np.flatnonzero((np.abs(size) < _SMALLEST) & (size != 0)).tolist():
-                message = f"{axis}_max exceeds {axis}_min by {size[row]:g}, which is too little for an area"
+                message = f"{axis}_max exceeds {axis}_min by only {size[row]:g}; the box has no area"
                 yield row, self.fault(row, message)
             if takes == "inverted":
                 continue

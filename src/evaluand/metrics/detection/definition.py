@@ -126,6 +126,6 @@ def definition_of(name: Any, points: Any = None, *, area: Any = None, max_detect
     if area is not None and (not isinstance(area, str) or area not in AREAS):
         raise SpecError(f"area={area!r} must be one of {', '.join(get_args(Area))}; omit it for boxes of any area")
     if max_detections is not None and (type(max_detections) is not int or max_detections < 1):
-        raise SpecError(f"max_detections={max_detections!r} must be a whole number of at least 1")
+        raise SpecError(f"max_detections={max_detections!r} must be an integer of at least 1")
     changes = {"points": points, "area": None if area is None else AREAS[area], "most": max_detections}
     return replace(DEFINITIONS[name], **{part: value for part, value in changes.items() if value is not None})

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.core.errors import plural
+from evaluand.core.errors import plural, singular
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, feedback_calls
@@ -178,7 +178,7 @@ def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
 def artifact_table(facts: Facts) -> RenderableType:
     """One artifact: what it is, where it comes from, and its first rows."""
     head = Text.assemble(
-        (f"{facts['kind'][:-1]} ", "bold"), (facts["id"], "bold"), "  ", safe(", ".join(facts["names"]), 2 * CELL)
+        (f"{singular(facts['kind'])} ", "bold"), (facts["id"], "bold"), "  ", safe(", ".join(facts["names"]), 2 * CELL)
     )
     parts: list[RenderableType] = [head, name_values(_describe_artifact(facts))]
     for table in _BODIES[facts["kind"]](facts) if facts["status"] == "sealed" else ():
@@ -330,7 +330,7 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     made = "made into" if facts["kind"] == "recordings" else "made from"
     for name, key in ((made, "made_from"), ("used by", "used_by")):
         for other in facts.get(key) or ():
-            yield name, f"{other['kind'][:-1]} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', CELL)}"
+            yield name, f"{singular(other['kind'])} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', CELL)}"
     yield "created", format_creation(manifest)
     if origin.get("unpinned"):
         yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])

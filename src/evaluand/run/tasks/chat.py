@@ -209,7 +209,7 @@ class ChatModel:
         if not self.name:
             yield ("name",), "must not be empty; give the name of the model on the server"
         if self.max_tokens is not None and (type(self.max_tokens) is not int or self.max_tokens < 1):
-            yield ("max_tokens",), f"is {self.max_tokens!r}; give a whole number of at least 1"
+            yield ("max_tokens",), f"is {self.max_tokens!r}; give an integer of at least 1"
         if not self.timeout > 0:
             yield ("timeout",), f"is {self.timeout!r}; give seconds above 0"
         if self.cut_off not in ("fail", "keep"):

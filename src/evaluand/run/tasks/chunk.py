@@ -64,7 +64,7 @@ class Chunk(Task[str, list[str]]):
 
     def __post_init__(self) -> None:
         if type(self.max_length) is not int or self.max_length < 1:
-            raise ParameterError([(("max_length",), f"is {self.max_length!r}; give a whole number of at least 1")])
+            raise ParameterError([(("max_length",), f"is {self.max_length!r}; give an integer of at least 1")])
         if not callable(self.unit) and self.unit not in get_args(Unit):
             raise ParameterError([(("unit",), f"is {self.unit!r}; give {' or '.join(map(repr, get_args(Unit)))}")])
 

@@ -141,7 +141,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
         elif self.retriever is not None and not isinstance(self.retriever, Retriever):
             faults.append((("retriever",), "has no search(query, limit)"))
         faults += [
-            ((name,), f"is {value!r}; give a whole number of at least 1")
+            ((name,), f"is {value!r}; give an integer of at least 1")
             for name, value in (("limit", self.limit), ("max_length", self.max_length))
             if type(value) is not int or value < 1
         ]

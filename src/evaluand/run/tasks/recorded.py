@@ -367,7 +367,7 @@ def _whole_number(column: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():  # another row made the column one of floats
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(f"{column} is {value!r}, not a whole number; to join by names set by: id")
+        raise DataError(f"{column} is {value!r}, not an integer; to join by names set by: id")
     return value
 
 

@@ -196,7 +196,7 @@ class _Service(Task[Any, Any]):
             raise BadAnswer(f"answered {INDEX} {answered!r}, not {index}", code="foreign")
         number = item.pop(RESPONSE_INDEX, None)
         if number is not None and (type(number) is not int or number < 0):
-            raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not a whole number", code="form")
+            raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not an integer", code="form")
         return number, item
 
     def _check_fit(self, items: list[Any]) -> None:
@@ -356,7 +356,7 @@ class ServiceTask(_Service):
         if self.batch is None:
             return
         if type(self.batch) is not int or self.batch < 1:
-            yield ("batch",), f"is {self.batch!r}; give a whole number of at least 1"
+            yield ("batch",), f"is {self.batch!r}; give an integer of at least 1"
         with suppress(AdapterSpecError):  # reported above
             if Pipeline.of(self.input_pipeline).last:
                 yield ("batch",), "FileUpload sends one file in a request; leave batch out"
