@@ -10,12 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sphinx.ext.autodoc.mock import _MockObject, mock
+from sphinx.ext.autodoc.mock import mock
 
 OPTIONAL = ["langchain_classic", "langchain_core", "llama_index", "llama_index_instrumentation"]
 """Packages that some modules derive classes from, and that the site is built without."""
-
-_MockObject.__or__ = lambda stand_in, other: stand_in  # modules evaluate types such as `Handler | None` when imported
 
 ROOMS = (
     *("data", "run", "evaluation", "aggregation", "comparison", "report"),

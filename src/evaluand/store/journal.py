@@ -213,16 +213,17 @@ class WorkLog:
     def _index(self, segment: int, offset: int, chunk: bytes) -> None:
         for line in chunk.splitlines(keepends=True):
             try:
-                slot = int(line[1 : line.index(b",")])
+                comma = line.index(b",")
+                slot = int(line[1:comma])
             except ValueError:
                 raise EngineError(f"journal segment {self._segments[segment]} is damaged at byte {offset}") from None
             if self._grows and self.slots <= slot < MOST_SLOTS:
                 self._grow(slot + 1)
             if not 0 <= slot < self.slots:
                 raise EngineError(f"journal segment {self._segments[segment]} has slot {slot} of {self.slots}")
-            if line.startswith(_VOID, line.index(b",") + 1):
+            if line.startswith(_VOID, comma + 1):
                 self._take_back(slot, line)
-            elif self._segment[slot] < 0 and (self._segments[segment], offset) not in self._voided:
+            elif self._segment[slot] < 0 and not (self._voided and (self._segments[segment], offset) in self._voided):
                 self._segment[slot] = segment
                 self._offset[slot] = offset
                 self._size[slot] = len(line)

@@ -15,6 +15,8 @@ methods with `@instrument` are recorded as in any app, also within a chain. A st
 An outermost run of LangChain in the `with` block is a record, even one of a chain that is not part of the app.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar

@@ -15,6 +15,8 @@ the answer has been read.
 An outermost call in the `with` block is a record, even one of an object that is not part of the app.
 """
 
+from __future__ import annotations
+
 import builtins
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
