@@ -502,7 +502,7 @@ def test_tables_have_crowds_areas_and_limits() -> None:
         ({"x_min": [0, 9 - 1e-200], "x_max": [9, 9]}, None),
         (
             {"x_min": [0, 0], "x_max": [9, 1e-200]},
-            r"truth row 1 \(image 'b'\): x_max exceeds x_min by 1e-200, which is too little",
+            r"truth row 1 \(image 'b'\): x_max exceeds x_min by only 1e-200; the box has no area",
         ),
         ({"x_min": [0, math.nan]}, r"truth row 1 \(image 'b'\): x_min is missing or NaN; give a finite number"),
         ({"y_max": [9, -1]}, r"truth row 1 \(image 'b'\): y_max -1 is smaller than y_min 0"),
