@@ -26,6 +26,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.paths import read_paths
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, read_column
 from evaluand.data.view import View
@@ -92,8 +93,10 @@ class Dataset:
         _check_names(source)
         if not [name for name in names if name != INDEX]:
             raise DataError(f"{source.name}: there are no columns, and so no examples")
+        source, roles = read_paths(_drop_digests(source), roles)
+        names = source.schema.names
         self.roles = Roles.over([name for name in names if name != INDEX], **roles)
-        self._source, self.indices = add_index(_drop_digests(source))
+        self._source, self.indices = add_index(source)
         _check_rows(self._source, self.roles)
 
     @classmethod

@@ -222,7 +222,7 @@ def _check_utf8(path: Path) -> None:
 def _from_objects(
     name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str]
 ) -> DataSource:
-    guesses: dict[str, _Guess] = {}
+    guesses: dict[str, ColumnGuess] = {}
     faults = Faults()
     lines: list[int] = []
     for line, record in records():
@@ -238,17 +238,17 @@ def _from_objects(
             chunk.append(record)
             size += sum(len(value) for value in record.values() if isinstance(value, str))
             if len(chunk) >= BATCH_ROWS or size >= BATCH_CHARACTERS:
-                yield _build_batch(chunk, schema)
+                yield build_batch(chunk, schema)
                 chunk, size = [], 0
         if chunk:
-            yield _build_batch(chunk, schema)
+            yield build_batch(chunk, schema)
 
     contiguous = not lines or lines[-1] == len(lines) - 1
     numbers = None if contiguous else lines
     return DataSource(name, schema, batches, lambda row: where(numbers[row] if numbers else row))
 
 
-def _inspect(record: Any, where: str, guesses: dict[str, _Guess], faults: Faults) -> None:
+def _inspect(record: Any, where: str, guesses: dict[str, ColumnGuess], faults: Faults) -> None:
     if isinstance(record, _Broken):
         return faults.add(where, record.message)
     if not isinstance(record, Mapping):
@@ -259,14 +259,14 @@ def _inspect(record: Any, where: str, guesses: dict[str, _Guess], faults: Faults
             if not isinstance(column, str) or not column:
                 faults.add(where, f"{column!r} is not a column name; column names are non-empty text")
                 continue
-            guess = guesses[column] = _Guess()
+            guess = guesses[column] = ColumnGuess()
         guess.see(value)
         if guess.sample_fault:
             faults.add(where, f"{column}: {guess.sample_fault}")
             guess.sample_fault = None
 
 
-def _build_batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+def build_batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     arrays = []
     for column in schema:
         values = [record.get(column.name) for record in records]
@@ -341,7 +341,7 @@ _EXACT = 2**53  # the integers a float64 holds exactly
 
 
 @dataclass(slots=True)
-class _Guess:
+class ColumnGuess:
     """The narrowest Arrow type for every value seen in a column."""
 
     kinds: set[str] = field(default_factory=set)
