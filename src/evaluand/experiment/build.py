@@ -41,7 +41,8 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
     source = spec.dataset
     if source is None:
         return None
-    roles = source.model_dump(exclude={"path", "format", "delimiter", "name", "views"}, exclude_defaults=True)
+    aside = {"path", "format", "delimiter", "name", "views", "where"}
+    roles = source.model_dump(exclude=aside, exclude_defaults=True)
     path = folder / source.path
     with document.at("dataset", "path"):
         try:
@@ -54,7 +55,10 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
             return None
         if not len(examples):
             raise DataError(f"{path}: the file has no examples")
-        return examples
+        if source.where is None:
+            return examples
+        with document.at("dataset", "where"):
+            return examples.where(source.where)
     return None
 
 

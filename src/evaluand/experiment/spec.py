@@ -54,6 +54,9 @@ class DatasetSpec(BaseModel):
     metadata: str | list[str] | dict[str, str] = Field(
         default=[], description="columns or paths to store with the examples, or name: path"
     )
+    where: str | None = Field(
+        None, min_length=1, description='only rows that match: sex == "F" and age > 30; missing values match nothing'
+    )
     views: dict[str, _Adapters] = Field(default={}, description="name: adapters; tasks refer to a view by name")
 
 

@@ -59,7 +59,7 @@ _INTEGER: Final = r"[ \t\n\r]*(0|-?[1-9][0-9]*)?[ \t\n\r]*"
 _SLICE: Final = re.compile(rf"{_INTEGER}:{_INTEGER}(?::{_INTEGER})?(?=[\],])")
 _PLACE: Final = re.compile(r"[ \t\n\r]*(0|-?[1-9][0-9]*)[ \t\n\r]*(?=[\],])")
 _COLLECT: Final = re.compile(r"collect\(\)(?=[.\[]|\Z)")
-_QUOTED: Final = re.compile(
+QUOTED: Final = re.compile(
     r"[ \t\n\r]*(?:'(?P<one>(?:[^'\\]|\\.)*)'|\"(?P<two>(?:[^\"\\]|\\.)*)\")[ \t\n\r]*", re.DOTALL
 )
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -97,8 +97,8 @@ def parse(text: str) -> tuple[Step, ...]:
         SpecError: the text is not a path; the message says where the fault is.
     """
     if is_jsonpath(text):
-        return _Reader(text, 1).all_steps(_NAME, first_bare=False)
-    return _Reader(text, 0).all_steps(_LOOSE_NAME, first_bare=True)
+        return Reader(text, 1).all_steps(_NAME, first_bare=False)
+    return Reader(text, 0).all_steps(_LOOSE_NAME, first_bare=True)
 
 
 def check_rfc9535(text: str) -> None:
@@ -109,7 +109,7 @@ def check_rfc9535(text: str) -> None:
     """
     if not text.startswith("$"):
         raise SpecError(f"{text!r} is not a JSONPath, which begins with $")
-    _Reader(text, 1, strict=True).all_steps(_RFC_NAME, first_bare=False)
+    Reader(text, 1, strict=True).all_steps(_RFC_NAME, first_bare=False)
 
 
 def parse_words(text: str) -> tuple[Step, ...]:
@@ -118,10 +118,10 @@ def parse_words(text: str) -> tuple[Step, ...]:
     Raises:
         SpecError: as `parse`.
     """
-    return _Reader(text, 0).all_steps(WORD, first_bare=True)
+    return Reader(text, 0).all_steps(WORD, first_bare=True)
 
 
-class _Reader:
+class Reader:
     """Reads the text from a position on."""
 
     def __init__(self, text: str, place: int, *, strict: bool = False) -> None:
@@ -170,7 +170,7 @@ class _Reader:
             return key(found[0])
         if self._take("*"):
             return Every()
-        if not self.strict and self.place > start and (quoted := self._match(_QUOTED)):
+        if not self.strict and self.place > start and (quoted := self._match(QUOTED)):
             return key(self._unescape(quoted, start))
         raise self.fault(start)
 
@@ -184,7 +184,7 @@ class _Reader:
         return parts[0] if len(parts) == 1 else Union(tuple(parts))
 
     def _part(self, name: re.Pattern[str], start: int) -> str | int | Every | Slice | Filter:
-        if found := self._match(_QUOTED):
+        if found := self._match(QUOTED):
             return self._unescape(found, start)
         if found := self._match(_PLACE):
             return self._to_int(found[1], start)
@@ -226,9 +226,7 @@ class _Reader:
     # The tests of filters
 
     def _parse_or(self) -> Test:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self.fault()
+        self._enter()
         tests = [self._parse_and()]
         while self._take("||"):
             tests.append(self._parse_and())
@@ -245,9 +243,7 @@ class _Reader:
         self._spaces()
         start = self.place
         if self._take("!"):
-            self._depth += 1
-            if self._depth > _DEEPEST:
-                raise self.fault()
+            self._enter()
             test = negated(self._parse_unary())
             self._depth -= 1
         elif self._take("("):
@@ -285,12 +281,10 @@ class _Reader:
             here = self.text[self.place] == "@"
             self.place += 1
             return Operand(path=self.steps(self._filter_name, first_bare=False), here=here)
-        if found := self._match(_QUOTED):
+        if found := self._match(QUOTED):
             return Operand(literal=self._unescape(found, found.start()))
         if found := self._match(_NUMBER):
-            if len(found[0]) > _MOST_DIGITS:
-                raise self.fault(found.start())
-            return Operand(literal=json.loads(found[0]))
+            return Operand(literal=self._to_number(found[0], found.start()))
         if found := self._match(_WORD):
             return Operand(literal=_WORDS[found[0]])
         raise self.fault()
@@ -299,9 +293,7 @@ class _Reader:
         if name not in FUNCTIONS:
             known = ", ".join(FUNCTIONS)
             raise self.fault(start, f"no function is called {name!r}{nearest(name, FUNCTIONS)}; known: {known}")
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self.fault()
+        self._enter()
         operands = [self._operand()]
         self._spaces()
         while self._take(","):
@@ -314,14 +306,28 @@ class _Reader:
             raise self.fault(start, f"{name} takes {expected}")
         last = operands[-1]
         if function.is_test and isinstance(last, Operand) and isinstance(last.literal, str):
-            try:
-                check_pattern(last.literal)
-            except SpecError as error:
-                raise self.fault(start, str(error)) from None
+            self._check_pattern(last.literal, start)
         self._depth -= 1
         return Call(name, tuple(operands))
 
     # Reading
+
+    def _enter(self) -> None:
+        """Count one more level of nesting; leaving it is `self._depth -= 1`."""
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.fault()
+
+    def _to_number(self, digits: str, start: int) -> Any:
+        if len(digits) > _MOST_DIGITS:
+            raise self.fault(start)
+        return json.loads(digits)
+
+    def _check_pattern(self, pattern: str, start: int) -> None:
+        try:
+            check_pattern(pattern)
+        except SpecError as error:
+            raise self.fault(start, str(error)) from None
 
     def _take(self, token: str) -> bool:
         if self.text.startswith(token, self.place):

@@ -31,7 +31,7 @@ def check_pattern(pattern: str) -> None:
         SpecError: says what is wrong with it.
     """
     try:
-        _matcher(pattern, whole=True)
+        _matcher(pattern, whole=False)
     except ValueError as error:
         why = str(error).removeprefix("Invalid regular expression: ")
         raise SpecError(f"{pattern!r} is not a pattern in the syntax of RE2: {why}") from None
