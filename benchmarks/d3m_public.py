@@ -70,7 +70,7 @@ def main(folder: Path) -> int:
     compared = [row for row in rows if row.published is not None and row.ours is not None]
     whole = [row for row in compared if not row.part]
     different = [row for row in compared if row.differs]
-    print(f"\n{len(roots)} problems; {len(whole)} of them have predictions and a score, and all of these are compared")
+    print(f"{len(roots)} problems, of which {len(whole)} have predictions with a published score")
     print(f"{len(compared) - len(different)} of {len(compared)} published scores reproduced to {TOLERANCE:g}")
     return int(bool(different) or accepted > 0)
 
@@ -137,9 +137,8 @@ def _print_bad_files(folder: Path, roots: list[Path]) -> int:
                 accepted += not sound
                 print(f"  {'accepted' if sound else 'ACCEPTED':<9} {name:<24} {row.metric} {row.value!r}")
             except DataError as error:
-                print(
-                    f"  {'refused':<9} {name:<20} {_shorten(error, file.parent).replace(file.name, '').lstrip(':, ')}"
-                )
+                reason = _shorten(error, file.parent).replace(f"{file.name}:", "line ").replace(f"{file.name}, ", "")
+                print(f"  {'refused':<9} {name:<24} {reason}")
         print()
     return accepted
 
