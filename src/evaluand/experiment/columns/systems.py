@@ -231,7 +231,7 @@ def _decide(
     """The predictions that scores make: of the highest class, or at a threshold."""
     kind = target.type
     matrix = np.stack([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in by_class.values()], 1)
-    missing: list[bool] = list(np.isnan(matrix).any(axis=1))
+    missing: list[bool] = np.asarray(np.isnan(matrix).any(axis=1)).tolist()
     labels = [*by_class]
     if spec.score is None:
         place = np.argmax(np.where(np.isnan(matrix), -np.inf, matrix), axis=1)
