@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
@@ -191,10 +191,16 @@ def _check_delimiter(delimiter: Any, kind: str) -> None:
         raise SpecError(f'delimiter must be one character such as ";", not {delimiter!r}')
 
 
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+
+
 def _check_text(path: Path) -> None:
-    """Refuse a file that begins like UTF-16 or binary data."""
+    """Refuse a file that begins like UTF-16 or binary data, or that only points to its content."""
     with path.open("rb") as file:
         head = file.read(64)
+    if head.startswith(_LFS_POINTER):
+        message = "is a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
+        raise DataError(Fault(str(path), message, code="lfs_pointer"))
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(Fault(str(path), "the file is UTF-16; save it as UTF-8", code="not_utf8"))
     if b"\0" in head:
