@@ -267,8 +267,8 @@ class ServiceTask(_Service):
             in any order. An element of it may hold several answers as `responses`; other fields are ignored.
         on_duplicate: what a second output for an `_index_` does: `deduplicate` (the first counts) or `fail` its row.
         on_missing: what a missing output does: `fail` its row, or `ignore`, which is no answer.
-        on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the rows of its batch, or
-            `ignore`.
+        on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the row whose request has it
+            (its batch is sent again in halves to find that row), or `ignore`.
 
     Raises:
         ParameterError: a parameter cannot be as it is; all of them at once.
