@@ -12,14 +12,16 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.core import registry
-from evaluand.core.errors import DataError, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError
+from evaluand.data.schema.values import ValueSchema
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
+from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
     CodeSpec,
     DatasetSpec,
@@ -75,6 +77,7 @@ def task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
     code = load(spec, folder)
     files = tuple(str(folder / file) for file in spec.files)
     declared: dict[str, Any] = {"version": _pinned_version(spec), "files": files, "items": spec.items}
+    declared["output_schema"] = _output_schema(spec.output_schema, folder)
     if isinstance(code, FunctionTask) and any(declared.values()):
         code = code.function
     if not hasattr(code, "do_run"):
@@ -95,10 +98,23 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["files"] = [str(folder / str(file)) for file in parameters["files"]]
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
+    if parameters.get("output_schema") is not None:
+        parameters["output_schema"] = _output_schema(parameters["output_schema"], folder)
     name = _CODE.get(spec.kind, "")
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
     return parameters
+
+
+def _output_schema(what: Any, folder: Path) -> ValueSchema | None:
+    """The schema of a task's outputs, which is checked when the file is."""
+    if what is None:
+        return None
+    try:
+        return ValueSchema.of(read_schema(what, folder))
+    except SpecError as error:
+        faults = [(("output_schema",), line) for line in str(error).split("\n")]
+        raise ParameterError(faults) from None
 
 
 _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}

@@ -26,6 +26,9 @@ _Adapters = Annotated[
     Field(description="adapters, each with `kind` and `configuration`, applied one after the other"),
 ]
 _VIEW: Any = Field(None, description="adapters that transform the dataset's rows, or the name of one of its views")
+_OUTPUT_SCHEMA: Any = Field(
+    None, description="what each output must be: a JSON Schema, a name, a file, or a model as file.py:name"
+)
 _OUTPUT_VIEW: Any = Field(None, description="adapters that transform outputs before they are graded")
 
 
@@ -61,6 +64,7 @@ class TaskCodeSpec(CodeSpec):
     """A task in code."""
 
     items: bool = Field(False, strict=True, description="the output is a list of items that together form the response")
+    output_schema: str | dict[str, Any] | None = _OUTPUT_SCHEMA
     view: str | _Adapters | None = _VIEW
 
 
