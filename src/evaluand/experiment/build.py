@@ -18,7 +18,6 @@ from evaluand.core.identity import encode
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError
-from evaluand.data.schema.values import ValueSchema
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.schemas import read_schema
@@ -34,6 +33,7 @@ from evaluand.experiment.spec import (
     ValidParts,
 )
 from evaluand.experiment.user_code import import_reference, load
+from evaluand.run.outputs import output_schema
 from evaluand.run.task import FunctionTask, Task, as_task
 from evaluand.tradeoff.trade import Trade
 
@@ -72,12 +72,18 @@ def view(entry: Any, of: DatasetSpec | None) -> Pipeline:
 
 
 def task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
+    built = _build_task(spec, folder)
+    _check_schema(built)
+    return built
+
+
+def _build_task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
     if isinstance(spec, KindSpec):
         return _make("tasks", spec.kind, _resolve_paths(spec, folder))  # type: ignore[no-any-return]
     code = load(spec, folder)
     files = tuple(str(folder / file) for file in spec.files)
     declared: dict[str, Any] = {"version": _pinned_version(spec), "files": files, "items": spec.items}
-    declared["output_schema"] = _output_schema(spec.output_schema, folder)
+    declared["output_schema"] = _resolve_schema(spec.output_schema, folder)
     if isinstance(code, FunctionTask) and any(declared.values()):
         code = code.function
     if not hasattr(code, "do_run"):
@@ -99,22 +105,32 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
     if parameters.get("output_schema") is not None:
-        parameters["output_schema"] = _output_schema(parameters["output_schema"], folder)
+        parameters["output_schema"] = _resolve_schema(parameters["output_schema"], folder)
     name = _CODE.get(spec.kind, "")
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
     return parameters
 
 
-def _output_schema(what: Any, folder: Path) -> ValueSchema | None:
-    """The schema of a task's outputs, which is checked when the file is."""
-    if what is None:
-        return None
+def _resolve_schema(what: Any, folder: Path) -> Any:
+    """The schema of a task's outputs: read if the file names it, else as it is written."""
     try:
-        return ValueSchema.of(read_schema(what, folder))
+        return read_schema(what, folder)
     except SpecError as error:
-        faults = [(("output_schema",), line) for line in str(error).split("\n")]
-        raise ParameterError(faults) from None
+        raise _schema_error(error) from None
+
+
+def _check_schema(built: Task[Any, Any]) -> None:
+    """Report a wrong schema of outputs when the file is read."""
+    try:
+        output_schema(built)
+    except SpecError as error:
+        raise _schema_error(error) from None
+
+
+def _schema_error(error: SpecError) -> ParameterError:
+    lines = str(error).split("\n")
+    return ParameterError([(("output_schema",), line.removeprefix("output_schema: ")) for line in lines])
 
 
 _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
