@@ -26,6 +26,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.conform import conform
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, read_column
 from evaluand.data.view import View
@@ -84,8 +85,13 @@ class Dataset:
         ['4', '6']
     """
 
-    def __init__(self, source: DataSource, *, name: str | None = None, **roles: Any) -> None:
+    def __init__(
+        self, source: DataSource, *, name: str | None = None, adapters: Any = None, schema: Any = None, **roles: Any
+    ) -> None:
         self.name = None if name is None else check_name(name)
+        self.adapter_counts: Counts | None = None
+        if adapters is not None or schema is not None:
+            source, self.adapter_counts = conform(source, adapters, schema)
         self._store: Store | None = None
         self._view: View | None = None
         names = [name for name in source.schema.names if name != DIGEST]
