@@ -9,7 +9,7 @@ the dataset, also where the schema has that field; rows with one may have it wit
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -105,7 +105,7 @@ class _Rows:
     pipeline: Pipeline | None
 
     def __post_init__(self) -> None:
-        self.counts = Counts()
+        self.counts, self.places = Counts(), array("q")
 
     @cached_property
     def texts(self) -> DataSource | None:
@@ -125,17 +125,20 @@ class _Rows:
             return self.source.objects()
         return chain.from_iterable(map(read_rows, self.source.batches()))
 
-    def read(self, places: array[int] | None = None, faults: list[Fault] | None = None) -> Iterator[Any]:
+    def read(
+        self, faults: list[Fault] | None = None, counts: Counts | None = None, places: array[int] | None = None
+    ) -> Iterator[Any]:
         """The rows after the adapters.
 
         Args:
-            places: collects the number of the row that each comes from.
             faults: collects the faults of rows that cannot be transformed; by default the first is raised.
+            counts: counts what happens to the rows.
+            places: collects the number of the row that each comes from.
         """
         if self.pipeline is None:
             yield from self.written()
             return
-        counts = Counts() if places is None else self.counts
+        counts = Counts() if counts is None else counts
         for number, row in enumerate(self.written()):
             try:
                 made = list(self.pipeline([row], counts))
@@ -148,27 +151,24 @@ class _Rows:
                 places.extend([number] * len(made))
             yield from made
 
+    def read_counted(self, faults: list[Fault]) -> Iterator[Any]:
+        """The rows after the adapters, with `counts` and `places` of this pass."""
+        self.counts, self.places = Counts(), array("q")
+        return self.read(faults, self.counts, self.places)
+
     def check(self) -> None:
         """Raise a DataError with every row that cannot be transformed."""
         faults: list[Fault] = []
-        self.counts = Counts()
-        for row in self.read(array("q"), faults):
+        for row in self.read_counted(faults):
             if not isinstance(row, Mapping):
                 raise DataError(f"{self.source.name}: the adapters make {kind_of(row)}; a row is an object")
         if faults:
             raise DataError(faults)
 
-    @cached_property
-    def places(self) -> array[int]:
-        """The number of the row of the source that each row comes from."""
-        places, counts = array("q"), self.counts
-        for _ in self.read(places, []):
-            pass
-        self.counts = counts
-        return places
-
     def where(self, row: int) -> str:
         """The place of a row after the adapters in the source."""
+        if self.pipeline is not None and not self.places:  # the rows went through the adapters as batches
+            deque(self.read([], None, self.places), 0)
         return self.source.where(row if self.pipeline is None else self.places[row])
 
 
@@ -211,14 +211,14 @@ class _Valid:
     def _has_index(self) -> bool:
         if self.rows.pipeline is None:
             return keys.INDEX in self.rows.source.schema.names
-        first = next(self.rows.read(None, []), None)
+        first = next(self.rows.read([]), None)
         return isinstance(first, Mapping) and keys.INDEX in first
 
     def _find_faults(self, is_json: bool, broken: list[Fault]) -> list[RowFault]:
         if self.is_table:
             table = pa.Table.from_batches(self.rows.source.batches(), self.rows.source.schema)
             return find_faults(self.struct, table, most=MAX_FAULTS)
-        rows = self._python_rows(array("q"), broken)
+        rows = self._parsed(self.rows.read_counted(broken))
         return find_faults(self.struct, rows, json=is_json, most=MAX_FAULTS)
 
     def _column_faults(self) -> Iterator[Fault]:
@@ -242,8 +242,8 @@ class _Valid:
             message = f"{fault.index} occurs twice; give each row its own"
         return Fault(f"{where}:{fault.path}" if is_line else f"{where}, {fault.path}", message)
 
-    def _python_rows(self, places: array[int] | None = None, broken: list[Fault] | None = None) -> Iterator[Any]:
-        rows = self.rows.read(places, broken)
+    def _parsed(self, rows: Iterator[Any]) -> Iterator[Any]:
+        """Rows whose cells have the types of the schema."""
         return rows if self.rows.texts is None else (_parse_cells(self.struct, row) for row in rows)
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -251,7 +251,7 @@ class _Valid:
         if self.is_table:
             data = (pa.Table.from_batches([batch]) for batch in self.rows.source.batches())
         else:
-            data = _chunks(self._python_rows())
+            data = _chunks(self._parsed(self.rows.read()))
         for part in data:
             for columns in convert_rows(self.struct, part, json=self.is_json):
                 arrays = [

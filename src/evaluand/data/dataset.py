@@ -75,8 +75,19 @@ class Dataset:
     their `_index_` column is out of order and has to be sorted. Without that column rows are numbered from 0. A dataset
     with columns may be empty, but not in an experiment file.
 
+    Args:
+        name: a name for people.
+        adapters: a `Pipeline`, or its JSON configuration, that transforms the rows first. Rows that its `onError`
+            leaves out or replaces are counted.
+        schema: what every row must be, after the adapters, in any form that `Schema.of` takes. The columns get its
+            types, and missing values its defaults. The cells of a CSV file are read as its types say.
+        roles: as in `Roles`; of the columns after the adapters.
+
+    Attributes:
+        adapter_counts: what the adapters did to the rows; None without adapters.
+
     Raises:
-        DataError: rows are invalid; lists every fault with its row.
+        DataError: rows are invalid; lists every fault with its row and column.
         RoleError: a role names an unknown column.
 
     Example:
@@ -160,7 +171,7 @@ class Dataset:
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = read_roles(manifest["spec"]["roles"])
-        self._store, self._view = store, None
+        self._store, self._view, self.adapter_counts = store, None, None
         self._source = DataSource(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
         )
@@ -279,7 +290,7 @@ class Dataset:
         if self._store is store:
             return self
         if not store.is_sealed("datasets", self.id):
-            counts, origin = {"examples": len(self)}, {"source": self._source.name}
+            counts, origin = {"examples": len(self)}, {"source": self._source.name} | self._left_out
             with drafted(store, "datasets", self.id) as draft:
                 draft.append("examples", self._empty_batch())
                 for batch in self._with_digests():
@@ -290,6 +301,15 @@ class Dataset:
                     )
                 )
         return Dataset.stored(store, self.id)._with_view(self._view)
+
+    @property
+    def _left_out(self) -> dict[str, Any]:
+        """How many rows the adapters left out or replaced, and why; empty if none."""
+        counts = self.adapter_counts
+        if counts is None or not counts.reasons:
+            return {}
+        rows = {"read": counts.read, "skipped": counts.skipped, "defaulted": counts.defaulted}
+        return {"adapters": rows | {"reasons": dict(counts.reasons)}}
 
     def _empty_batch(self) -> pa.RecordBatch:
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]

@@ -18,6 +18,7 @@ from evaluand.core.identity import encode
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError
+from evaluand.data.schema.data import Schema
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.schemas import read_schema
@@ -43,12 +44,20 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
     source = spec.dataset
     if source is None:
         return None
-    roles = source.model_dump(exclude={"path", "format", "delimiter", "name", "views"}, exclude_defaults=True)
+    other = {"path", "format", "delimiter", "name", "views", "adapters", "schema_"}
+    roles = source.model_dump(exclude=other, exclude_defaults=True)
     path = folder / source.path
+    form: dict[str, Any] = {}
+    with document.at("dataset", "adapters"):
+        form["adapters"] = None if source.adapters is None else Pipeline.of(source.adapters)
+    with document.at("dataset", "schema"):
+        form["schema"] = None if source.schema_ is None else Schema.of(read_schema(source.schema_, folder))
+    if len(form) < len(("adapters", "schema")):
+        return None
     with document.at("dataset", "path"):
         try:
             examples = Dataset.from_file(
-                path, format=source.format, delimiter=source.delimiter, name=source.name or spec.name, **roles
+                path, format=source.format, delimiter=source.delimiter, name=source.name or spec.name, **form, **roles
             )
         except RoleError as error:
             for role, message in error.faults:

@@ -48,6 +48,13 @@ class DatasetSpec(BaseModel):
     cluster: str | None = Field(None, description="the column that groups dependent examples")
     metadata: str | list[str] = Field(default=[], description="columns to store with the examples")
     views: dict[str, _Adapters] = Field(default={}, description="name: adapters; tasks refer to a view by name")
+    adapters: _Adapters | None = Field(None, description="adapters that transform the rows of the file")
+    schema_: str | dict[str, Any] | None = Field(
+        None,
+        alias="schema",
+        description="what every row must be, after the adapters: a JSON Schema, a name, a file, or a model as "
+        "file.py:name",
+    )
 
 
 class CodeSpec(BaseModel):
@@ -216,7 +223,8 @@ def keys_at(place: Place) -> list[str]:
     """The keys that are allowed at a place of an experiment file."""
     parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, TradeoffSpec, RunSpec]
     models = dict(zip(("dataset", "tasks", "scorers", "fairness", "tradeoffs", "run"), parts, strict=True))
-    return list((models[place[0]] if place else ExperimentSpec).model_fields)
+    fields = (models[place[0]] if place else ExperimentSpec).model_fields
+    return [field.alias or name for name, field in fields.items()]
 
 
 def json_schema() -> dict[str, Any]:
