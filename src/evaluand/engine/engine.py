@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
+from evaluand.core.system import require_forks
 from evaluand.engine.rate_limit import RateLimit
 
 U = TypeVar("U")
@@ -86,8 +87,8 @@ class Policy:
     def __post_init__(self) -> None:
         if not isinstance(self.processes, bool):
             raise SpecError(f"processes is {self.processes!r}; give True or False, and their number as concurrency")
-        if self.processes and not hasattr(os, "fork"):
-            raise SpecError("processes: this system cannot fork processes; leave it out to use threads")
+        if self.processes:
+            require_forks("calls in processes", "leave out `processes`, so that calls are made in threads")
         if self.concurrency is None:
             object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
         for name, least, kind in _LEAST:
