@@ -47,12 +47,18 @@ EXPERIMENT = """
     store = DirectoryStore("store")
 """
 
+
 def run(folder, *parts, **environment):
     """Runs a program in a new interpreter."""
     file = folder / "program.py"
     file.write_text("".join(textwrap.dedent(part) for part in parts))
     return subprocess.run(
-        [sys.executable, file], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+        [sys.executable, file],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
 
 
@@ -62,7 +68,11 @@ def test_every_module_can_be_imported_without_the_names_of_posix(tmp_path):
         for path in SOURCE.rglob("*.py")
         if path.name != "__main__.py" and not path.stem.startswith(FRAMEWORKS)
     )
-    done = run(tmp_path, NAMES_OF_POSIX, f"import importlib\nfor name in {modules}: importlib.import_module(name)\nprint('all')")
+    done = run(
+        tmp_path,
+        NAMES_OF_POSIX,
+        f"import importlib\nfor name in {modules}: importlib.import_module(name)\nprint('all')",
+    )
     assert (done.stdout, done.returncode) == ("all\n", 0), done.stderr
 
 

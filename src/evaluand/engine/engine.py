@@ -6,6 +6,7 @@ An engine maps a call over units and passes each outcome to `done` as it comes. 
 
 import asyncio
 import inspect
+import logging
 import math
 import os
 import threading
@@ -20,6 +21,8 @@ from evaluand.core.system import require_forks
 from evaluand.engine.rate_limit import RateLimit
 
 U = TypeVar("U")
+
+logger = logging.getLogger(__name__)
 
 TRANSIENT = ("TransientError", "ConnectionError")
 MAX_BACKOFF = 60.0
@@ -129,7 +132,9 @@ class Policy:
         except OverflowError:
             grown = math.inf
         pause = float(min(grown, max(self.backoff, MAX_BACKOFF)))
-        return max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
+        pause = max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
+        logger.info("attempt %d failed: %s; the next follows in %.3g s", attempts, error or "it took too long", pause)
+        return pause
 
     def stops_at(self, error: BaseException) -> bool:
         """Whether the error of a unit stops the run."""
