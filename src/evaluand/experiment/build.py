@@ -32,6 +32,7 @@ from evaluand.experiment.spec import (
     ValidParts,
 )
 from evaluand.experiment.user_code import import_reference, load
+from evaluand.metrics.names import resolve_metric, with_parameters
 from evaluand.run.task import FunctionTask, Task, as_task
 from evaluand.tradeoff.trade import Trade
 
@@ -154,7 +155,11 @@ def measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
     scorer = _choose_scorer(spec.scorer, scorers)
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
     by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
-    return Measure(scorer, _make("metrics", spec.kind, spec.parameters), by, check_kinds(spec.disparities))
+    kind, parameters = spec.kind, spec.parameters
+    if kind not in registry.names("metrics"):
+        kind, of_name = resolve_metric(kind)
+        parameters = with_parameters(of_name, parameters)
+    return Measure(scorer, _make("metrics", kind, parameters), by, check_kinds(spec.disparities))
 
 
 def fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:

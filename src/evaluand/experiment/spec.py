@@ -19,6 +19,7 @@ from evaluand.core.files.yaml import Document, Place
 from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.experiment import spec
 from evaluand.metrics.base.class_scores import ScoredBy
+from evaluand.metrics.names import is_name, metric_names, resolve_metric
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[
@@ -225,7 +226,8 @@ def json_schema() -> dict[str, Any]:
         base = schema["$defs"][holder]["properties"]
         for alternative in alternatives:
             alternative["properties"] = {**base, **alternative["properties"]}
-        by_name = {"enum": registry.names(group), "description": "a kind without parameters"}
+        known = [one.name for one in metric_names()] if group == "metrics" else registry.names(group)
+        by_name = {"enum": known, "description": "a kind without parameters"}
         place = schema["properties"][group]
         if group == "metrics":
             place["items"] = {"anyOf": [*alternatives, by_name]}
@@ -288,7 +290,7 @@ def parse_file(path: Path) -> tuple[ValidParts, Document]:
         if isinstance(value.get(group), dict):
             value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
-        value["metrics"] = [{"kind": s} if isinstance(s, str) else s for s in value["metrics"]]
+        value["metrics"] = [_expand_metric(s) if isinstance(s, str) else s for s in value["metrics"]]
     try:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
@@ -307,6 +309,14 @@ def _expand(entry: Any, document: Document, group: str, name: str) -> Any:
         return entry
     numbers = [key for key in ("version", "model") if type(entry.get(key)) in (int, float)]
     return entry | {key: document.text(group, name, key) for key in numbers}
+
+
+def _expand_metric(name: str) -> dict[str, Any]:
+    """A metric's name in the long form; an unknown name is reported where metrics are built."""
+    if not is_name(name):
+        return {"kind": name}
+    kind, parameters = resolve_metric(name)
+    return {"kind": kind, **parameters}
 
 
 def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
