@@ -26,6 +26,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.conform import conform
 from evaluand.data.paths import read_paths
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.row_filter import RowFilter, combine
@@ -76,8 +77,19 @@ class Dataset:
     their `_index_` column is out of order and has to be sorted. Without that column rows are numbered from 0. A dataset
     with columns may be empty, but not in an experiment file.
 
+    Args:
+        name: a name for people.
+        adapters: a `Pipeline`, or its JSON configuration, that transforms the rows first. Rows that its `onError`
+            leaves out or replaces are counted.
+        schema: what every row must be, after the adapters, in any form that `Schema.of` takes. The columns get its
+            types, and missing values its defaults. The cells of a CSV file are read as its types say.
+        roles: as in `Roles`; of the columns after the adapters.
+
+    Attributes:
+        adapter_counts: what the adapters did to the rows; None without adapters.
+
     Raises:
-        DataError: rows are invalid; lists every fault with its row.
+        DataError: rows are invalid; lists every fault with its row and column.
         RoleError: a role names an unknown column.
 
     Example:
@@ -86,8 +98,20 @@ class Dataset:
         ['4', '6']
     """
 
-    def __init__(self, source: DataSource, *, name: str | None = None, where: str | None = None, **roles: Any) -> None:
+    def __init__(
+        self,
+        source: DataSource,
+        *,
+        name: str | None = None,
+        adapters: Any = None,
+        schema: Any = None,
+        where: str | None = None,
+        **roles: Any,
+    ) -> None:
         self.name = None if name is None else check_name(name)
+        self.adapter_counts: Counts | None = None
+        if adapters is not None or schema is not None:
+            source, self.adapter_counts = conform(source, adapters, schema)
         self._store: Store | None = None
         self._view: View | None = None
         names = [name for name in source.schema.names if name != DIGEST]
@@ -164,7 +188,7 @@ class Dataset:
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = read_roles(manifest["spec"]["roles"])
-        self._store, self._view, self._filter = store, None, None
+        self._store, self._view, self._filter, self.adapter_counts = store, None, None, None
         self._source = DataSource(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
         )
@@ -307,9 +331,7 @@ class Dataset:
         if self._store is store:
             return self
         if not store.is_sealed("datasets", self.id):
-            counts, origin = {"examples": len(self)}, {"source": self._source.name}
-            if self._filter is not None:
-                origin["where"] = self._filter
+            counts, origin = {"examples": len(self)}, {"source": self._source.name} | self._left_out
             with drafted(store, "datasets", self.id) as draft:
                 draft.append("examples", self._empty_batch())
                 for batch in self._with_digests():
@@ -320,6 +342,16 @@ class Dataset:
                     )
                 )
         return Dataset.stored(store, self.id)._with_view(self._view)
+
+    @property
+    def _left_out(self) -> dict[str, Any]:
+        """The filter, and how many rows the adapters left out or replaced, and why; empty if neither."""
+        where = {} if self._filter is None else {"where": self._filter}
+        counts = self.adapter_counts
+        if counts is None or not counts.reasons:
+            return where
+        rows = {"read": counts.read, "skipped": counts.skipped, "defaulted": counts.defaulted}
+        return where | {"adapters": rows | {"reasons": dict(counts.reasons)}}
 
     def _empty_batch(self) -> pa.RecordBatch:
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
@@ -469,7 +501,8 @@ def _filter_rows(source: DataSource, condition: RowFilter) -> tuple[DataSource, 
     def batches() -> Iterator[pa.RecordBatch]:
         return (condition.apply(batch)[0] for batch in source.batches())
 
-    return replace(source, batches=batches, where=lambda row: source.where(rows[row]), n_rows=len(rows)), indices
+    where, count = (lambda row: source.where(rows[row])), len(rows)
+    return replace(source, batches=batches, where=where, n_rows=count, objects=None, texts=None), indices
 
 
 def _check_rows(source: DataSource, roles: Roles) -> None:

@@ -187,7 +187,7 @@ def _add_columns(source: DataSource, paths: Sequence[ColumnPath]) -> DataSource:
             columns = [*(batch.column(field.name) for field in stored), *new.columns]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return replace(source, schema=schema, batches=batches)
+    return replace(source, schema=schema, batches=batches, objects=None, texts=None)
 
 
 def _infer_fields(source: DataSource, paths: Sequence[ColumnPath]) -> list[pa.Field]:
