@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evaluand import Accuracy, Aggregation, Dataset, DirectoryStore, Experiment, Measure
-from evaluand.core.errors import DataError, EvaluandError, SpecError
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError
 from evaluand.report.facts.aggregation import metrics_facts
 
 CODE = """import os
@@ -102,7 +102,7 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
         ("sums", "5", '1: name: is 5; give text in quotes ("5")'),
         ("sums", "''", "1: name: is ''; give some text"),
         ("sums", "", "1: name: is empty; give text"),
-        (": question", ": {a: b}", "4: dataset.input: is a mapping of a; give text or a list"),
+        (": question", ": {a: 4}", '4: dataset.input.a: is 4; give text in quotes ("4")'),
         (": question", ": [question, {}]", "4: dataset.input.1: is empty; give text"),
         (": answer\n", ": []\n  weight: [a]\n", "6: dataset.weight: is a list; give text"),
         ("app.py:answer", "'app.py:'", "8: tasks.mine.function: is 'app.py:'; give file.py:name or module:name"),
@@ -186,7 +186,7 @@ def test_a_dataset_with_faulty_keys_is_opened_all_the_same(place: Place) -> None
     reported = place.reported(("rows.csv", "gone.csv"), (": topic\n", ": {}\n"))
     assert reported == [
         "3: dataset.path: gone.csv: no such file",
-        "6: dataset.attributes: is empty; give text or a list",
+        "6: dataset.attributes: is empty; give text or a list or at least one entry",
     ]
 
 
@@ -391,8 +391,10 @@ def test_a_scorer_that_can_grade_no_row_is_reported_before_anything_is_called(
 
 def test_outputs_that_are_all_wrong_are_no_mistake(place: Place) -> None:
     recorded(place, [1, 2], ["I do not know", "nor that"])
-    made = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), (", by: topic", ""))
-    assert made.run().aggregation.table()["value"].to_pylist() == [0.0]
+    with pytest.warns(EvaluandWarning, match=r"no output of task 'mine' can be right: the task returns text and the"):
+        made = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), (", by: topic", ""))
+    with pytest.warns(EvaluandWarning, match=r"scorer 'same' gave every answer 0, and none could be right"):
+        assert made.run().aggregation.table()["value"].to_pylist() == [0.0]
 
 
 def test_a_scorer_that_can_grade_some_row_of_every_task_is_no_fault(place: Place) -> None:

@@ -3,6 +3,8 @@
 dataset.py       `Dataset` and `Example`
 sources.py       files and Python rows as Arrow batches
 roles.py         what the columns are for
+paths.py         roles as paths into columns
+row_filter.py    conditions on rows
 view.py          what a task sees of a dataset's rows
 split.py         hold-outs and cross-validations
 adapters/        rows from one shape to another
@@ -14,8 +16,10 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from evaluand.core.selector import Selector as Selector
     from evaluand.data.dataset import Dataset as Dataset, Example as Example
     from evaluand.data.roles import RoleError as RoleError, Roles as Roles
+    from evaluand.data.row_filter import RowFilter as RowFilter
     from evaluand.data.sources import DataSource as DataSource, open_file as open_file
     from evaluand.data.split import Folds as Folds, Split as Split
 

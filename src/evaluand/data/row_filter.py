@@ -303,7 +303,7 @@ def _with_full_names(condition: Any, literal: Mapping[Path, Any]) -> Any:
     """The condition in which a path that is the name of a column is one key."""
     if not literal:
         return condition
-    parts = {}
+    parts: dict[str, Operand] = {}
     for name in ("left", "right", "operand", "path"):
         part = getattr(condition, name, None)
         if isinstance(part, Function) and part.path in literal:

@@ -16,13 +16,17 @@ from evaluand.core.errors import DataError, EvaluandWarning, SpecError, warn
 from evaluand.data.dataset import Dataset, Example
 from evaluand.data.paths import suggest_paths
 from evaluand.evaluation.grading import part_of, seen_of, units_of
-from evaluand.evaluation.scorer import Scorer
+from evaluand.evaluation.scorer import Scorer, value_kind
 from evaluand.run.runner import Run
 from evaluand.run.task import Task, types_of
 from evaluand.store.tables import SCORED
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
+
+
+class NeverEqual(EvaluandWarning):
+    """A scorer compared values of different kinds, so that every score is 0."""
 
 
 def check_gradable(
@@ -50,6 +54,10 @@ def check_gradable(
     for name, task in tasks.items() if not problems else ():
         reasons = _ungradable(scorer, dataset, _output_checks(scorer, task, replications or task.replications or 1))
         problems += [f"no output of task {name!r} can be graded{target}: {why}" for target, why in reasons.items()]
+        if not reasons:
+            reasons = _ungradable(scorer, dataset, _kind_checks(scorer, task, replications or task.replications or 1))
+        for target, why in reasons.items() if not problems else ():
+            warn(f"scorer {scorer.kind!r}: no output of task {name!r} can be right{target}: {why}", NeverEqual)
     if problems:
         raise SpecError("\n".join(problems))
 
@@ -69,6 +77,25 @@ def _output_checks(scorer: Scorer, task: Task[Any, Any], replications: int) -> C
         return None if kind is None else [lambda expected, target: scorer.check_kind(expected, kind)]
 
     return checks
+
+
+def _kind_checks(scorer: Scorer, task: Task[Any, Any], replications: int) -> Callable[[Example], list[Check] | None]:
+    """A function from an example to checks of the kinds of its known outputs."""
+
+    def checks(example: Example) -> list[Check] | None:
+        known = [task.known(example.index, example.id, replication) for replication in range(replications)]
+        return None if None in known else [_check_kind(scorer, output) for found in known for output in found or ()]
+
+    return checks
+
+
+def _check_kind(scorer: Scorer, output: Any) -> Check:
+    def check(expected: Any, target: str | None) -> None:
+        kind = value_kind(part_of(output, target))
+        if isinstance(kind, str):
+            scorer.check_kind(expected, kind)
+
+    return check
 
 
 def _check_output(scorer: Scorer, output: Any) -> Check:
@@ -158,20 +185,16 @@ def _unreadable(scorer: Scorer, dataset: Dataset) -> str | None:
     return first
 
 
-class NeverEqual(EvaluandWarning):
-    """A scorer compared values of different kinds, so that every score is 0."""
-
-
 def warn_of_unequal(evaluation: Evaluation, run: Run, scorers: Mapping[str, Scorer]) -> None:
     """Warns of scorers that scored every answer 0 because no answer has the kind of the expected value."""
     for name, scorer in scorers.items():
-        if type(scorer).check is Scorer.check or scorer.by_target or not _are_all_zero(evaluation, name):
+        if type(scorer).check_kind is Scorer.check_kind or scorer.by_target or not _are_all_zero(evaluation, name):
             continue
         graded = (unit for unit in units_of(run) if unit.response.responses and unit.example.expected is not None)
         checks: list[tuple[str | None, Check]] = []
         for unit in islice(graded, _MOST_COMPARED):
             for output in unit.response.responses or ():
-                check = _check_output(scorer, output)
+                check = _check_kind(scorer, output)
                 checks.append((_failure(check, unit.example.expected, None), check))
         if checks and all(why is not None for why, _ in checks):
             why, check = checks[0]

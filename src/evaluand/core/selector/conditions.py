@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from evaluand.core.errors import SpecError
-from evaluand.core.selector.filters import FUNCTIONS, compare
+from evaluand.core.selector.filters import compare
 from evaluand.core.selector.parsing import QUOTED, Reader
 from evaluand.core.selector.patterns import contains, matches
 from evaluand.core.selector.steps import Step, finder
@@ -68,12 +68,11 @@ class Function:
     path: Path
 
     def value(self, row: Any) -> Any:
-        function = FUNCTIONS[self.name]
-        found = self.path.find(row) if function.reads_all else self.path.value(row)
-        if found is MISSING or found == []:
-            return 0 if self.name == "count" else MISSING
-        result = function.apply(found)
-        return result if isinstance(result, int | float | str | list | dict) else MISSING
+        if self.name == "length":
+            value = self.path.value(row)
+            return len(value) if isinstance(value, str | list | dict) else MISSING
+        found = self.path.find(row)
+        return len(found) if self.name == "count" else found[0] if len(found) == 1 else MISSING
 
 
 Operand = Path | Literal | Function

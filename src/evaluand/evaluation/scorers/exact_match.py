@@ -85,7 +85,7 @@ class ExactMatch(Scorer):
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         answers = self._answers(expected)
         for output in outputs:
-            if answers and all(value_kind(output) != value_kind(answer) for answer in answers):
+            if answers and all(_is_no_answer_to(output, answer) for answer in answers):
                 raise _never_equal(output, answers[0])
 
     def check_kind(self, expected: Any, kind: str) -> None:
@@ -125,6 +125,12 @@ def _wrong(output: Any, acceptable: Sequence[Any]) -> Score:
         if _differ_in_type_only(output, answer):
             raise _never_equal(output, answer)
     return WRONG
+
+
+def _is_no_answer_to(output: Any, answer: Any) -> bool:
+    """Whether an output is no wrong answer but none: the right one in another type, or something that holds answers."""
+    holds = {"list", "object"}
+    return _differ_in_type_only(output, answer) or (value_kind(output) in holds) != (value_kind(answer) in holds)
 
 
 def _never_equal(output: Any, answer: Any) -> DataError:
