@@ -141,7 +141,7 @@ def test_an_entry_is_code_or_a_kind(place: Place, entry: str, shown: str) -> Non
 
 def test_unknown_missing_and_empty_keys_are_reported_all_at_once_in_the_order_of_the_lines(place: Place) -> None:
     scorers = ("scorers:\n  same: {kind: exact_match}", "scorers: {}")
-    keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, views"
+    keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, where, views, adapters, schema"
     assert place.reported(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
         "2: dataset.path: is missing",
         f"3: dataset.pth: unknown key (did you mean 'path'?); known keys: {keys}",
