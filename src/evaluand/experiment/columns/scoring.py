@@ -22,12 +22,13 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.prediction_table import SCORER, common_type
-from evaluand.experiment.columns.proposals import Target, find_target, fit_metric, named_metric, propose_metrics
+from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
 from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, check_ids, join_tables, mark_json, read_table
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
-from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.base.metric import VALUE, Metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
@@ -444,18 +445,13 @@ def _experiment(
 
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
-    if not options.metrics:
-        found = propose_metrics(target, decides, gives)
-    else:
-        found = [
-            named_metric(each, target, gives) if isinstance(each, str) else fit_metric(each, target, gives)
-            for each in options.metrics
-        ]
-        blind = [each for each in found if "prediction" in each.columns or each.kind == "accuracy"]
-        if blind and not decides:
-            raise SpecError(
-                f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
-            )
+    named = options.metrics or propose_metrics(target, decides, gives)
+    found = [named_metric(each, target, gives) if isinstance(each, str) else each for each in named]
+    blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
+    if blind and not decides:
+        raise SpecError(
+            f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
+        )
     if options.weight:
         found = [replace(each, weighted=True) if hasattr(each, "weighted") else each for each in found]  # type: ignore[call-arg]
     if not options.intervals:
