@@ -39,16 +39,35 @@ _COMMANDS = {
     "verify": "Check that stored artifacts are intact.",
     "gc": "Remove files and artifacts that are no longer needed.",
     "problem": "Show or check a problem document with its data.",
-    "score": "Score files of predictions by the metrics of their problem.",
+    "score": "Score and compare columns of predictions, or files of predictions by the metrics of their problem.",
     "tradeoff": "Trade the utility of systems off against disparities of groups.",
     "schema": "Show, check and convert schemas of files and tables.",
     "completion": "Print the script for shell completion.",
+}
+
+_SCORE = (
+    "evaluand score FILE --truth COLUMN --prediction COLUMN scores predictions, evaluand run FILE runs an experiment"
+)
+_COMPARE = (
+    "evaluand compare NAME OTHER compares what is stored, evaluand score FILE … --prediction A --prediction B columns"
+)
+_NEAR_NAMES = {
+    **dict.fromkeys(
+        ("evaluate", "eval", "metrics", "metric", "test", "benchmark", "scores", "grade", "predict"), _SCORE
+    ),
+    **dict.fromkeys(("diff", "cmp", "versus", "vs", "ab", "rank"), _COMPARE),
+    **dict.fromkeys(("ls", "status", "log", "history"), "evaluand list lists what is stored"),
+    **dict.fromkeys(("new", "create", "start", "quickstart"), "evaluand init creates a small project"),
+    **dict.fromkeys(("check", "lint"), "evaluand validate FILE finds what is wrong with an experiment"),
+    **dict.fromkeys(("html", "view", "open"), "evaluand report NAME writes a report as one HTML file"),
 }
 
 _TAKE_ARTIFACTS = ("leaderboard", "compare", "show", "report", "export", "resume", "verify")
 
 _EXAMPLES = """\b
 Examples:
+  evaluand score FILE --truth Y --prediction A --prediction B
+                                             score and compare two columns of a file
   evaluand init                              create a small project
   evaluand run experiment.yaml --limit 20    try it on the first 20 examples
   evaluand run experiment.yaml               run the rest
@@ -68,7 +87,8 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            ctx.fail(f"no command is called {cmd_name!r}; the commands are {', '.join(_COMMANDS)}")
+            known = f"the commands are {', '.join(_COMMANDS)}"
+            ctx.fail(f"no command is called {cmd_name!r}; {_NEAR_NAMES.get(cmd_name.lower(), known)}")
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command: click.Command = importlib.import_module(f"evaluand.cli.{module}").command
         for option in command.params:
