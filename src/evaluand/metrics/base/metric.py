@@ -192,7 +192,9 @@ class Metric(ABC):
     def label_columns(self) -> tuple[str, ...]:
         """The columns that hold labels: they come as codes into one vocabulary, the column `LABELS`.
 
-        A vocabulary has each label once, as text, an integer or a bool; a missing label has the code -1.
+        A vocabulary has each label once, as text, an integer or a bool; a missing label has the code -1. Sets of labels
+        are labels too, except for a metric with `score_columns`: it gets a matrix of rows × `LABELS`, 1 where the set
+        has the label, else 0, and NaN for a missing set.
         """
         return ()
 
