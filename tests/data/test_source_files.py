@@ -303,9 +303,7 @@ def test_a_file_may_have_a_number_sign_in_its_name(tmp_path: Path) -> None:
     assert values(open_file(write(tmp_path / "a#b.csv", CSV))) == ROWS
 
 
-def test_a_workbook_that_expands_beyond_all_measure_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_workbook_that_expands_beyond_all_measure_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workbook, "MAX_BYTES", 1 << 20)
     path = tmp_path / "a.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -404,14 +402,14 @@ def test_objects_of_a_pandas_frame_are_not_merged() -> None:
 
 def test_times_finer_than_a_microsecond_are_refused() -> None:
     table = pa.table({"t": pa.array([1_000, 1_001], pa.timestamp("ns"))})
-    with pytest.raises(DataError, match="rows: t: a time is finer than a microsecond; round it"):
+    with pytest.raises(DataError, match="dataset: t: a time is finer than a microsecond; round it"):
         Dataset.from_data(table)
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (5, "give a list of mappings, one for each row, not a number"),
+        (5, "dataset: give a path, a table or frame, or a list of mappings, not a number"),
         ({"a": 1}, "a mapping of columns must hold lists; 'a' is a number"),
         ({"train": pa.table({"x": [1]})}, r"this is a mapping of tables; choose one, such as data\['train'\]"),
         ({"a": [1], "b": [1, 2]}, "the columns have different lengths: a has 1, b has 2"),

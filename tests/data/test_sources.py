@@ -21,7 +21,7 @@ from evaluand.data.sources import (
     DataNote,
     DataSource,
     Faults,
-    formats,
+    format_names,
     from_rows,
     from_table,
     open_file,
@@ -578,7 +578,7 @@ def test_an_unknown_format_is_refused_with_those_known(
 ) -> None:
     with pytest.raises(SpecError, match=f"unknown format '{shown}'") as refused:
         open_file(file(tmp_path, name, "input\n1\n"), format)
-    assert all(known in str(refused.value) for known in formats())
+    assert all(known in str(refused.value) for known in format_names())
 
 
 def test_a_declared_format_wins_over_the_suffix_and_case_does_not_matter(tmp_path: Path) -> None:

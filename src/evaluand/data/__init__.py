@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         DataNote as DataNote,
         DataSource as DataSource,
         FileFormat as FileFormat,
-        formats as formats,
+        format_names as format_names,
         open_data as open_data,
         open_file as open_file,
     )

@@ -125,7 +125,7 @@ class Dataset:
 
         Args:
             path: `rows.csv`, `rows.jsonl.gz`, `parts/`, `parts/*.parquet`, `book.xlsx#sheet`, or `-`.
-            format: one of `evaluand.data.formats()`; by default it follows from the suffix.
+            format: one of `evaluand.data.format_names()`; by default it follows from the suffix.
             delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
             roles: as in `Roles`.
 
@@ -158,7 +158,7 @@ class Dataset:
             if roles or (name is not None and name != data.name):
                 raise SpecError("the dataset has its roles and its name already; give the rows that it was made from")
             return data
-        return cls(open_data(data), name=name, **roles)
+        return cls(open_data(data, "dataset"), name=name, **roles)
 
     @classmethod
     def from_arrow(cls, table: Any, *, name: str | None = None, **roles: Any) -> Dataset:

@@ -81,11 +81,13 @@ class FileFormat:
     """A format of files with rows. A kind is one class in `data/formats/`, found by the suffix of its files.
 
     Attributes:
+        kind: the suffix, by which it is registered.
         is_text: whether its files are text in UTF-8.
         has_delimiter: whether the user may choose the character between the cells.
         has_parts: whether a file may have several named tables, of which `file#name` chooses one.
     """
 
+    kind: ClassVar[str]
     is_text: ClassVar[bool] = True
     has_delimiter: ClassVar[bool] = False
     has_parts: ClassVar[bool] = False

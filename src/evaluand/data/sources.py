@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from evaluand.core import registry
+from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.data.columns import plain_table, rename_columns
 from evaluand.data.files import (
@@ -44,7 +44,7 @@ from evaluand.data.text import check_text, check_utf8
 from evaluand.store.tables import BATCH_ROWS
 
 
-def formats() -> list[str]:
+def format_names() -> list[str]:
     """The suffixes of the files that can be read."""
     return registry.names("formats")
 
@@ -56,12 +56,12 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
         path: a file; a folder or a pattern such as `parts/*.parquet`, whose files are read in the order of their
             paths; or `-`. Files may be compressed by gzip or zstd. `file#name` chooses a part of the file, such as a
             sheet.
-        format: one of `formats()`; by default it follows from the suffix.
+        format: one of `format_names()`; by default it follows from the suffix.
         delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
 
     Raises:
         DataError: there is no such file, or rows break the format; lists every fault with its row.
-        SpecError: the format is not one of `formats()`, or takes no such delimiter.
+        SpecError: the format is not one of `format_names()`, or takes no such delimiter.
     """
     text, part = _split_part(os.fspath(path))
     files = _find_files(text)
@@ -83,6 +83,19 @@ def open_texts(path: str | Path) -> DataSource:
     return _open_checked(
         str(path), [SourceFile.open(path)], registry.find("formats", "csv")(), Reading(texts_only=True)
     )
+
+
+def digest_of_files(path: str | Path) -> str:
+    """The digest of the bytes of a file, or of all files behind a path of `open_file`, as 32 hexadecimal digits.
+
+    Raises:
+        DataError: there is no such file.
+    """
+    text, part = _split_part(os.fspath(path))
+    if os.path.isfile(text) and part is None:
+        return identity.digest_of_file(Path(text))
+    files = [file.origin or file.path for file in _find_files(text)]
+    return identity.digest([part, [[file.name, identity.digest_of_file(file)] for file in files]]).hex()
 
 
 def open_data(data: Any, name: str = "rows") -> DataSource:
@@ -112,6 +125,8 @@ def open_data(data: Any, name: str = "rows") -> DataSource:
         return from_table(table, name)
     if isinstance(data, Mapping):
         return from_rows(_rows_of_columns(data), name)
+    if isinstance(data, bytes | type) or not isinstance(data, Iterable):
+        raise SpecError(f"{name}: give a path, a table or frame, or a list of mappings, not {kind_of(data)}")
     return from_rows(data, name)
 
 
@@ -155,7 +170,7 @@ def _find_files(path: str) -> list[SourceFile]:
 
 
 def _choose_kind(path: str, files: Sequence[SourceFile], format: str | None) -> str:
-    known = formats()
+    known = format_names()
     if format is None and path == STDIN:
         return kind_of_content(files[0].path)
     kinds = [format.lower()] if format else sorted({kind_of_name(file.origin or file.path) for file in files})
@@ -286,8 +301,8 @@ def _read_table(data: Any) -> pa.Table | None:
 
 def _check_no_objects(data: Any) -> None:
     """Refuse columns of Python objects in polars, which would give their addresses as values."""
-    if type(data).__module__.startswith("polars") and isinstance(schema := getattr(data, "schema", None), Mapping):
-        names = [name for name, kind in schema.items() if str(kind) == "Object"]
+    if _kind_of_table(data) == "polars.DataFrame":
+        names = [name for name, kind in data.schema.items() if str(kind) == "Object"]
         if names:
             columns = ", ".join(map(repr, names))
             raise DataError(f"a {_kind_of_table(data)} cannot give Python objects as Arrow: {columns}; cast them")
@@ -302,12 +317,12 @@ def _as_table(data: Any) -> pa.Table:
 
 
 _READERS: Final = (
+    ("collect", lambda data: _read_table(data.collect())),  # a lazy frame of polars
     ("__arrow_c_stream__", pa.table),
     ("__arrow_c_array__", lambda data: pa.Table.from_batches([pa.record_batch(data)])),
     ("to_table", lambda data: _as_table(data.to_table())),  # a dataset or scanner of Arrow
     ("to_arrow", lambda data: _as_table(data.to_arrow())),
     ("with_format", lambda data: _as_table(data.with_format("arrow")[:])),  # a dataset of Hugging Face
-    ("collect", lambda data: _as_table(data.collect())),  # a lazy frame of polars
 )
 
 

@@ -17,6 +17,7 @@ from evaluand.store.tables import BATCH_ROWS
 class Parquet(FileFormat):
     """Parquet files."""
 
+    kind = "parquet"
     is_text = False
 
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
@@ -33,6 +34,7 @@ class Parquet(FileFormat):
 class Arrow(FileFormat):
     """Arrow files and streams."""
 
+    kind = "arrow"
     is_text = False
 
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
@@ -41,6 +43,12 @@ class Arrow(FileFormat):
             with pa.memory_map(str(file.path)) as opened, _open_ipc(opened) as reader:
                 schemas.append(reader.schema)
         return _columnar(files, schemas, _arrow_batches)
+
+
+class Feather(Arrow):
+    """Arrow files under the name of Feather."""
+
+    kind = "feather"
 
 
 def _columnar(

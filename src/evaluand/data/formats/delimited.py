@@ -30,6 +30,7 @@ from evaluand.store.tables import BATCH_ROWS
 class Csv(FileFormat):
     """Cells separated by a comma, or by the delimiter that the user chose."""
 
+    kind = "csv"
     has_delimiter = True
     delimiter: ClassVar[str] = ","
     others: ClassVar[str] = ";\t|"
@@ -56,6 +57,7 @@ class Csv(FileFormat):
 class Tsv(Csv):
     """Cells separated by tabs."""
 
+    kind = "tsv"
     delimiter = "\t"
 
 

@@ -22,14 +22,24 @@ from evaluand.data.text import check_utf8
 class JsonLines(FileFormat):
     """One JSON object in each line."""
 
+    kind = "jsonl"
+
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
         return read_objects(
             [partial(_read_lines, file) for file in files], lambda number, line: f"{files[number].name}:{line + 1}"
         )
 
 
+class Ndjson(JsonLines):
+    """JSON lines under another name."""
+
+    kind = "ndjson"
+
+
 class JsonArray(FileFormat):
     """One JSON array of objects."""
+
+    kind = "json"
 
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
         arrays = [read_array(file) for file in files]

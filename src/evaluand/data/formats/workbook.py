@@ -30,6 +30,8 @@ _EXACT: Final = 2**53
 class Workbook(FileFormat):
     """A sheet of a workbook."""
 
+    kind = "xlsx"
+
     is_text = False
     has_parts = True
 
@@ -83,13 +85,13 @@ def _check_size(path: Path, name: str) -> None:
 
 
 def _choose_sheet(book: Any, name: str, part: str | None) -> str:
-    titles = [sheet.name for sheet in book.sheets_metadata if "Visible" in str(sheet.visible)]
+    titles: list[str] = [sheet.name for sheet in book.sheets_metadata if "Visible" in str(sheet.visible)]
     if part is not None:
         if part not in book.sheet_names:
             near = nearest(part, book.sheet_names)
             raise SpecError(f"{name}: no sheet is called {part!r}{near}; there are {', '.join(book.sheet_names)}")
         return part
-    filled = [title for title in titles if book.get_sheet_by_name(title).height] or titles[:1]
+    filled: list[str] = [title for title in titles if book.get_sheet_by_name(title).height] or titles[:1]
     if len(filled) != 1:
         raise SpecError(
             f"{name}: the workbook has the sheets {', '.join(filled)}; choose one, as in {name}#{filled[0]}"
