@@ -27,11 +27,12 @@ Records = Callable[[], Iterable[tuple[int, Any]]]
 """Starts a pass over the rows of a file: (line from 0, row); a row is a mapping, or `Broken`."""
 
 
-def read_objects(files: Sequence[Records], where: Callable[[int, int], str]) -> OpenFiles:
+def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, is_json: bool = False) -> OpenFiles:
     """Rows of objects.
 
     Args:
         where: the place of a line of a file, for messages.
+        is_json: whether the objects are JSON, in which times are text.
 
     Raises:
         DataError: a row is not a mapping, or a value is not data; lists every fault with its place.
@@ -54,7 +55,13 @@ def read_objects(files: Sequence[Records], where: Callable[[int, int], str]) -> 
         if chunk:
             yield _build_batch(chunk, schema)
 
-    return OpenFiles(schema, batches, lambda number, row: where(number, lines[number][row]))
+    return OpenFiles(
+        schema,
+        batches,
+        lambda number, row: where(number, lines[number][row]),
+        objects=lambda number: (record for _, record in files[number]()),
+        is_json=is_json,
+    )
 
 
 def _inspect_file(

@@ -31,6 +31,9 @@ class DataSource:
         where: the place of row number n (from 0), for messages.
         n_rows: the number of rows, if known without reading them.
         check: raises a DataError if the rows have changed since the source was opened.
+        objects: starts a pass over the rows as they are written, if they are objects.
+        is_json: whether these objects are JSON, in which times are text.
+        texts: the same rows with every cell as text, if the file has no types.
         roles: the roles that the source declares for its columns, used where the reader declares none.
     """
 
@@ -40,6 +43,9 @@ class DataSource:
     where: Callable[[int], str]
     n_rows: int | None = None
     check: Callable[[], None] = lambda: None
+    objects: Callable[[], Iterator[Any]] | None = None
+    is_json: bool = False
+    texts: Callable[[], DataSource] | None = None
     roles: tuple[tuple[str, Any], ...] = ()
 
 
@@ -67,6 +73,9 @@ class OpenFiles:
         batches: starts a pass over the rows of a file, by its number from 0.
         where: the place of a row (from 0) of a file, for messages.
         n_rows: the number of rows of each file, if known without reading them.
+        objects: starts a pass over the rows of a file as they are written, if they are objects.
+        is_json: whether these objects are JSON, in which times are text.
+        texts: the same rows with every cell as text, if the files have no types.
         roles: as in `DataSource`.
     """
 
@@ -74,6 +83,9 @@ class OpenFiles:
     batches: Callable[[int], Iterator[pa.RecordBatch]]
     where: Callable[[int, int], str]
     n_rows: Sequence[int] | None = None
+    objects: Callable[[int], Iterator[Any]] | None = None
+    is_json: bool = False
+    texts: Callable[[], OpenFiles] | None = None
     roles: tuple[tuple[str, Any], ...] = ()
 
 

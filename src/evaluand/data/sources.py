@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -135,8 +135,21 @@ def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> DataS
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise SpecError(f"{name}: give a list of mappings, one for each row, not {kind_of(records)}")
     rows = records if isinstance(records, Sequence) else list(records)
-    opened = read_objects([lambda: enumerate(rows)], lambda _, row: f"{name}[{row}]")
-    return DataSource(name, opened.schema, lambda: opened.batches(0), lambda row: f"{name}[{row}]", len(rows))
+    return from_objects(name, lambda: enumerate(rows), lambda row: f"{name}[{row}]")
+
+
+def from_objects(
+    name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str], *, is_json: bool = False
+) -> DataSource:
+    """A source over objects.
+
+    Args:
+        records: starts a pass over pairs of a line, from 0, and its object.
+        where: the place of a line, for messages.
+        is_json: whether the objects are JSON, in which times are text.
+    """
+    opened = read_objects([records], lambda _, line: where(line), is_json=is_json)
+    return _concatenate(name, [], opened)
 
 
 def from_table(table: pa.Table, name: str = "table") -> DataSource:
@@ -219,26 +232,45 @@ def _refuse_changes(source: DataSource, files: Sequence[SourceFile], before: Any
             check()
             yield batch
 
-    return replace(source, batches=batches, check=check)
+    def objects() -> Iterator[Any]:
+        check()
+        yield from source.objects() if source.objects else ()
+
+    return replace(source, batches=batches, check=check, objects=objects if source.objects else None)
 
 
 def _concatenate(name: str, files: Sequence[SourceFile], opened: OpenFiles) -> DataSource:
     """The rows of all files, one file after the other, with the columns that their folders name."""
     columns = _partition_columns(files, opened.schema)
+    count = max(len(files), 1)
     schema = opened.schema
     for field, _ in columns:
         schema = schema.append(field)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for number in range(len(files)):
+        for number in range(count):
             for batch in opened.batches(number):
-                added = [pa.repeat(pa.scalar(v[number], f.type), batch.num_rows) for f, v in columns]
+                added = [pa.repeat(pa.scalar(values[number], f.type), batch.num_rows) for f, values in columns]
                 yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema) if added else batch
 
-    n_rows = None if opened.n_rows is None else sum(opened.n_rows)
-    if len(files) == 1:
-        return DataSource(name, schema, batches, lambda row: opened.where(0, row), n_rows, roles=opened.roles)
-    return DataSource(name, schema, batches, _Places(opened, len(files)), n_rows, roles=opened.roles)
+    def objects() -> Iterator[Any]:
+        for number in range(count):
+            added = {field.name: values[number] for field, values in columns}
+            for row in opened.objects(number) if opened.objects else ():
+                yield {**row, **added} if added and isinstance(row, Mapping) else row
+
+    opened_texts = opened.texts
+    return DataSource(
+        name,
+        schema,
+        batches,
+        (lambda row: opened.where(0, row)) if count == 1 else _Places(opened, count),
+        None if opened.n_rows is None else sum(opened.n_rows),
+        objects=objects if opened.objects else None,
+        is_json=opened.is_json,
+        texts=None if opened_texts is None else lambda: _concatenate(name, files, opened_texts()),
+        roles=opened.roles,
+    )
 
 
 class _Places:

@@ -10,13 +10,16 @@ from evaluand.data.files import SourceFile
 
 
 def check_text(file: SourceFile) -> None:
-    """Refuse a file that begins like UTF-16 or binary data.
+    """Refuse a file that begins like UTF-16 or binary data, or that only points to its content.
 
     Raises:
         DataError: says how to convert it.
     """
     with file.path.open("rb") as stream:
         head = stream.read(64)
+    if head.startswith(_LFS_POINTER):
+        message = "is a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
+        raise DataError(Fault(file.name, message, code="lfs_pointer"))
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         message = f"the file is UTF-16; save it as UTF-8 ({convert_command('UTF-16')})"
         raise DataError(Fault(file.name, message, code="not_utf8"))
@@ -53,6 +56,7 @@ def check_decodes(file: SourceFile) -> None:
 
 
 _BLOCK: Final = 1 << 20
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
 
 
 def convert_command(encoding: str) -> str:

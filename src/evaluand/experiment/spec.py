@@ -19,6 +19,7 @@ from evaluand.core.files.yaml import Document, Place
 from evaluand.engine.engine import TRANSIENT, Policy
 from evaluand.experiment import spec
 from evaluand.metrics.base.class_scores import ScoredBy
+from evaluand.metrics.names import is_name, metric_names, resolve_metric
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Adapters = Annotated[
@@ -26,6 +27,9 @@ _Adapters = Annotated[
     Field(description="adapters, each with `kind` and `configuration`, applied one after the other"),
 ]
 _VIEW: Any = Field(None, description="adapters that transform the dataset's rows, or the name of one of its views")
+_OUTPUT_SCHEMA: Any = Field(
+    None, description="what each output must be: a JSON Schema, a name, a file, or a model as file.py:name"
+)
 _OUTPUT_VIEW: Any = Field(None, description="adapters that transform outputs before they are graded")
 
 
@@ -45,6 +49,13 @@ class DatasetSpec(BaseModel):
     cluster: str | None = Field(None, description="the column that groups dependent examples")
     metadata: str | list[str] = Field(default=[], description="columns to store with the examples")
     views: dict[str, _Adapters] = Field(default={}, description="name: adapters; tasks refer to a view by name")
+    adapters: _Adapters | None = Field(None, description="adapters that transform the rows of the file")
+    schema_: str | dict[str, Any] | None = Field(
+        None,
+        alias="schema",
+        description="what every row must be, after the adapters: a JSON Schema, a name, a file, or a model as "
+        "file.py:name",
+    )
 
 
 class CodeSpec(BaseModel):
@@ -61,6 +72,7 @@ class TaskCodeSpec(CodeSpec):
     """A task in code."""
 
     items: bool = Field(False, strict=True, description="the output is a list of items that together form the response")
+    output_schema: str | dict[str, Any] | None = _OUTPUT_SCHEMA
     view: str | _Adapters | None = _VIEW
 
 
@@ -212,7 +224,8 @@ def keys_at(place: Place) -> list[str]:
     """The keys that are allowed at a place of an experiment file."""
     parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, TradeoffSpec, RunSpec]
     models = dict(zip(("dataset", "tasks", "scorers", "fairness", "tradeoffs", "run"), parts, strict=True))
-    return list((models[place[0]] if place else ExperimentSpec).model_fields)
+    fields = (models[place[0]] if place else ExperimentSpec).model_fields
+    return [field.alias or name for name, field in fields.items()]
 
 
 def json_schema() -> dict[str, Any]:
@@ -225,7 +238,8 @@ def json_schema() -> dict[str, Any]:
         base = schema["$defs"][holder]["properties"]
         for alternative in alternatives:
             alternative["properties"] = {**base, **alternative["properties"]}
-        by_name = {"enum": registry.names(group), "description": "a kind without parameters"}
+        known = [one.name for one in metric_names()] if group == "metrics" else registry.names(group)
+        by_name = {"enum": known, "description": "a kind without parameters"}
         place = schema["properties"][group]
         if group == "metrics":
             place["items"] = {"anyOf": [*alternatives, by_name]}
@@ -288,7 +302,7 @@ def parse_file(path: Path) -> tuple[ValidParts, Document]:
         if isinstance(value.get(group), dict):
             value[group] = {n: _expand(s, document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
-        value["metrics"] = [{"kind": s} if isinstance(s, str) else s for s in value["metrics"]]
+        value["metrics"] = [_expand_metric(s) if isinstance(s, str) else s for s in value["metrics"]]
     try:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
@@ -307,6 +321,14 @@ def _expand(entry: Any, document: Document, group: str, name: str) -> Any:
         return entry
     numbers = [key for key in ("version", "model") if type(entry.get(key)) in (int, float)]
     return entry | {key: document.text(group, name, key) for key in numbers}
+
+
+def _expand_metric(name: str) -> dict[str, Any]:
+    """A metric's name in the long form; an unknown name is reported where metrics are built."""
+    if not is_name(name):
+        return {"kind": name}
+    kind, parameters = resolve_metric(name)
+    return {"kind": kind, **parameters}
 
 
 def _collect_valid(value: Mapping[str, Any]) -> ValidParts:

@@ -11,7 +11,7 @@ import io
 import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import Any, ClassVar, Final
@@ -51,7 +51,8 @@ class Csv(FileFormat):
                 for name in names:
                     patterns[name] = [p for p in patterns[name] if _all_match(batch.column(name), p)]
         faults.check()
-        return _typed(tables, _schema(patterns))
+        typed = _typed(tables, _schema(patterns))
+        return typed if reading.texts_only else replace(typed, texts=lambda: _typed(tables, _texts(names)))
 
 
 class Tsv(Csv):
@@ -80,6 +81,10 @@ def _schema(patterns: Mapping[str, Sequence[str]]) -> pa.Schema:
     """The type of each column, from the patterns that all of its cells match; a column without cells is text."""
     kinds = {_INTEGER: pa.int64(), _NUMBER: pa.float64(), _BOOLEAN: pa.bool_()}
     return pa.schema([pa.field(n, kinds[p[0]] if p and len(p) < 3 else pa.string()) for n, p in patterns.items()])
+
+
+def _texts(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([pa.field(name, pa.string()) for name in names])
 
 
 def _all_match(column: pa.Array, pattern: str) -> bool:

@@ -26,7 +26,9 @@ class JsonLines(FileFormat):
 
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
         return read_objects(
-            [partial(_read_lines, file) for file in files], lambda number, line: f"{files[number].name}:{line + 1}"
+            [partial(_read_lines, file) for file in files],
+            lambda number, line: f"{files[number].name}:{line + 1}",
+            is_json=True,
         )
 
 
@@ -44,7 +46,9 @@ class JsonArray(FileFormat):
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
         arrays = [read_array(file) for file in files]
         return read_objects(
-            [partial(enumerate, rows) for rows in arrays], lambda number, row: f"{files[number].name}[{row}]"
+            [partial(enumerate, rows) for rows in arrays],
+            lambda number, row: f"{files[number].name}[{row}]",
+            is_json=True,
         )
 
 

@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorer import (
@@ -63,6 +63,7 @@ class ExactMatch(Scorer):
     kind = "exact_match"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 1.0)}
 
     normalise: tuple[str, ...] = ()
     any_of: bool = False
