@@ -17,7 +17,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import DataSource, Faults, missing_column, open_file
+from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.run.task import Request, Task
 from evaluand.store import tables as rows
 from evaluand.trace.spans import TaskSpan
@@ -36,7 +36,7 @@ class RecordedTask(Task[Any, Any]):
     null has no answer. Rows that match no example are reported by a `DoubtfulJoin` warning.
 
     Args:
-        path: a CSV, JSON lines, JSON, Parquet or Arrow file.
+        path: a file, a folder or a pattern of files, as a dataset's.
         response: path of the output in a row (`prediction`, `model_a.text`), or a mapping name → path for several
             parts, such as prediction and confidence.
         by: `index` or `id`: how rows are joined to examples.
@@ -127,7 +127,7 @@ class RecordedTask(Task[Any, Any]):
         spec: dict[str, Any] = {
             "kind": self.kind,
             "version": self.behaviour,
-            "file": identity.digest_of_file(self._file),
+            "file": digest_of_files(self.path),
             "response": self.response,
             "by": self.by,
             "key": self.key,
@@ -208,13 +208,6 @@ class RecordedTask(Task[Any, Any]):
             del vars(self)["_outputs"]
 
     @property
-    def _file(self) -> Path:
-        path = Path(self.path)
-        if not path.is_file():
-            raise DataError(f"{path}: no such file")
-        return path
-
-    @property
     def _places(self) -> list[tuple[str, str]]:
         """(parameter, path in a row) of everything that is read from a row."""
         responses = [self.response] if isinstance(self.response, str) else self.response.values()
@@ -226,7 +219,7 @@ class RecordedTask(Task[Any, Any]):
 
     @cached_property
     def _outputs(self) -> _Outputs:
-        source = open_file(self._file, self.format, self.delimiter)
+        source = open_file(self.path, self.format, self.delimiter)
         if not any(batch.num_rows for batch in source.batches()):
             raise DataError(f"{self.path}: the file has no rows")
         self._check_columns(source.schema.names)
