@@ -19,8 +19,9 @@ from evaluand.core.errors import DataError, SpecError, plural, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import Collect, Filter, Step, Union, quoted
+from evaluand.data.records import ColumnGuess, build_batch
 from evaluand.data.roles import RoleError, Roles
-from evaluand.data.sources import ColumnGuess, DataSource, build_batch, missing_column, read_column
+from evaluand.data.source import DataSource, missing_column, read_column
 from evaluand.store import tables
 
 

@@ -34,7 +34,7 @@ from evaluand.core.selector.conditions import (
 )
 from evaluand.core.selector.patterns import anchored
 from evaluand.core.selector.steps import quoted
-from evaluand.data.sources import missing_column, read_column
+from evaluand.data.source import missing_column, read_column
 from evaluand.store import tables
 
 
