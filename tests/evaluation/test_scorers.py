@@ -982,12 +982,21 @@ def test_the_class_that_a_confidence_is_of_stands_beside_it(
     assert (columns["confidence"], columns["confidence_of"], columns["scores"]) == (confidence, of, scores)
 
 
-@pytest.mark.parametrize(("type", "value"), [("number", 2.0), ("labels", ["cat"])])
-def test_probabilities_beside_what_is_no_class_are_left_alone(type: str, value: Any) -> None:
-    output = {"prediction": value, "probabilities": {"x": "high"}, "confidence": 0.5, "confidence_of": "x"}
-    columns = Prediction(type=type).score(output, value).columns
+def test_probabilities_with_a_number_are_ignored() -> None:
+    output = {"prediction": 2.0, "probabilities": {"x": "high"}, "confidence": 0.5, "confidence_of": "x"}
+    columns = Prediction(type="number").score(output, 2.0).columns
     assert columns is not None
     assert (columns["confidence"], columns["confidence_of"], columns["scores"]) == (0.5, None, None)
+
+
+def test_probabilities_with_a_set_are_the_scores_of_its_labels() -> None:
+    output = {"prediction": ["cat"], "probabilities": {"cat": 0.9, "dog": 0.4}, "confidence": 0.5, "confidence_of": "x"}
+    columns = Prediction(type="labels").score(output, ["cat"]).columns
+    assert columns is not None
+    assert (columns["confidence"], columns["confidence_of"]) == (0.5, None)
+    assert columns["scores"] == {"cat": 0.9, "dog": 0.4}
+    with pytest.raises(DataError, match="the score of 'cat' is the text 'high', not a number"):
+        Prediction(type="labels").score({"prediction": ["cat"], "probabilities": {"cat": "high"}}, ["cat"])
 
 
 def test_the_examples_weight_comes_with_the_arguments() -> None:

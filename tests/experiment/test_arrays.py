@@ -193,7 +193,7 @@ def test_numbers_are_read_by_metrics_of_their_own() -> None:
     assert (row.value, row.n_scored, row.n_failed, row.n_abstained) == (1.0, 1, 1, 1)
 
 
-@pytest.mark.parametrize("metrics", ["mean", "accuracy", "mae", ["rmse"], "r2", Mean()])
+@pytest.mark.parametrize("metrics", ["mean", "accuracy", "zzz", ["zzz"], Mean()])
 def test_what_a_metric_of_real_numbers_lacks_is_reported_with_calls_that_work(metrics: Any) -> None:
     truth, predictions = [1.5, 2.5, None, 4.5], [1.0, 2.0, 3.0, math.nan]
     with pytest.raises(SpecError) as raised:
@@ -208,8 +208,8 @@ def test_what_a_metric_of_real_numbers_lacks_is_reported_with_calls_that_work(me
 
 def test_an_unknown_metric_of_text_says_nothing_of_numbers() -> None:
     with pytest.raises(SpecError) as raised:
-        evaluate(["a"], ["a"], metrics="mae")
-    assert str(raised.value).startswith("no metric is called 'mae'; of ")
+        evaluate(["a"], ["a"], metrics="zzz")
+    assert str(raised.value) == "no metric is called 'zzz'; `evaluand list metrics` shows all names"
     assert "numbers" not in str(raised.value)
 
 

@@ -700,6 +700,8 @@ def test_the_command_reports_faults_and_exits_with_1(files: Files, tmp_path: Pat
 
 def test_the_command_wants_one_problem(files: Files, tmp_path: Path) -> None:
     files.score(TRUTH, RIGHT)
-    assert "give FOLDER, --problem or --metric" in Commands(tmp_path).refused("score", code=2)
+    assert "name a file and its columns (evaluand score FILE --truth COLUMN --prediction COLUMN)" in Commands(
+        tmp_path
+    ).refused("score", code=2)
     same = ("score", files.problem, "--out", tmp_path / "a.csv", "--table", tmp_path / "a.csv")
     assert "must be different files" in Commands(tmp_path).refused(*same, code=2)

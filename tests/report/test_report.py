@@ -126,9 +126,9 @@ def test_two_metrics_of_one_kind_are_reported_apart(made: Made) -> None:
 def test_a_metric_is_called_by_what_says_it_from_others_of_its_kind(made: Made) -> None:
     metrics = [FBeta(), FBeta(average="macro"), FBeta(label="PLACE a=b"), FBeta(missing="wrong"), FBeta(confidence=0.9)]
     rows = [{"scorer": s, "metric": "f_beta", "signature": m.signature} for s in ("strict", "x") for m in metrics]
-    reported = ["", "(average=macro)", '(label="PLACE a=b")', "(missing=wrong)", "(interval=jackknife 90%)"]
-    assert [row["label"] for row in add_labels(rows)] == [f"f_beta{t} · {s}" for s in ("strict", "x") for t in reported]
-    assert [row["label"] for row in add_labels(rows[1:2])] == ["f_beta · strict"]
+    reported = ["", "_macro", '(label="PLACE a=b")', "(missing=wrong)", "(interval=jackknife 90%)"]
+    assert [row["label"] for row in add_labels(rows)] == [f"f1{t} · {s}" for s in ("strict", "x") for t in reported]
+    assert [row["label"] for row in add_labels(rows[1:2])] == ["f1_macro · strict"]
     assert list(metric_labels(rows).values()) == [row["label"] for row in add_labels(rows)]
 
 

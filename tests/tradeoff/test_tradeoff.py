@@ -1192,8 +1192,6 @@ def test_weights_as_large_and_as_small_as_numbers_can_be_weigh_as_others() -> No
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("f1", "f_beta"),
-        ("acc", "accuracy"),
         ("eod+g", "equalized_odds difference by g"),
         ("eod", "equalized_odds difference by ATTRIBUTE"),
         ("equalised_odds difference by g", "equalized_odds"),

@@ -33,6 +33,7 @@ from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
+from evaluand.metrics.names import name_in_tables
 from evaluand.metrics.stats.intervals import random_bits
 from evaluand.store import tables as rows
 from evaluand.store.store import Store, at_once, check_name, drafted
@@ -507,7 +508,8 @@ def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
 @contextmanager
 def _naming_scorer(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
     """Adds the metrics and the scorer to the message of an error."""
-    what = f"{', '.join(dict.fromkeys(metric.kind for metric in metrics))} of {scorer!r}"
+    names = dict.fromkeys(name_in_tables(metric.signature) for metric in metrics)
+    what = f"{', '.join(names)} of {scorer!r}"
     try:
         yield
     except DataError as error:

@@ -534,6 +534,9 @@ def _prepare(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, La
 
 def _labels(columns: Columns, name: str) -> Sequence[Any]:
     vocabulary = columns[LABELS]
+    if columns[name].ndim == 2:  # of sets
+        in_sets: list[Any] = vocabulary[(columns[name] == 1).any(axis=0)].tolist()
+        return in_sets
     counts = np.bincount(columns[name] + 1, minlength=len(vocabulary) + 1)
     labels: list[Any] = vocabulary[counts[1:] > 0].tolist()
     return labels

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ from evaluand.core.errors import DataError, Fault, SpecError, kind_of
 from evaluand.core.identity import decode
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
-from evaluand.metrics.base.labels import encode_labels, label_column, score_matrix
+from evaluand.metrics.base.labels import encode_labels, encode_members, is_list, label_column, score_matrix
 from evaluand.metrics.base.metric import (
     CLUSTER,
     INDEPENDENT,
@@ -161,7 +161,9 @@ class Shard:
         columns = {name: self._read(name, decoded=name not in labels) for name in names}
         selected = columns if all_rows else {name: column.take(pa.array(rows)) for name, column in columns.items()}
         found = {name: _array(column) for name, column in selected.items() if name not in (*labels, *scores)}
-        if labels:
+        if labels and metric.score_columns and any(is_list(columns[name].type) for name in labels):
+            found |= _sets_and_scores({name: selected[name] for name in labels}, {n: selected[n] for n in scores})
+        elif labels:
             texts = [label_column(selected[name], selected[labels[0]].type) for name in scores]
             codes, found[LABELS] = encode_labels([*(selected[name] for name in labels), *texts])
             found |= dict(zip(labels, codes, strict=False))
@@ -174,6 +176,17 @@ class Shard:
         if name in self.table.column_names or not name.startswith(LEAF):
             return _column(self.table, name, decoded=decoded)
         return _leaf(_column(self.table, stored_as(name)), name, self.index)
+
+
+def _sets_and_scores(sets: Mapping[str, pa.Array], scores: Mapping[str, pa.Array]) -> dict[str, np.ndarray]:
+    """Sets of labels as matrices of rows × labels, with the scores of the same labels."""
+    kind = next(column.type for column in sets.values() if is_list(column.type))
+    texts = [label_column(column, kind) for column in scores.values()]
+    matrices, codes, labels = encode_members([*sets.values()], texts)
+    found = dict(zip(sets, matrices, strict=True))
+    for (name, column), code in zip(scores.items(), codes, strict=True):
+        found[name] = score_matrix(column, code, len(labels))
+    return {**found, LABELS: labels}
 
 
 def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:

@@ -84,12 +84,18 @@ def write(
     output: str | None = None,
     examples: int | None = _MOST,
     title: str | None = None,
+    commands: Mapping[str, str] | None = None,
 ) -> tuple[str, int, int]:
-    """Writes a report; returns the file, the number of examples in it, and the number of all examples."""
+    """Writes a report; returns the file, the number of examples in it, and the number of all examples.
+
+    Args:
+        commands: action → the command line for it, instead of those on the store.
+    """
     kind, id, called = _find_artifact(store, artifact)
     title = title or called
     parts, tables = _collect(store, kind, id, title)
-    facts = report_facts(title, parts, commands=_commands(store, kind, id, title, parts), folder=os.getcwd(), **tables)
+    listed = _commands(store, kind, id, title, parts) if commands is None else commands
+    facts = report_facts(title, parts, commands=listed, folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_measures(graded.values())
     with notes():

@@ -38,7 +38,7 @@ from evaluand.aggregation.aggregator import (
 )
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.comparison.difference import Sample
-from evaluand.comparison.measures import declared_measures, default_metric, find_evaluations
+from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.rule import BASELINE, BETTER, LEVEL, NOT_WORSE, RELATIONS, Gate
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural
@@ -385,7 +385,7 @@ def _find_criterion_metrics(gate: Gate, scorer: str, metrics: Sequence[Metric]) 
 
 
 def _find_metric(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None) -> Metric:
-    alike = [measure.metric for measure in measures if gate.metric in (measure.metric.kind, *measure.called)]
+    alike = declared_as(gate.metric, measures)
     meant = _match_parameters(gate, scorer, {metric.signature: metric for metric in alike})
     if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in meant):
         missing = missing or "wrong"

@@ -24,6 +24,7 @@ from evaluand.core import registry
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, nearest, singular
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.metrics.names import as_called, make_metric, resolve_metric
 from evaluand.store.store import Store, resolve
 
 
@@ -36,7 +37,7 @@ def find_evaluations(store: Store, text: str) -> list[Evaluation]:
         NotFound: nothing has this name.
         SpecError: it has no evaluations, or one of them is not finished.
     """
-    return _read_evaluations(store, *_find_artifact(store, text))
+    return read_evaluations(store, *find_artifact(store, text))
 
 
 def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
@@ -45,7 +46,7 @@ def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
     Returns:
         None where no aggregation is named.
     """
-    found = [_find_artifact(store, text) for text in texts]
+    found = [find_artifact(store, text) for text in texts]
     if all(kind != "aggregations" for kind, _ in found):
         return None
     return [
@@ -54,7 +55,7 @@ def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
         for measure in (
             Aggregation(store, id).measures
             if kind == "aggregations"
-            else declared_measures(_read_evaluations(store, kind, id))
+            else declared_measures(read_evaluations(store, kind, id))
         )
     ]
 
@@ -65,7 +66,13 @@ def declared_measures(evaluations: Iterable[Evaluation]) -> list[Measure]:
     return [measure for summary in {s.id: s for s in summaries}.values() for measure in summary.measures]
 
 
-def _find_artifact(store: Store, text: str) -> tuple[str, str]:
+def find_artifact(store: Store, text: str) -> tuple[str, str]:
+    """The kind and id of the evaluation, run or aggregation that a name or id refers to.
+
+    Raises:
+        NotFound: nothing has this name.
+        SpecError: it is of another kind.
+    """
     for kind in ("evaluations", "runs", "aggregations"):
         with suppress(NotFound):
             return resolve(store, text, kind)
@@ -73,7 +80,12 @@ def _find_artifact(store: Store, text: str) -> tuple[str, str]:
     raise SpecError(f"{text!r} is {singular(kind)} {id[:12]}; name evaluations, runs or an aggregation to compare")
 
 
-def _read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
+def read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
+    """The evaluations of an artifact; of an aggregation in the order of its labels.
+
+    Raises:
+        SpecError: it has none, or one of them is not finished.
+    """
     if kind == "runs":
         return [_newest_of_run(store, id)]
     ids = [id] if kind == "evaluations" else store.manifest(kind, id)["provenance"]["evaluations"]
@@ -151,15 +163,31 @@ def resolve_measures(
     return ResolvedMeasures(list(distinct.values()), left_out)
 
 
-def default_metric(kind: str) -> Metric:
+def default_metric(name: str) -> Metric:
     """The metric of a name, with its defaults; without a direction where that is a parameter, which nobody set.
 
     Raises:
         SpecError: no metric has this name, or it has no defaults.
     """
-    found = registry.find("metrics", kind)
+    found = registry.find("metrics", resolve_metric(name).kind)
     unknown = {field.name: None for field in dataclasses.fields(found) if field.name == "direction"}
-    return registry.make_default("metrics", kind, **unknown)  # type: ignore[no-any-return]
+    return make_metric(name, **unknown)
+
+
+def declared_as(name: str, measures: Iterable[Measure]) -> list[Metric]:
+    """The declared metrics that a name stands for, or else those of the kind with this name.
+
+    Example:
+        >>> from evaluand.metrics.names import make_metric
+        >>> both = [Measure("right", make_metric(name)) for name in ("recall", "recall_macro")]
+        >>> [metric.average for metric in declared_as("tpr", both)]
+        ['binary']
+    """
+    declared = list(measures)
+    called = [(measure, as_called(measure.metric, name)) for measure in declared]
+    exact = [measure.metric for measure, metric in called if metric is measure.metric or name in measure.called]
+    of_kind = [measure.metric for measure in declared if measure.metric.kind == name]
+    return exact or of_kind or [metric for _, metric in called if metric is not None]
 
 
 def definition(metric: Metric) -> str:
@@ -194,8 +222,8 @@ def _named_measures(
             yield metric
         elif isinstance(metric, str):
             for scorer in scorers:
-                alike = (m for m in declared if m.scorer == scorer and metric in (m.metric.kind, *m.called))
-                own = [Measure(scorer, m.metric) for m in alike]
+                alike = declared_as(metric, (m for m in declared if m.scorer == scorer))
+                own = [Measure(scorer, each) for each in alike]
                 yield from own or [Measure(scorer, default_metric(metric))]
         else:
             yield from (Measure(scorer, metric) for scorer in scorers)

@@ -18,6 +18,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
+from evaluand.core.system import call_after_fork
+
 T = TypeVar("T")
 
 PATIENCE: Final = 1.0  # seconds in which a loop that is not blocked starts a coroutine
@@ -195,5 +197,4 @@ def _forget() -> None:
 _starting = [threading.Lock()]
 _loops: list[_LoopThread] = []
 _inherited: list[_LoopThread] = []
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+call_after_fork(_forget)

@@ -97,7 +97,7 @@ class PredictionColumns:
             kind,
             convert(true, kind),
             predicted,
-            _own_score(predicted, by_class, kind) if by_class else numbers,
+            _own_score(predicted, by_class, kind) if by_class and kind != "labels" else numbers,
             scores_by_row(by_class) if by_class else None,
             None if weight is None else _weights(weight),
         )
@@ -105,7 +105,7 @@ class PredictionColumns:
     @property
     def scorer(self) -> Scorer:
         """The scorer that gives the same table row by row for `outputs`."""
-        keys = {} if self.confidence is not None else {"prediction_key": None}
+        keys = {} if self.confidence is not None or self.scores is not None else {"prediction_key": None}
         scorer: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
         return scorer
 
@@ -126,7 +126,7 @@ class PredictionColumns:
             columns[VALUE] = agreement(self.truth, self.prediction)
         optional = {"confidence": self.confidence, "scores": self.scores, "weight": self.weight, WEIGHT: self.weight}
         columns |= {name: column for name, column in optional.items() if column is not None}
-        if self.scores is not None:
+        if self.scores is not None and self.confidence is not None:
             columns["confidence_of"] = pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
         return pa.table(columns)
 
@@ -137,9 +137,9 @@ class PredictionColumns:
     def outputs(self) -> Iterator[Any]:
         """Of each row the output of a task that predicts so: the prediction, with its confidence or scores."""
         predictions = self._plain_values(self.prediction)
-        if self.confidence is None:
+        if self.confidence is None and self.scores is None:
             return predictions
-        confidences: Iterator[Any] = iter(self.confidence.to_pylist())
+        confidences: Iterator[Any] = iter(() if self.confidence is None else self.confidence.to_pylist())
         if self.scores is not None:
             confidences = ({pair["label"]: pair["score"] for pair in pairs} for pairs in self.scores.to_pylist())
         pairs = zip(predictions, confidences, strict=True)
@@ -150,7 +150,11 @@ class PredictionColumns:
         scored = pc.equal(self.status(), SCORED)
         rows = np.flatnonzero(np.asarray(scored)).tolist()
         value = agreement(self.truth, self.prediction) if self.type != "number" else pa.nulls(len(self.truth))
-        own = None if self.scores is None else pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
+        own = (
+            None
+            if self.scores is None or self.confidence is None
+            else pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
+        )
         columns = {"truth": self.truth, "prediction": self.prediction, "confidence": self.confidence}
         columns |= {"confidence_of": own, "scores": self.scores, "weight": self.weight}
         cells = [
@@ -392,12 +396,13 @@ def _sort_lists(column: pa.Array) -> pa.Array:
 def _class_label(label: Any, kind: str) -> str:
     """The text of a class's label; a SpecError if no prediction could have it."""
     value = label.item() if isinstance(label, np.generic) else label
-    types: dict[str, Any] = {"text": str, "integer": int, "boolean": bool}
+    types: dict[str, Any] = {"text": str, "integer": int, "boolean": bool, "labels": str}
     if kind not in types:
         raise SpecError(f"scores need classes, but a prediction is {with_article(kind)}; give text, integers or bools")
     if not isinstance(value, types[kind]) or (kind == "integer" and isinstance(value, bool)):
         raise SpecError(
-            f"scores have the label {value!r}, but predictions are {_PLURAL[kind]}; give labels of one type"
+            f"scores have the label {value!r}, but predictions are {_PLURAL.get(kind, 'lists of text')}; "
+            "give labels of one type"
         )
     return label_text(value)
 

@@ -19,14 +19,15 @@ from evaluand.aggregation.aggregator import Measure, attribute_columns, check_me
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
-from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, SpecError, nearest
+from evaluand.core import identity
+from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
+from evaluand.metrics.names import accepted_parameters, explain_unknown, has_name, is_name, make_metric, name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
 from evaluand.run.tasks.recorded import RecordedTask
@@ -131,12 +132,15 @@ class ArrayEvaluation:
         Raises:
             KeyError: there is no such metric.
         """
-        for row in self.rows:
-            if row.metric == metric and not row.by:
+        overall = [row for row in self.rows if not row.by]
+        for row in overall:
+            if has_name(row.signature, metric):
                 return row
-        raise KeyError(
-            f"{metric!r} was not requested; there are {', '.join(dict.fromkeys(r.metric for r in self.rows))}"
-        )
+        for row in overall:
+            if row.metric == metric:
+                return row
+        known = dict.fromkeys(name_in_tables(row.signature) for row in overall)
+        raise KeyError(f"{metric!r} was not requested; there are {', '.join(known)}")
 
     def to_dict(self) -> list[Facts]:
         """Every value as plain data, NaN as None."""
@@ -216,7 +220,11 @@ class ArrayEvaluation:
         head = "".join(f"<th>{name}</th>" for name in ("metric", "group", *names))
         body = []
         for row in self.rows:
-            cells = [row.metric, group_name(row.by), *(_format(getattr(row, name)) for name in names)]
+            cells = [
+                name_in_tables(row.signature),
+                group_name(row.by),
+                *(_format(getattr(row, name)) for name in names),
+            ]
             body.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
         rows = "".join(f"<tr>{cells}</tr>" for cells in body)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
@@ -318,7 +326,7 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
 
 
 def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: bool) -> Metric:
-    metric = _for_class(one_class, _find_metric(metric, kind)) if isinstance(metric, str) else metric
+    metric = _find_metric(metric, kind, one_class) if isinstance(metric, str) else metric
     if not isinstance(metric, Metric):
         raise SpecError(f"metrics: give names or metrics such as Accuracy(), not {metric!r}")
     if kind == "number" and VALUE in metric.columns:
@@ -333,18 +341,10 @@ The mean of the predictions alone is
     evaluate(truth, predictions, metrics=Mean(column="prediction"))"""
 
 
-def _find_metric(name: str, kind: str) -> Any:
-    known = registry.names("metrics")
-    try:
-        return registry.make_default("metrics", name)
-    except SpecError as error:
-        numeric = kind in ("integer", "number") and name not in known and not nearest(name, known)
-        raise SpecError(f"{error}; for errors of numbers, {_NUMERIC_HINT}" if numeric else str(error)) from None
-
-
-def _for_class(one_class: Mapping[str, Any], metric: Any) -> Any:
-    known = {field.name for field in fields(metric)} if metric.label_columns else set()
-    return replace(metric, **{name: value for name, value in one_class.items() if name in known and "label" in known})
+def _find_metric(name: str, kind: str, one_class: Mapping[str, Any]) -> Metric:
+    if not is_name(name) and kind in ("integer", "number"):
+        raise SpecError(f"{explain_unknown(name)}; for errors of numbers, {_NUMERIC_HINT}")
+    return make_metric(name, **accepted_parameters(name, one_class))
 
 
 def _groupings(by: Any) -> Iterator[tuple[str, Any]]:

@@ -76,6 +76,10 @@ class FBeta(Counting):
         super().__post_init__()
 
     @property
+    def prefix(self) -> str:
+        return f"f{self.beta:g}"
+
+    @property
     def sides(self) -> tuple[float, float]:
         return self.beta**2, 1.0
 

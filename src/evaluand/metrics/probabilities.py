@@ -203,8 +203,8 @@ class ExpectedCalibrationError(OfScores, WeightedRowsMetric):
 
     def prepare(self, columns: Columns) -> Columns:
         if self.label is None:
+            self.check_truth(columns)
             truth, prediction = columns[TRUTH], columns[PREDICTION]
-            refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
             probability, right = numbers(columns, CONFIDENCE, self.kind), truth == prediction
             others = class_of_confidence(columns) != prediction
             if others.any() and len(columns[LABELS]) > 2:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, nearest
+from evaluand.core.errors import nearest
 from evaluand.metrics.base.metric import OverTargets
+from evaluand.metrics.names import canonical_name, explain_unknown, is_name, resolve_metric
 from evaluand.problem.problem import STANDARD_METRICS
 
 Reads = Literal["labels", "sets", "numbers", "rows", "scores", "confidence", "ranking", "boxes"]
@@ -216,6 +217,8 @@ def rule_of(metric: str, definition: str | None) -> Rule | tuple[str, str]:
     rules = DEFINITIONS[name]
     if metric in rules:
         return rules[metric]
+    if is_name(metric) and (canonical := canonical_name(metric)) != metric and canonical in STANDARD_METRICS:
+        return rule_of(canonical, definition)
     if metric in STANDARD_METRICS:
         has = [other for other, rules in DEFINITIONS.items() if metric in rules]
         return "not_applicable", f"the definition {name} does not have this metric; take {' or '.join(has)}"
@@ -230,17 +233,16 @@ def _positive(takes: Mapping[str, inspect.Parameter]) -> Positive:
 
 
 def _of_kind(metric: str) -> Rule | tuple[str, str]:
-    """The rule of a registered kind of metric, from what it reads."""
-    try:
-        kind = registry.find("metrics", metric)
-    except SpecError:
-        known = [*STANDARD_METRICS, *registry.names("metrics")]
-        return "not_applicable", f"no metric is called {metric!r}{nearest(metric, known)}"
+    """The rule of a metric by its name, from what its kind reads."""
+    if not is_name(metric):
+        return "not_applicable", explain_unknown(metric)
+    name, parameters = resolve_metric(metric)
+    kind = registry.find("metrics", name)
     takes = inspect.signature(kind).parameters
-    needed = [name for name, one in takes.items() if one.default is one.empty]
+    needed = [name for name, one in takes.items() if one.default is one.empty and name not in parameters]
     if set(needed) - {"k"}:
         return "not_applicable", f"cannot judge by its name alone; it needs {' and '.join(needed)}"
-    metric_object = kind(**dict.fromkeys(needed, 1))
+    metric_object = kind(**parameters, **dict.fromkeys(needed, 1))
     columns = metric_object.columns
     reads: Reads | None = None
     if "scores" in columns:
@@ -260,9 +262,9 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         reason = f"reads {names}, which predictions do not have" if names else "reads no prediction"
         return "not_applicable", f"{reason}, so it cannot judge predictions; choose another metric"
     return Rule(
-        kind=metric,
+        kind=name,
         reads=reads,
-        parameters={"absent": 0.0} if reads == "scores" and "absent" in takes else {},
+        parameters={**parameters, **({"absent": 0.0} if reads == "scores" and "absent" in takes else {})},
         k=0 if "k" in needed else takes["k"].default if "k" in takes else None,
         labels="labels" in takes,
         positive=_positive(takes) if reads != "boxes" else "none",

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.core.errors import pluralize
-from evaluand.metrics.base.signature import distinguishing_words
+from evaluand.metrics.base.signature import distinguishing_words, words_of
+from evaluand.metrics.names import printed_name
 
 SHORT_ID = 12
 LABEL = 60
@@ -99,9 +100,9 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
     """(scorer, signature) → the metric's label, with the parameters that distinguish it from others of its kind.
 
     Example:
-        >>> signatures = ["f_beta v1", "f_beta v1 label=A", "f_beta v1 average=macro"]
+        >>> signatures = ["f_beta v1 beta=1.0", "f_beta v1 beta=1.0 label=A", "f_beta v1 beta=1.0 average=macro"]
         >>> list(metric_labels([{"scorer": "strict", "signature": signature} for signature in signatures]).values())
-        ['f_beta · strict', 'f_beta(label=A) · strict', 'f_beta(average=macro) · strict']
+        ['f1 · strict', 'f1(label=A) · strict', 'f1_macro · strict']
     """
     alike: dict[tuple[str, str], list[str]] = {}
     keys = {(row["scorer"], row["signature"]): row["signature"].partition(" ")[0] for row in rows}
@@ -110,8 +111,10 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
     words = {(scorer, s): own for (scorer, _), group in alike.items() for s, own in distinguishing_words(group).items()}
     labels = {}
     for (scorer, signature), kind in keys.items():
-        own = ", ".join(f"{name}={word}" if name else word for name, word in words[scorer, signature].items())
-        metric = safe(kind, LABEL) + (f"({safe(own, LABEL)})" if own else "")
+        name, expressed = printed_name(kind, words_of(signature))
+        distinct = {key: word for key, word in words[scorer, signature].items() if key not in expressed}
+        own = ", ".join(f"{key}={word}" if key else word for key, word in distinct.items())
+        metric = safe(name, LABEL) + (f"({safe(own, LABEL)})" if own else "")
         labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
     return labels
 

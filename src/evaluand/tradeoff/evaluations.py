@@ -5,7 +5,6 @@ intervals are those of an aggregation, and are computed from the stored scores. 
 points at every threshold instead: `confidences_of` reads them, as the input of `solve`.
 """
 
-import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -29,13 +28,13 @@ from evaluand.aggregation.aggregator import (
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
 from evaluand.comparison.comparing import short_labels
 from evaluand.comparison.measures import declared_measures, find_evaluations
-from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandWarning, Fault, SpecError, nearest
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.prediction_table import class_score, label_text, scored_classes
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
+from evaluand.metrics.names import accepted_parameters, as_called, make_metric, resolve_metric
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store.store import Store
 from evaluand.tradeoff.confidences import Confidences, positive_label
@@ -142,7 +141,7 @@ def check_objective(text: str, parts: Mapping[str, Any]) -> None:
     if parts["metric"] in CRITERIA:
         Objective(parts["metric"], parts["disparity"], parts["by"])
     else:
-        registry.find("metrics", parts["metric"])
+        resolve_metric(parts["metric"])
     if parts["disparity"] not in (None, *DISPARITIES):
         hint = nearest(parts["disparity"], DISPARITIES)
         raise SpecError(
@@ -162,7 +161,7 @@ def resolve_objective(
     parts = parse_text(text)
     check_objective(text, parts)
     metric, by = parts["metric"], [parts["by"]] if parts["by"] else []
-    same_metric = [one for one in declared if (one.criterion or one.metric.kind) == metric]
+    same_metric = [one for one in declared if _is_of_metric(one, metric)]
     chosen = _choose_scorer(text, parts["scorer"] or scorer, scorers, same_metric)
     metrics = list(dict.fromkeys(one.metric for one in same_metric if one.scorer == chosen))
     disparities = [parts["disparity"]] if parts["disparity"] else []
@@ -178,12 +177,21 @@ def resolve_objective(
     return objective, [Measure(chosen, part, by, disparities, criterion) for part in metrics]
 
 
-def default_metric(kind: str, label: Label | None, range: tuple[float, float] | None = None) -> Metric:
+def _is_of_metric(measure: Measure, name: str) -> bool:
+    """Whether a measure is of the metric, or of the criterion, with a name."""
+    return _is_metric(measure.metric, name) if measure.criterion is None else measure.criterion == name
+
+
+def _is_metric(metric: Metric, name: str) -> bool:
+    return metric.kind == name or as_called(metric, name) is metric
+
+
+def default_metric(name: str, label: Label | None, range: tuple[float, float] | None = None) -> Metric:
     """A metric that was not declared, with the label and the range if it has such parameters."""
-    fields = {one.name for one in dataclasses.fields(registry.find("metrics", kind))}
     settings = {"label": label, "range": range}
-    known = {name: value for name, value in settings.items() if value is not None and name in fields}
-    return registry.make_default("metrics", kind, **known)  # type: ignore[no-any-return]
+    return make_metric(
+        name, **accepted_parameters(name, {n: value for n, value in settings.items() if value is not None})
+    )
 
 
 def _check_same_data(evaluations: Sequence[tuple[str, Evaluation]]) -> None:
@@ -286,9 +294,9 @@ def _matches(parts: Mapping[str, Any], measure: Measure) -> bool:
     if parts["scorer"] not in (None, measure.scorer):
         return False
     if parts["disparity"] is None:
-        return bool(parts["metric"] == measure.metric.kind)
-    name = measure.criterion or measure.metric.kind
-    return bool(name == parts["metric"] and parts["disparity"] in measure.disparities and parts["by"] in measure.by)
+        return _is_metric(measure.metric, parts["metric"])
+    disparate = parts["disparity"] in measure.disparities and parts["by"] in measure.by
+    return bool(_is_of_metric(measure, parts["metric"]) and disparate)
 
 
 def _measure_text(measure: Measure) -> str:

@@ -34,6 +34,7 @@ from evaluand.metrics.base.metric import (
     check_confidence,
 )
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.names import is_name, resolve_metric, with_parameters
 from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, point_disparity
 from evaluand.metrics.stats.intervals import (
     Spread,
@@ -318,14 +319,16 @@ def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[n
 
 def _metric(name: str) -> Metric:
     """A metric of two classes, with the positive one as its label."""
-    if name not in registry.names("metrics") and (hint := _hint_full_name(name) or nearest(name, CRITERIA)):
+    if not is_name(name) and (hint := _hint_full_name(name) or nearest(name, CRITERIA)):
         raise SpecError(f"no metric is called {name!r}{hint}")
-    kind = registry.find("metrics", name)
-    if any(one.init and one.default is one.default_factory is MISSING for one in fields(kind)):
+    found = resolve_metric(name)
+    kind = registry.find("metrics", found.kind)
+    required = (one.name for one in fields(kind) if one.init and one.default is one.default_factory is MISSING)
+    if not found.parameters.keys() >= {*required}:
         raise SpecError(f"{name} is not a metric of decisions between two classes, as it has required parameters")
     settings: dict[str, Any] = {"label": True, "scored_by": "positive"}
     known = {key: value for key, value in settings.items() if key in kind.__dataclass_fields__}
-    metric: Metric = kind(**known)
+    metric: Metric = kind(**with_parameters(found.parameters, known))
     reads = set(metric.columns)
     decided = metric.averages and reads <= {TRUTH, PREDICTION, VALUE}
     if not (

@@ -21,9 +21,9 @@ from rich.text import Text
 from evaluand.aggregation.aggregator import dataset_of
 from evaluand.cli.options import FILE, store_option
 from evaluand.cli.output import show
-from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.names import is_name
 from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
@@ -116,7 +116,7 @@ def _is_of_scores(metric: str) -> bool:
     head, attribute, _ = metric.partition("+")
     if head in UTILITIES or (attribute and head in (*FAIRNESS, *WITHIN)):
         return False
-    return bool(re.search(r"[(\s]", metric)) or metric in registry.names("metrics")
+    return bool(re.search(r"[(\s]", metric)) or is_name(metric)
 
 
 def _parse_label(text: str | None, evaluations: Sequence[Evaluation]) -> str | int | bool | None:

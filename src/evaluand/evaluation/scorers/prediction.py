@@ -46,8 +46,8 @@ class Prediction(Scorer):
         prediction_key: None where an object is itself the prediction.
         confidence_key: None to ignore confidences. An object without this key has none.
         confidence_of_key: the key of the class that the confidence is of, if not always the prediction.
-        probabilities_key: the key of the scores of all classes; only an object is read, and only where labels are
-            text, integers, booleans or `json`.
+        probabilities_key: the key of the scores of all classes; only an object is read, and not where predictions are
+            numbers. Of `labels`, each label has its own score, and the set has no confidence.
 
     Raises:
         SpecError: there is no such type.
@@ -64,7 +64,7 @@ class Prediction(Scorer):
     """
 
     kind = "prediction"
-    version = 4
+    version = 5
     cheap = True
     by_target = True
     arguments = ("output", "expected", "weight")
@@ -135,9 +135,9 @@ class Prediction(Scorer):
         scores: dict[str, float] | None = None
         if isinstance(stated, Mapping):
             scores, stated = self._scores(stated), None
-        elif of_classes and isinstance(probabilities, Mapping):
+        elif self.type != "number" and isinstance(probabilities, Mapping):
             scores = self._scores(probabilities)
-        own = None if scores is None else scores.get(self._label_text(prediction))
+        own = scores.get(self._label_text(prediction)) if scores is not None and of_classes else None
         confidence = own if stated is None else _number("confidence", stated)
         if confidence is None or not of_classes:
             of = None

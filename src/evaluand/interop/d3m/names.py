@@ -6,6 +6,7 @@ from typing import Final
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, nearest
 from evaluand.core.files.json import Node
+from evaluand.metrics.names import explain_unknown, is_name
 from evaluand.problem.problem import STANDARD_METRICS, SubType, TaskType
 
 Version = tuple[int, ...]
@@ -125,8 +126,10 @@ def name_of(metric: str) -> str:
     upper = {UPPER.get(name, name.upper()): name for name in METRICS.values()}
     if metric in upper or metric in METRICS.values():
         return upper.get(metric, metric)
+    if is_name(metric):
+        return metric
     near = nearest(metric, [*METRICS, *upper, *ours])
-    message = f"there is no metric {metric!r}{near}; there are {', '.join(METRICS)} and the registered kinds"
+    message = f"there is no metric {metric!r}{near}" if near else explain_unknown(metric)
     raise DataError(Fault(metric, message, code="not_applicable"))
 
 

@@ -26,7 +26,9 @@ from evaluand.metrics.base.confusion import (
 )
 from evaluand.metrics.base.metric import LABELS, Columns, Direction, Labels, State, Values
 
-Average = Literal["micro", "macro", "weighted", "example"]
+Average = Literal["micro", "macro", "weighted", "example", "binary"]
+
+BINARY: Final = "binary"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,8 @@ class ClassRatio(ByClass):
         label: the positive class.
         average: `macro` is the mean over classes, `weighted` the mean over classes weighted by how often each is
             expected, `micro` the ratio of sums over classes, `example` the mean over rows of each row's ratio. Classes
-            and rows whose ratio is undefined are left out of the mean; `data` lists the classes.
+            and rows whose ratio is undefined are left out of the mean; `data` lists the classes. `binary` refuses all
+            but two labels, so that the value is always that of one class; of counted items it decides nothing.
         labels: the classes to average over; by default those of truth and prediction.
         zero_division: the value of an undefined ratio, 0 or 1; undefined by default.
 
@@ -66,7 +69,13 @@ class ClassRatio(ByClass):
         if self.average not in (None, *get_args(Average)):
             known = ", ".join(get_args(Average))
             raise SpecError(f"{self.kind}: average={self.average!r} does not work here; choose one of {known}")
+        if self.average == BINARY and self.labels is not None:
+            raise SpecError(
+                f"{self.kind}: average='binary' is of one class; give label, or another average of the labels"
+            )
         if self.label is not None:
+            if self.average == BINARY:
+                object.__setattr__(self, "average", None)
             check_labels(self.kind, "label", [self.label])
             for name in ("average", "labels"):
                 if getattr(self, name) is not None:
@@ -119,13 +128,33 @@ class ClassRatio(ByClass):
 
     def settled(self, labels: Labels) -> Self:
         truths = labels.get(TRUTH, ())
-        if self.label is not None or self.average is not None or not truths:
+        if self.label is not None or self.average not in (None, BINARY) or not truths:
             return self
+        if self.average == BINARY:
+            return replace(self, average=None, label=self._only_class(truths))
         if isinstance(truths[0], tuple):
             return replace(self, average="micro")
         if self.labels is not None or len(truths) > 2:
             return replace(self, average="macro")
         return replace(self, label=choose_positive(self.kind, truths, "give average='macro', 'weighted' or 'micro'"))
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its averages begin with."""
+        return self.kind
+
+    def _only_class(self, truths: Sequence[Any]) -> Label:
+        """The positive class of two; a SpecError leads to the averages if there are more."""
+        averages = f"{self.prefix}_macro, {self.prefix}_weighted or {self.prefix}_micro"
+        if isinstance(truths[0], tuple):
+            raise SpecError(f"{self.prefix} is of one class, and each row has a set of labels: name {averages}")
+        if len(truths) > 2:
+            listed = ", ".join(map(repr, truths[:_MAX_LABELS])) + (", …" if len(truths) > _MAX_LABELS else "")
+            raise SpecError(
+                f"{self.prefix} is of one class, and there are {len(truths)} labels ({listed}): name {averages}, or "
+                f"choose the class, as in label={truths[0]!r}"
+            )
+        return choose_positive(self.prefix, truths, f"name {averages}")
 
     def compute(self, state: State) -> Values:
         return super(ClassRatio, self._of(state)).compute(state)
@@ -198,7 +227,9 @@ class ClassRatio(ByClass):
     @property
     def _mode(self) -> str:
         """The average, or `label`; `micro` if there is no truth to decide."""
-        return "label" if self.label is not None else self.average or "micro"
+        if self.label is not None:
+            return "label"
+        return "micro" if self.average in (None, BINARY) else str(self.average)
 
 
 def choose_positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Label:

@@ -35,12 +35,14 @@ class OfScores(Metric):
 
     Attributes:
         of_one: the values of `scored_by` that need `label`.
+        takes_sets: rows may have sets of labels, which come as matrices of rows × labels.
 
     Raises:
         SpecError: the parameters contradict each other.
     """
 
     of_one: ClassVar[tuple[ScoredBy, ...]] = ("positive", "predicted")
+    takes_sets: ClassVar[bool] = False
     label_columns = (TRUTH, PREDICTION, CONFIDENCE_OF)
     score_columns = (SCORES,)
 
@@ -100,18 +102,18 @@ class OfScores(Metric):
         With `label`, that is the only label, and other truths are -1. A row without truth or confidence is refused.
         """
         truth, labels = columns[TRUTH], columns[LABELS]
-        refuse_unknown_truth(columns)
+        self.check_truth(columns)
         if self.scored_by == "classes" and self.absent is not None:
             self._refuse_rows_without_scores(columns)
         if self.label is None:
-            matrix = columns[SCORES] if self.scored_by == "classes" else _one_hot(columns[PREDICTION], len(labels))
+            matrix = columns[SCORES] if self.scored_by == "classes" else one_hot(columns[PREDICTION], len(labels))
             return {TRUTH: truth, SCORES: matrix, LABELS: labels}
         places = [place for place, label in enumerate(labels.tolist()) if label == self.label]
         code = places[0] if places else -2
         if self.scored_by == "classes":
             score = columns[SCORES][:, code] if places else np.full(len(truth), np.nan)
         elif self.scored_by == "labels":
-            score = (columns[PREDICTION] == code).astype(np.float64)
+            score = has_label(columns[PREDICTION], code).astype(np.float64)
         else:
             score = numbers(columns, CONFIDENCE, self.kind)
             if self.scored_by == "predicted":
@@ -119,7 +121,14 @@ class OfScores(Metric):
             else:
                 self._refuse_others(columns, code)
         positive = np.fromiter([self.label], np.object_, 1)
-        return {TRUTH: np.where(truth == code, 0, -1), SCORES: score[:, None], LABELS: positive}
+        return {TRUTH: np.where(has_label(truth, code), 0, -1), SCORES: score[:, None], LABELS: positive}
+
+    def check_truth(self, columns: Columns) -> None:
+        """Raise an error if a row has no truth, or if rows have sets of labels and the metric takes none."""
+        if columns[TRUTH].ndim == 2 and not (self.takes_sets and self.scored_by != "predicted"):
+            setting = " with scored_by='predicted'" if self.takes_sets else ""
+            raise SpecError(f"{self.kind}{setting} reads one label per row, but these rows have lists of labels")
+        refuse_unknown_truth(columns)
 
     def _refuse_rows_without_scores(self, columns: Columns) -> None:
         """`absent` fills in single classes, not rows without any score."""
@@ -133,6 +142,8 @@ class OfScores(Metric):
         )
 
     def _refuse_others(self, columns: Columns, code: int) -> None:
+        if columns[TRUTH].ndim == 2:  # a set has no class of its confidence
+            return
         of = columns.get(CONFIDENCE_OF, columns[TRUTH][:0])
         others = of[(of >= 0) & (of != code)]
         if len(others):
@@ -145,7 +156,16 @@ class OfScores(Metric):
 
 def refuse_unknown_truth(columns: Columns) -> None:
     """Raise a DataError that lists the scored rows without a truth, if there are any."""
-    refuse(columns, columns[TRUTH] < 0, lambda row: "is scored but has no truth; such rows must abstain")
+    truth = columns[TRUTH]
+    unknown = np.asarray(np.isnan(truth).any(axis=1) if truth.ndim == 2 else truth < 0)
+    refuse(columns, unknown, lambda row: "is scored but has no truth; such rows must abstain")
+
+
+def has_label(labels: np.ndarray, code: int) -> np.ndarray:
+    """Which rows have the label with this code, from codes or from a matrix of sets; none for an unknown code."""
+    if labels.ndim == 1:
+        return np.asarray(labels == code)
+    return np.asarray(labels[:, code] == 1) if code >= 0 else np.zeros(len(labels), np.bool_)
 
 
 def class_of_confidence(columns: Columns) -> np.ndarray:
@@ -169,8 +189,10 @@ def check_probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whol
         refuse(columns, wrong, lambda row: f"the scores add up to {total[row]:.6g}; {needed}")
 
 
-def _one_hot(code: np.ndarray, n: int) -> np.ndarray:
-    """1 for the label of each row, and NaN (see `otherwise`) for the others."""
+def one_hot(code: np.ndarray, n: int) -> np.ndarray:
+    """1 for the label of each row, and NaN (see `otherwise`) for the others; a matrix of sets is returned as it is."""
+    if code.ndim == 2:
+        return code
     found = np.full((len(code), n), np.nan)
     known = code >= 0
     found[known, code[known]] = 1.0

@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.class_ratio import ClassRatio
+from evaluand.metrics.base.class_ratio import BINARY, ClassRatio
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, ClassCounts
 from evaluand.metrics.base.labels import object_array
 from evaluand.metrics.base.metric import (
@@ -170,7 +170,8 @@ class Counting(ClassRatio):
     def settled(self, labels: Labels) -> Self:
         if TRUTH in labels:
             return super().settled(labels)
-        found = replace(self, average=self.average or (None if self.label is not None else "micro"))
+        average = None if self.average == BINARY else self.average
+        found = replace(self, average=average or (None if self.label is not None else "micro"))
         object.__setattr__(found, "of_things", True)
         return found
 
@@ -186,7 +187,10 @@ class Counting(ClassRatio):
                 f"{self.kind} reads 'truth' and 'prediction', or else {', '.join(map(repr, counted))}; the table has "
                 f"{', '.join(map(repr, available))}"
             )
-        for name, works in (("average", self.average in (None, "micro", "macro")), ("labels", self.labels is None)):
+        for name, works in (
+            ("average", self.average in (None, "micro", "macro", BINARY)),
+            ("labels", self.labels is None),
+        ):
             if not works:
                 raise SpecError(f"{self.kind}: {name}={getattr(self, name)!r} does not work for counted items")
         if self.zero_division is not None:

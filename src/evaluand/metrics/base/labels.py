@@ -1,7 +1,7 @@
 """Encode columns of labels, or of sets of labels, as codes into one vocabulary, without an object per row."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -38,11 +38,49 @@ def encode_labels(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[list[n
         raise SpecError(f"labels are {one} in one column and {other} in another; give all columns one type")
     ends = np.cumsum([len(column) for column in values])[:-1]
     types = [column.type for column in values if not pa.types.is_null(column.type)]
-    found, vocabulary = (_encode_sets if types and _is_list(types[0]) else _encode_labels)(values, types)
+    found, vocabulary = (_encode_sets if types and is_list(types[0]) else _encode_labels)(values, types)
     codes = np.split(found, ends)
     if not any(pa.types.is_dictionary(column.type) for column in arrays):
         return codes, vocabulary
     return _codes_of_rows(arrays, codes, vocabulary)
+
+
+def encode_members(
+    sets: Sequence[pa.Array | pa.ChunkedArray], labels: Sequence[pa.Array] = ()
+) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """Encode columns of sets as matrices of rows × labels, with further columns of single labels.
+
+    Args:
+        sets: columns of lists of labels; null is a missing set.
+        labels: columns of labels of the same type.
+
+    Returns:
+        For each column of sets a matrix, 1 for each label of a row's set and 0 for the others, NaN for a missing set;
+        for each further column its codes; and the labels.
+
+    Raises:
+        SpecError: as `encode_labels`.
+
+    Example:
+        >>> [matrix], _, vocabulary = encode_members([pa.array([["b", "a"], [], ["b"]])])
+        >>> matrix.tolist(), vocabulary.tolist()
+        ([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0]], ['b', 'a'])
+    """
+    columns = [_decoded(_storage_array(column)) for column in sets]
+    codes, vocabulary = encode_labels([*(_members(column) for column in columns), *labels])
+    matrices = []
+    for column, code in zip(columns, codes, strict=False):
+        if (code < 0).any():
+            raise SpecError(_NULL_LABEL)
+        row = _rows(column)
+        matrix = np.zeros((len(column), len(vocabulary)))
+        np.add.at(matrix, (row, code), 1.0)
+        twice = np.argwhere(matrix > 1)
+        if len(twice):
+            raise SpecError(_label_twice(vocabulary[twice[0, 1]]))
+        matrix[~np.asarray(column.is_valid())] = np.nan
+        matrices.append(matrix)
+    return matrices, codes[len(columns) :], vocabulary
 
 
 def one_vocabulary(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -74,13 +112,15 @@ def contents(kind: pa.DataType) -> str:
         return "numbers"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return "text"
-    return "lists" if _is_list(kind) else "other"
+    return "lists" if is_list(kind) else "other"
 
 
 def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
     """All labels of lists of label and score, in the type of the others; a DataError if one has no such form."""
     texts = pc.struct_field(pc.list_flatten(scores), "label")
     if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if is_list(kind):
         kind = kind.value_type
     storage = kind.storage_type if isinstance(kind, pa.ExtensionType) else kind
     if pa.types.is_null(storage) or pa.types.is_string(storage) or pa.types.is_large_string(storage):
@@ -107,6 +147,22 @@ def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarra
     row = np.asarray(pc.list_parent_indices(scores)).astype(np.int64)
     found[row, code] = np.asarray(pc.struct_field(pc.list_flatten(scores), "score"))
     return found
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _members(column: pa.Array) -> pa.Array:
+    """The labels of all sets, in one column."""
+    return column.slice(0, 0) if pa.types.is_null(column.type) else column.flatten()
+
+
+def _rows(column: pa.Array) -> np.ndarray:
+    """The row of each label of all sets."""
+    if pa.types.is_null(column.type):
+        return np.zeros(0, np.int64)
+    return np.asarray(pc.list_parent_indices(column)).astype(np.int64)
 
 
 def _codes_of_rows(
@@ -153,7 +209,8 @@ def _label_kind(kind: pa.DataType) -> str:
     )
 
 
-def _is_list(kind: pa.DataType) -> bool:
+def is_list(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
@@ -176,7 +233,7 @@ def _encode_sets(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> t
     lists = [column.cast(pa.large_list(_widest([kind.value_type for kind in types]))) for column in columns]
     code, labels = _encode_labels([column.flatten() for column in lists], [column.type.value_type for column in lists])
     if (code < 0).any():
-        raise SpecError("a list of labels contains null; remove it from the list")
+        raise SpecError(_NULL_LABEL)
     lengths = np.concatenate([np.asarray(pc.fill_null(pc.list_value_length(column), 0)) for column in lists])
     known = np.concatenate([np.asarray(column.is_valid()) for column in lists])
     order = in_order(labels)
@@ -186,7 +243,7 @@ def _encode_sets(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> t
     rank = rank[sort]
     twice = np.flatnonzero((rank[1:] == rank[:-1]) & (row[1:] == row[:-1]))
     if len(twice):
-        raise SpecError(f"a list has the label {labels[order[rank[twice[0]]]]!r} twice; a set has each label once")
+        raise SpecError(_label_twice(labels[order[rank[twice[0]]]]))
     starts = np.cumsum(lengths) - lengths
     found, many = np.zeros(len(lengths), np.int64), 1  # 0 is the empty set
     for place in range(int(lengths.max(initial=0))):
@@ -199,6 +256,13 @@ def _encode_sets(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> t
     names = [labels[place] for place in order.tolist()]
     members = (rank[starts[i] : starts[i] + lengths[i]].tolist() for i in first[sets >= 0].tolist())
     return codes - int((sets < 0).any()), object_array([tuple(names[place] for place in each) for each in members])
+
+
+_NULL_LABEL: Final = "a list of labels contains null; remove it from the list"
+
+
+def _label_twice(label: Any) -> str:
+    return f"a list has the label {label!r} twice; a set has each label once"
 
 
 def object_array(values: Iterable[Any]) -> np.ndarray:

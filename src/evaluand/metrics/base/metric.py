@@ -18,7 +18,6 @@ Kinds live in `evaluand.metrics`, one file each, or one for several that differ 
 
 import dataclasses
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,9 +29,9 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 
 from evaluand.core.errors import DataError, Fault, SpecError
-from evaluand.core.identity import encode
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
+from evaluand.metrics.base.signature import encode_word
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, merge_clusters
 
 Columns = Mapping[str, np.ndarray]
@@ -192,7 +191,9 @@ class Metric(ABC):
     def label_columns(self) -> tuple[str, ...]:
         """The columns that hold labels: they come as codes into one vocabulary, the column `LABELS`.
 
-        A vocabulary has each label once, as text, an integer or a bool; a missing label has the code -1.
+        A vocabulary has each label once, as text, an integer or a bool; a missing label has the code -1. Sets of labels
+        are labels too, except for a metric with `score_columns`: it gets a matrix of rows × `LABELS`, 1 where the set
+        has the label, else 0, and NaN for a missing set.
         """
         return ()
 
@@ -359,7 +360,7 @@ class Metric(ABC):
         for name, value in self.spec["parameters"].items():
             unset = value is None or (value is False and name in off)
             if not unset and name not in ("confidence", "bootstrap"):
-                words.append(f"{name}={_encode_word(value)}")
+                words.append(f"{name}={encode_word(value)}")
         if self.interval:
             words.append(f"interval={self.interval} {_format_percent(self.spec['parameters']['confidence'])}")
         return " ".join(words)
@@ -467,20 +468,6 @@ def _mean(values: np.ndarray) -> float:
     with np.errstate(over="ignore"):
         mean = values.mean()
     return float(mean if not np.isinf(mean) else (values / len(values)).sum())
-
-
-_BARE_WORD = re.compile(r"(?!(?:true|false|null|inf|nan)\Z)[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _encode_word(value: Any) -> str:
-    """A parameter value as a word that no other value is written as."""
-    if isinstance(value, str) and _BARE_WORD.fullmatch(value):
-        return value
-    if isinstance(value, float):
-        return repr(float(value))
-    if isinstance(value, list | tuple):
-        return f"({','.join(_encode_word(item) for item in value)})"
-    return encode(value).decode()
 
 
 def _format_percent(confidence: float) -> str:

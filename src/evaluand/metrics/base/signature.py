@@ -1,12 +1,28 @@
-"""Read metric signatures, and find the parameters that distinguish metrics of one kind."""
+"""Write and read metric signatures, and find the parameters that distinguish metrics of one kind."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evaluand.core.identity import encode
 
 _WORD = re.compile(r'interval=\S+ \S+\Z|(?:"(?:[^"\\]|\\.)*"|[^\s"])+')
 _UNBOUNDED = "(-inf,inf)"
 """The range of a metric that declares none."""
+
+_BARE_WORD = re.compile(r"(?!(?:true|false|null|inf|nan)\Z)[A-Za-z_][A-Za-z0-9_]*")
+
+
+def encode_word(value: Any) -> str:
+    """A parameter value as a word that no other value is written as."""
+    if isinstance(value, str) and _BARE_WORD.fullmatch(value):
+        return value
+    if isinstance(value, float):
+        return repr(float(value))
+    if isinstance(value, list | tuple):
+        return f"({','.join(encode_word(item) for item in value)})"
+    return encode(value).decode()
 
 
 def words_of(signature: str) -> dict[str, str]:

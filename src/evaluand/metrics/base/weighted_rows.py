@@ -268,7 +268,8 @@ class WeightedRowsMetric(Metric):
         tables = []
         for state, code in zip(states, codes, strict=True):
             table = _row_table(state)
-            table |= {name: code[table[name]] for name in self.row_columns if name in self.label_columns}
+            labels = [name for name in self.row_columns if name in self.label_columns]
+            table |= {name: _recode(table[name], code, len(vocabulary)) for name in labels}
             scores = [name for name in self.row_columns if name in self.score_columns]
             table |= {name: _place_columns(table[name], code, len(vocabulary)) for name in scores}
             tables.append(table)
@@ -621,9 +622,14 @@ def _count_equal_rows(
     return found
 
 
-def _place_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.ndarray:
-    """The columns of a matrix of rows × labels at their places in a larger vocabulary, NaN elsewhere."""
-    found = np.full((len(matrix), n_labels), np.nan)
+def _recode(labels: np.ndarray, code: np.ndarray, n_labels: int) -> np.ndarray:
+    """Codes of labels, or a matrix of sets of labels, in a larger vocabulary."""
+    return code[labels] if labels.ndim == 1 else _place_columns(labels, code, n_labels, otherwise=0.0)
+
+
+def _place_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int, otherwise: float = np.nan) -> np.ndarray:
+    """The columns of a matrix of rows × labels at their places in a larger vocabulary."""
+    found = np.full((len(matrix), n_labels), otherwise)
     found[:, code[: matrix.shape[1]]] = matrix
     return found
 

@@ -1,11 +1,12 @@
-"""`evaluand score`: prediction files scored by the metrics of their problem."""
+"""Prediction files scored by the metrics of their problem."""
 
 import math
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from shlex import join
+from typing import Final
 
 import click
 from click import UsageError
@@ -13,14 +14,15 @@ from click.exceptions import Exit
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from evaluand.cli.options import TARGET, force_option, json_option, repeatable, store_option, suggest_command
+from evaluand.cli.options import suggest_command
 from evaluand.cli.output import condensed, open_output, print_json, show
 from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
 from evaluand.core.errors import DataError, Fault, plural
 from evaluand.core.files.json import none_if_nan
+from evaluand.experiment.columns.names import looks_like_prediction, looks_like_truth
 from evaluand.experiment.scoring import Score, Scores, Spread, score
-from evaluand.problem.formats import default_format
+from evaluand.problem.files import read_header
 from evaluand.problem.inline import criterion_named, inline_problem
 from evaluand.problem.problem import Problem
 from evaluand.report.export import write_csv, write_parquet
@@ -29,132 +31,134 @@ from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import numbers, safe
 from evaluand.store.directory import DirectoryStore
 
-_EXAMPLES = """\b
-Examples:
-  evaluand score 185_baseball
-  evaluand score 185_baseball --predictions mine.csv --out scores.csv
-  evaluand score --predictions mine.csv --truth right.csv --metric accuracy --metric f1Macro
-  evaluand score --problem problemDoc.json --predictions mine.csv --truth targets.csv --json
-  evaluand score 185_baseball --predictions mine.csv --name mine --report mine.html
-"""
+
+@dataclass(frozen=True)
+class ProblemOptions:
+    """What to score by the metrics of a problem, and where to write it."""
+
+    source: Path | None
+    predictions: tuple[str, ...]
+    truth: Path | None
+    metrics: tuple[str, ...]
+    pos_label: str | None
+    k: int | None
+    definition: str | None
+    part: str | None
+    out: Path | None
+    layout: str | None
+    table: Path | None
+    report: Path | None
+    intervals: bool
+    force: bool
+    name: str | None
+    folder: Path
+    as_json: bool
 
 
-class _Layout(click.ParamType):  # type: ignore[type-arg]
-    """A layout of the file of scores, of those that the installed format has."""
+def score_problem(options: ProblemOptions) -> None:
+    """Scores prediction files by the metrics of their problem, or by named metrics against a file of truth.
 
-    name = "layout"
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return f"[{'|'.join(default_format().score_layouts)}]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return str(click.Choice(default_format().score_layouts).convert(value, param, ctx))
-
-
-@click.command("score", epilog=_EXAMPLES)
-@click.argument("folder_or_problem", required=False, metavar="[FOLDER]", type=click.Path(exists=True, path_type=Path))
-@click.option("--problem", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="Instead of FOLDER.")
-@repeatable(
-    "--predictions",
-    metavar="FILE",
-    help="The file to score, by default the one that the problem names; repeat the option for repeats and folds, with"
-    " their numbers in the names: predictions_repeat0_fold1.csv.",
-)
-@click.option(
-    "--truth",
-    type=click.Path(exists=True, path_type=Path),
-    metavar="FILE|DATASET",
-    help="A CSV file of index and targets, or a dataset's folder; by default the truth in FOLDER.",
-)
-@repeatable(
-    "--metric",
-    "metrics",
-    metavar="NAME",
-    help="Instead of a problem: a metric by which --predictions and --truth are judged, such as f1Macro; repeatable.",
-)
-@click.option("--pos-label", metavar="LABEL", help="With --metric: the label that counts as positive.")
-@click.option("--k", type=click.IntRange(1), metavar="N", help="With --metric: how many rows or ranks count.")
-@click.option(
-    "--definition", metavar="NAME", help="Which public definition metrics follow: 3.1.1, core-2022, sklearn …"
-)
-@click.option("--part", metavar="PART", help="TRAIN, TEST or SCORE, if each has its own documents.")
-@click.option("--out", type=TARGET, metavar="FILE", help="Write scores.csv.")
-@click.option("--layout", type=_Layout(), help="The layout of scores.csv.", show_default="the first")
-@click.option(
-    "--table", type=TARGET, metavar="FILE", help="Write every score with all its attributes: .csv or .parquet."
-)
-@click.option("--report", type=TARGET, metavar="FILE", help="Write a report as one HTML file.")
-@click.option("--no-intervals", is_flag=True, help="Values without intervals: faster on large files.")
-@force_option
-@click.option("--name", metavar="NAME", help="Store run, evaluation and values under this name.")
-@store_option
-@json_option
-def command(
-    folder_or_problem: Path | None,
-    problem: Path | None,
-    predictions: tuple[str, ...],
-    truth: Path | None,
-    metrics: tuple[str, ...],
-    pos_label: str | None,
-    k: int | None,
-    definition: str | None,
-    part: str | None,
-    out: Path | None,
-    layout: str | None,
-    table: Path | None,
-    report: Path | None,
-    no_intervals: bool,
-    force: bool,
-    name: str | None,
-    folder: Path,
-    as_json: bool,
-) -> None:
-    """Score prediction files by the metrics of their problem.
-
-    Everything is checked before anything is scored: rows that are missing, repeated or not tested, values that are
-    empty, not finite or of another type, columns, quotes. Every fault is reported with its line, column and code, and
-    the exit code is 1. With --name, the scores are stored for `evaluand show`, `compare` and `report`.
+    Raises:
+        Exit: there are faults, which were printed.
+        UsageError: the options do not fit.
     """
-    if (folder_or_problem is not None) + (problem is not None) + bool(metrics) != 1:
-        raise UsageError("give FOLDER, --problem or --metric, and only one of them")
-    if metrics and (truth is None or len(predictions) != 1):
-        raise UsageError("--metric needs one file of --predictions and a file of --truth; give both")
-    if not metrics and (pos_label is not None or k is not None):
+    if options.source is not None and options.metrics:
+        raise UsageError(f"--metric: {options.source} names its own metrics; leave out one of the two")
+    if options.source is None and len(options.predictions) == 1 and options.truth is not None:
+        _require_one_meaning(options.predictions[0], str(options.truth), options.metrics)
+    elif options.metrics:
+        raise UsageError("--metric needs a FILE with columns, or one file of --predictions and a file of --truth")
+    elif options.source is None:
+        raise UsageError(
+            "name a file and its columns (evaluand score FILE --truth COLUMN --prediction COLUMN), or a problem by its"
+            " FOLDER or --problem"
+        )
+    if not options.metrics and (options.pos_label is not None or options.k is not None):
         raise UsageError("--pos-label and --k need --metric; a problem states its own parameters")
-    if table is not None and table.suffix not in (".csv", ".parquet"):
-        raise UsageError(f"--table: unknown suffix {table.suffix!r}; use .csv or .parquet")
-    _check_targets([out, table, report], force)
-    source: Path | Problem | None = folder_or_problem or problem
+    check_targets([options.out, options.table, options.report], options.force)
+    source: Path | Problem | None = options.source
     try:
-        if metrics:
-            criteria = [criterion_named(each, definition, positive=pos_label, k=k) for each in metrics]
-            source = inline_problem(Path(predictions[0]), Path(str(truth)), criteria)
+        if options.metrics:
+            criteria = [
+                criterion_named(each, options.definition, positive=options.pos_label, k=options.k)
+                for each in options.metrics
+            ]
+            source = inline_problem(Path(options.predictions[0]), Path(str(options.truth)), criteria)
         assert source is not None  # by the check above
         with notes():
-            scores = score(source, predictions, truth, definition=definition, part=part, intervals=not no_intervals)
+            scores = score(
+                source,
+                options.predictions,
+                options.truth,
+                definition=options.definition,
+                part=options.part,
+                intervals=options.intervals,
+            )
     except DataError as error:
-        _report_faults(error.faults, as_json)
+        _report_faults(error.faults, options.as_json)
         raise Exit(1) from None
-    if out is not None:
-        scores.write(out, layout, force=True)
-    if table is not None:
-        with open_output(table) as file:
-            (write_parquet if table.suffix == ".parquet" else write_csv)(scores.table().to_reader(), file)
-    stored = _store(scores, name, folder, report)
-    if as_json:
+    _write(scores, options)
+    stored = _store(scores, options.name, options.folder, options.report)
+    if options.as_json:
         return print_json(_facts(scores) | stored)
     show(_render(scores))
     for note in condensed(scores.notes):
         click.echo(f"note: {safe(note)}", err=True)
-    for path in (out, table, report):
+    for path in (options.out, options.table, options.report):
         if path is not None:
             click.echo(f"written: {safe(str(path))}", err=True)
-    if name is not None:
-        click.echo(f"\nstored as {safe(name)}; more: {safe(suggest_command('show', name, folder))}")
+    if options.name is not None:
+        again = suggest_command("show", options.name, options.folder)
+        click.echo(f"\nstored as {safe(options.name)}; more: {safe(again)}")
 
 
-def _check_targets(files: Sequence[Path | None], force: bool) -> None:
-    """Refuses to write a file twice, or to replace one without --force."""
+def _require_one_meaning(predictions: str, truth: str, metrics: Sequence[str]) -> None:
+    """Refuses two files without a metric, and those that both have truth and predictions.
+
+    Raises:
+        UsageError: the message has the command with the columns named.
+    """
+    own, true = (read_header(Path(path)) if Path(path).is_file() else [] for path in (predictions, truth))
+    truths = [name for name in own if name in true and looks_like_truth(name)]
+    others = [name for name in own if looks_like_prediction(name)]
+    words = ["evaluand", "score", predictions, "--truth-file", truth]
+    if not metrics:
+        named = join([*words, "--truth", next(iter(truths), "COLUMN"), "--prediction", next(iter(others), "COLUMN")])
+        raise UsageError(
+            "name the column of the truth and that of the predictions, or a --metric by which the columns that both"
+            f" files have are judged. Run\n  {safe(named)}"
+        )
+    if truths and others:
+        named = join(
+            [*words, "--truth", truths[0], "--prediction", others[0], *(f"--metric={each}" for each in metrics)]
+        )
+        raise UsageError(
+            f"both files have the column {truths[0]!r}, which would be scored against itself, and {predictions} has"
+            f" {others[0]!r}. Run\n  {safe(named)}"
+        )
+
+
+def _write(scores: Scores, options: ProblemOptions) -> None:
+    if options.out is not None:
+        scores.write(options.out, options.layout, force=True)
+    if options.table is not None:
+        with open_output(options.table) as file:
+            write = write_parquet if options.table.suffix == ".parquet" else write_csv
+            write(scores.table().to_reader(), file)
+
+
+def check_targets(files: Sequence[Path | None], force: bool) -> None:
+    """Refuses to write a file twice, to replace one without --force, or a table of an unknown format.
+
+    Args:
+        files: those of --out, --table and --report.
+
+    Raises:
+        UsageError: names the option or the file.
+    """
+    table = files[1]
+    if table is not None and table.suffix not in (".csv", ".parquet"):
+        raise UsageError(f"--table: unknown suffix {table.suffix!r}; use .csv or .parquet")
     paths = [path for path in files if path is not None]
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("--out, --table and --report must be different files")

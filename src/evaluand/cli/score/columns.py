@@ -1,0 +1,197 @@
+"""Columns of predictions in files scored against a column of truth."""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shlex import join
+from typing import Any, Final
+
+import click
+import pyarrow as pa
+from click import UsageError
+
+from evaluand.cli.gates import conclude, require_gates
+from evaluand.cli.options import suggest_command
+from evaluand.cli.output import open_output, print_json, show
+from evaluand.cli.report import write as write_report
+from evaluand.cli.run import notes
+from evaluand.cli.score.problems import check_targets
+from evaluand.core import identity
+from evaluand.data.files import STDIN
+from evaluand.experiment.columns.names import ColumnGuesses, guess_columns
+from evaluand.experiment.columns.scoring import ColumnOptions, score_tables
+from evaluand.experiment.columns.tables import NamedTable, read_table
+from evaluand.report.export import write_csv, write_parquet
+from evaluand.report.facts.base import Facts
+from evaluand.report.terminal.comparison import comparison_table, gates_table
+from evaluand.report.terminal.report import results_table
+from evaluand.report.text import safe
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore, Store
+
+_SHOWN: Final = 12
+_FLIPS: Final = 3
+
+
+@dataclass(frozen=True)
+class ColumnFiles:
+    """Files with columns to score, and where to write the results."""
+
+    files: tuple[str, ...]
+    truth_file: str | None
+    format: str | None
+    delimiter: str | None
+    options: ColumnOptions
+    junit: Path | None
+    table: Path | None
+    report: Path | None
+    force: bool
+    name: str | None
+    folder: Path
+    as_json: bool
+
+
+def score_files(given: ColumnFiles) -> None:
+    """Scores columns of files, prints and stores the results.
+
+    Raises:
+        UsageError: an option is missing; the message has the complete command if columns look like what is missing.
+        Exit: a gate failed.
+    """
+    if not given.files:
+        raise UsageError("name the file that has the columns: evaluand score FILE --truth COLUMN --prediction COLUMN")
+    require_gates(tuple(given.options.gates), given.junit)
+    check_targets([None, given.table, given.report], given.force)
+    with notes():
+        tables = [read_table(each, given.format, given.delimiter) for each in given.files]
+        base = tables[0] if given.truth_file is None else read_table(given.truth_file, delimiter=given.delimiter)
+        options = _complete(given, base, tables)
+    name = given.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
+    with notes(), _open_store(given) as store:
+        scores = score_tables(base, tables, replace(options, origin={"files": [*given.files]}), store, name)
+        if given.report is not None:
+            assert isinstance(store, DirectoryStore)
+            commands = None if given.name is not None else {"Score again": f"evaluand {join(sys.argv[1:])}"}
+            write_report(store, name, str(given.report), commands=commands)
+        facts = scores.facts(flips=_FLIPS if given.options.inputs or given.as_json else 0)
+    _print(facts, given)
+    conclude(facts["gates"], given.junit)
+
+
+@contextmanager
+def _open_store(given: ColumnFiles) -> Iterator[Store]:
+    if given.name is not None:
+        yield DirectoryStore(given.folder)
+    elif given.report is None:
+        yield MemoryStore()
+    else:
+        with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
+            yield DirectoryStore(Path(place))
+
+
+# What is missing
+
+
+def _complete(given: ColumnFiles, base: NamedTable, tables: Sequence[NamedTable]) -> ColumnOptions:
+    """The options, if truth and predictions are named.
+
+    Raises:
+        UsageError: they are not; the message has a complete command where columns look like them.
+    """
+    options = given.options
+    if options.truth and options.truth not in base.table.column_names:
+        _explain_truth(options.truth, base, tables, given)
+    if options.truth and (options.predictions or options.scores):
+        return options
+    table = tables[0].table
+    guesses = guess_columns(base.table, options.truth or None)
+    if base is not tables[0]:
+        own = guess_columns(table, options.truth if options.truth in table.column_names else None)
+        guesses = replace(guesses, predictions=own.predictions, scores=own.scores)
+    missing = [] if options.truth else ["--truth"]
+    missing += [] if options.predictions or options.scores else ["--prediction"]
+    raise UsageError(_suggest(given, guesses, missing, base, tables[0]))
+
+
+def _explain_truth(truth: str, base: NamedTable, tables: Sequence[NamedTable], given: ColumnFiles) -> None:
+    if Path(truth).is_file() and given.truth_file is None:
+        columns = read_table(truth).table.column_names
+        raise UsageError(
+            f"--truth {truth} is a file; give it as --truth-file {truth}, and with --truth its column, one of"
+            f" {', '.join(columns[:_SHOWN])}"
+        )
+    base.column(truth, "--truth")
+
+
+def _suggest(
+    given: ColumnFiles, guesses: ColumnGuesses, missing: Sequence[str], base: NamedTable, table: NamedTable
+) -> str:
+    options = given.options
+    truth = options.truth or (guesses.truth[0] if len(guesses.truth) == 1 else "")
+    predictions = [*options.predictions] or [*guesses.predictions]
+    names = [name for name in table.table.column_names if name != truth]
+    lines = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+    looks = [
+        f"{', '.join(map(repr, found))} {'looks' if len(found) == 1 else 'look'} like {what}"
+        for found, what in (
+            (guesses.truth if "--truth" in missing else [], "the truth"),
+            (guesses.predictions if "--prediction" in missing else [], "predictions"),
+            (guesses.scores if "--prediction" in missing else [], "scores"),
+        )
+        if found
+    ]
+    words = ["evaluand", "score", *given.files]
+    if given.truth_file is not None:
+        words += ["--truth-file", given.truth_file]
+    command = join([*words, "--truth", truth or "COLUMN"])
+    if predictions:
+        command += "".join(f" {join(['--prediction', each])}" for each in predictions)
+    elif guesses.scores and not options.scores:
+        command += "".join(f" {join(['--score', each])}" for each in guesses.scores)
+    else:
+        command += "" if options.scores else " --prediction COLUMN"
+    if not looks:
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        source = f"{base.name} and {table.name}" if base is not table else table.name
+        looks = [f"the columns of {source} are {', '.join(map(repr, names[:_SHOWN]))}{more}"]
+    return f"{lines}; {'; '.join(looks)}. Run\n  {safe(command)}"
+
+
+# Output
+
+
+def _print(facts: Facts, given: ColumnFiles) -> None:
+    if given.table is not None:
+        _write_table(facts["metrics"], given.table)
+    stored = {} if given.name is None else {"stored": given.name}
+    if given.as_json:
+        return print_json(facts | stored)
+    show(results_table(facts, quiet=True))
+    if facts["comparison"] is not None:
+        click.echo()
+        show(comparison_table(facts["comparison"]))
+    if facts["gates"]:
+        click.echo()
+        show(gates_table(facts["gates"]))
+    for note in facts["notes"]:
+        click.echo(f"note: {safe(note)}", err=True)
+    for path in (given.table, given.report):
+        if path is not None:
+            click.echo(f"written: {safe(str(path))}", err=True)
+    if given.name is not None:
+        again = suggest_command("show", given.name, given.folder)
+        click.echo(f"\nstored as {safe(given.name)}; more: {safe(again)}")
+
+
+def _write_table(rows: Sequence[Facts], path: Path) -> None:
+    records = [{name: _cell(value) for name, value in row.items()} for row in rows]
+    table = pa.Table.from_pylist(records)
+    with open_output(path) as file:
+        (write_parquet if path.suffix == ".parquet" else write_csv)(table.to_reader(), file)
+
+
+def _cell(value: Any) -> Any:
+    return identity.encode(value).decode() if isinstance(value, dict | list) else value

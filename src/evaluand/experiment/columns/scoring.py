@@ -1,0 +1,547 @@
+"""`score_columns`: columns of predictions scored against a column of truth, compared, and checked by gates.
+
+The rows become a dataset, each column of predictions a run, and the comparison that of an experiment, so everything
+that reads a store works on the result. Nothing is graded row by row: the columns are the scores.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.disparity import Kind as DisparityKind
+from evaluand.comparison.gates import GateResult, check_gates
+from evaluand.comparison.rule import Gate
+from evaluand.core import identity
+from evaluand.core.errors import SpecError, plural
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.prediction_table import SCORER, common_type
+from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
+from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
+from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
+from evaluand.experiment.experiment import Experiment, Results
+from evaluand.metrics.base.confusion import PREDICTION
+from evaluand.metrics.base.labels import contents
+from evaluand.metrics.base.metric import VALUE, Metric
+from evaluand.report.facts.base import Facts
+from evaluand.report.facts.report import results_facts
+from evaluand.run.tasks.recorded import RecordedTask
+from evaluand.store.store import MemoryStore, Store
+
+BASELINE: Final = "baseline"
+_MOST_GROUPS: Final = 1000
+_FLIPS: Final = 3
+_SCALARS: Final = ("bools", "integers", "numbers", "text")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnScores:
+    """The scores of columns of predictions.
+
+    Attributes:
+        target: what the truth holds.
+        systems: the names of the systems, in order; the first is the baseline of gates.
+        results: runs, evaluations, values and the comparison, as of an experiment.
+        gates: the result of each gate for each system.
+        notes: what was found in the data and taken for granted.
+    """
+
+    target: Target
+    systems: Sequence[str]
+    results: Results
+    gates: Sequence[GateResult]
+    notes: Sequence[str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all gates hold."""
+        return all(gate.passed for gate in self.gates)
+
+    def facts(self, flips: int = _FLIPS) -> Facts:
+        """The values, the comparison and the gates as plain data.
+
+        Args:
+            flips: how many examples of each pair to list as won and as lost.
+        """
+        found = results_facts(self.results.tasks, self.results.aggregation)
+        comparison = None if self.results.comparison is None else self.results.comparison.to_dict()
+        if comparison is not None:
+            comparison["flips"] = _first_flips(comparison["flips"], flips)
+        gates = [
+            {"gate": r.gate.text, "subject": r.subject, "passed": r.passed, "message": r.message, **r.facts}
+            for r in self.gates
+        ]
+        target = {"column": self.target.name, "kind": self.target.kind, "positive": self.target.positive}
+        return {"target": target, **found, "comparison": comparison, "gates": gates, "notes": [*self.notes]}
+
+    def __str__(self) -> str:
+        from rich.console import Console, Group
+
+        from evaluand.report.terminal.comparison import comparison_table, gates_table
+        from evaluand.report.terminal.report import results_table
+
+        facts = self.facts(flips=0)
+        parts: list[Any] = [results_table(facts, quiet=True)]
+        parts += ["", comparison_table(facts["comparison"])] if facts["comparison"] else []
+        parts += ["", gates_table(facts["gates"])] if facts["gates"] else []
+        console = Console(width=120, no_color=True)
+        with console.capture() as capture:
+            console.print(Group(*parts))
+        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+    __repr__ = __str__
+
+
+def _first_flips(flips: Sequence[Facts], most: int) -> list[Facts]:
+    counts: dict[Any, int] = {}
+    chosen = []
+    for flip in flips:
+        key = (flip["pair"], flip["flip"])
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= most:
+            chosen.append(flip)
+    return chosen
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """What to score, by the names of columns; see `score_columns`."""
+
+    truth: str
+    predictions: Sequence[str] = ()
+    scores: Sequence[str] = ()
+    confidences: Sequence[str] = ()
+    metrics: Sequence[str | Metric] = ()
+    by: Sequence[str | Sequence[str]] = ()
+    disparities: Sequence[DisparityKind] = ("difference",)
+    gates: Sequence[str] = ()
+    kind: str | None = None
+    pos_label: str | None = None
+    threshold: float | None = None
+    id: str | None = None
+    inputs: Sequence[str] = ()
+    weight: str | None = None
+    cluster: str | None = None
+    intervals: bool = True
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+
+def score_columns(
+    tables: Any,
+    truth: str,
+    predictions: str | Sequence[str] = (),
+    *,
+    truth_file: Any = None,
+    store: Store | None = None,
+    name: str = "columns",
+    **options: Any,
+) -> ColumnScores:
+    """Scores columns of predictions against a column of truth, and compares them.
+
+    Types and metrics follow from the data: see `notes` of the result for what was taken for granted.
+
+    Args:
+        tables: a table of any library, a mapping column → values, a list of rows, a file; or a list of tables or
+            files, each of one system.
+        truth: the column of the truth.
+        predictions: the columns of predictions, one for each system; the first is the baseline.
+        truth_file: the table or file with the truth, if it is another one; joined by `id`.
+        store: where runs, evaluations and values are stored; None is memory.
+        name: what they are called.
+        scores: columns of the score of the positive class, one for each system, or `LABEL=COLUMN` for each class.
+        confidences: columns of the confidence of each prediction, one for each system.
+        metrics: names or metrics; proposed from the kind of target if empty.
+        by: columns to group by; a list crosses several.
+        disparities: the disparities between groups.
+        gates: rules such as `accuracy >= 0.9`; `baseline` is the first system.
+        kind: `binary`, `multiclass`, `multilabel` or `numeric`, if the values do not say it.
+        pos_label: the text of the positive class.
+        threshold: predict the positive class where a score is at least this.
+        id: the column that names each row, by which files are joined.
+        inputs: columns to show with each example.
+        weight: the column of the rows' weights.
+        cluster: the column whose equal values mark rows that are not independent.
+        intervals: whether to compute intervals of values.
+
+    Raises:
+        SpecError: there is no such column, or columns do not fit each other.
+        DataError: a value is invalid; names its row.
+
+    Example:
+        >>> a, b = ["yes", "no", "no", "no"], ["yes", "yes", "no", "no"]
+        >>> table = {"label": ["yes", "no", "yes", "no"], "a": a, "b": b}
+        >>> scores = score_columns(table, "label", ["a", "b"], metrics=["accuracy"])
+        >>> [round(row["value"], 2) for row in scores.facts()["metrics"]]
+        [0.75, 0.5]
+    """
+    texts = {
+        each: (options[each],)
+        for each in ("scores", "confidences", "metrics", "by", "gates", "inputs")
+        if isinstance(options.get(each), str)
+    }
+    named = (predictions,) if isinstance(predictions, str) else tuple(predictions)
+    chosen = ColumnOptions(truth=truth, predictions=named, **options | texts)
+    several = isinstance(tables, list | tuple) and not (tables and isinstance(tables[0], Mapping))
+    files = [*map(_as_table, tables)] if several else [_as_table(tables)]
+    base = files[0] if truth_file is None else _as_table(truth_file)
+    return score_tables(base, files, chosen, store or MemoryStore(), name)
+
+
+def _as_table(value: Any) -> NamedTable:
+    if isinstance(value, NamedTable):
+        return value
+    return read_table(value) if isinstance(value, str | os.PathLike) else as_table(value)
+
+
+def score_tables(
+    base: NamedTable, files: Sequence[NamedTable], options: ColumnOptions, store: Store, name: str
+) -> ColumnScores:
+    """Scores tables that were read; see `score_columns`.
+
+    Args:
+        base: the table with the truth.
+        files: the tables of predictions, which may include it.
+    """
+    gates = [Gate.parse(gate) for gate in options.gates]
+    base.column(options.truth, "--truth")
+    joined = join_tables(base, files, options.truth, options.id)
+    notes = [*joined.notes]
+    specs = _find_systems(joined, options, notes)
+    truth = align_truth(joined.base, options.truth, specs, notes)
+    predictions = {
+        spec.name: align_prediction(truth, options.truth, spec, notes) for spec in specs if spec.prediction is not None
+    }
+    _note_values(joined.base, options, truth, predictions, notes)
+    target = find_target(options.truth, truth, [*predictions.values()], options.kind, options.pos_label, notes)
+    kind = _shared_type(truth, predictions.values())
+    weight = joined.base.column(options.weight, "--weight") if options.weight else None
+    systems = [
+        make_system(
+            spec,
+            truth,
+            predictions.get(spec.name),
+            target,
+            threshold=options.threshold,
+            weight=weight,
+            type=kind,
+            notes=notes,
+        )
+        for spec in specs
+    ]
+    experiment = _experiment(joined.base, systems, target, options, name, notes)
+    known = {
+        system.name: {SCORER: (((row, 0), [score.record()]) for row, score in system.columns.known_scores())}
+        for system in systems
+    }
+    results = experiment.run(store, known_scores=known)
+    return ColumnScores(
+        target=target,
+        systems=[system.name for system in systems],
+        results=results,
+        gates=_check_gates(gates, results, experiment.measures),
+        notes=[*dict.fromkeys(notes)],
+    )
+
+
+# The systems
+
+
+def _find_systems(joined: JoinedTables, options: ColumnOptions, notes: list[str]) -> list[SystemSpec]:
+    """The columns of each system; with several files each file is a system, or several."""
+    plain, labelled = _split_scores(options.scores, joined.files)
+    if not (options.predictions or plain or labelled):
+        raise SpecError("no column of predictions or scores is named")
+    twice = next((each for each in options.predictions if [*options.predictions].count(each) > 1), None)
+    if twice is not None:
+        raise SpecError(f"--prediction {twice} is named twice")
+    found: list[SystemSpec] = []
+    for table in joined.files:
+        specs = _systems_in(table, options.predictions, plain, labelled, options.confidences, notes)
+        if len(joined.files) > 1:
+            stem = re.sub(r"(\.[A-Za-z0-9]+)+$", "", os.path.basename(table.name)) or table.name
+            specs = [replace(each, name=stem if len(specs) == 1 else f"{stem}/{each.name}") for each in specs]
+        found += specs
+    names = [each.name for each in found]
+    if len(set(names)) < len(names):
+        raise SpecError(f"two files have the name {next(n for n in names if names.count(n) > 1)!r}; rename one")
+    return found
+
+
+def _split_scores(scores: Sequence[str], files: Sequence[NamedTable]) -> tuple[list[str], dict[str, str]]:
+    """Columns of scores, and label → column for those of classes."""
+    plain: list[str] = []
+    labelled: dict[str, str] = {}
+    for text in scores:
+        label, sign, column = text.rpartition("=")
+        if sign and not any(text in each.table.column_names for each in files):
+            if label in labelled:
+                raise SpecError(f"--score {text}: the class {label!r} has a score already")
+            labelled[label] = column
+        else:
+            plain.append(text)
+    if plain and labelled:
+        raise SpecError("give --score COLUMN for the positive class, or --score LABEL=COLUMN for each class, not both")
+    return plain, labelled
+
+
+def _systems_in(
+    table: NamedTable,
+    predictions: Sequence[str],
+    plain: Sequence[str],
+    labelled: Mapping[str, str],
+    confidences: Sequence[str],
+    notes: list[str],
+) -> list[SystemSpec]:
+    for column in predictions:
+        table.column(column, "--prediction")
+    for column in (*plain, *labelled.values()):
+        table.column(column, "--score")
+    if labelled:
+        if len(predictions) > 1:
+            raise SpecError(
+                "--score LABEL=COLUMN is for one system; name one --prediction, or one file for each system"
+            )
+        one = predictions[0] if predictions else None
+        return [SystemSpec(one or "scores", table, one, scores=labelled)]
+    if not predictions:
+        return [SystemSpec(column, table, score=column) for column in plain]
+    by_prediction = _match_columns("--score", predictions, plain, notes)
+    confidence = _match_columns("--confidence", predictions, confidences, notes)
+    return [
+        SystemSpec(each, table, each, score=by_prediction.get(each), confidence=confidence.get(each))
+        for each in predictions
+    ]
+
+
+def _match_columns(option: str, predictions: Sequence[str], columns: Sequence[str], notes: list[str]) -> dict[str, str]:
+    """Prediction → its column of scores: by name where names say it, else in the order in which they were named."""
+    if not columns:
+        return {}
+    by_name = {column: [each for each in predictions if _shares_name(column, each)] for column in columns}
+    if all(len(found) == 1 for found in by_name.values()):
+        matched = {found[0]: column for column, found in by_name.items()}
+        if len(matched) == len(columns):
+            return _note_match(option, matched, len(predictions), notes)
+    if len(columns) == len(predictions):
+        return _note_match(option, dict(zip(predictions, columns, strict=True)), len(predictions), notes)
+    raise SpecError(
+        f"{option} {' '.join(columns)}: which predictions do they belong to, {' or '.join(predictions)}? Give one"
+        f" {option} for each --prediction, in the same order"
+    )
+
+
+def _note_match(option: str, matched: dict[str, str], n: int, notes: list[str]) -> dict[str, str]:
+    if n > 1:
+        listed = ", ".join(f"{column!r} belongs to {prediction!r}" for prediction, column in matched.items())
+        notes.append(f"{option}: {listed}")
+    return matched
+
+
+def _shares_name(column: str, prediction: str) -> bool:
+    """Whether a column is called after a prediction: `p_a` or `a_score` after `a`, `score_1` after `pred_1`."""
+    words = set(re.split(r"[^A-Za-z0-9]+", column.lower()))
+    own = set(re.split(r"[^A-Za-z0-9]+", prediction.lower())) - _GENERIC
+    return bool(own) and own <= words
+
+
+_GENERIC: Final = frozenset(("pred", "prediction", "predicted", "y", "hat", "output", "response", "label", "class", ""))
+
+
+# What is noted
+
+
+def _note_values(
+    base: NamedTable,
+    options: ColumnOptions,
+    truth: pa.Array,
+    predictions: Mapping[str, pa.Array],
+    notes: list[str],
+) -> None:
+    n = len(truth)
+    if truth.null_count == n:
+        raise SpecError(f"--truth: every cell of {options.truth!r} in {base.name} is empty; name another column")
+    if truth.null_count:
+        notes.append(f"{plural(truth.null_count, 'row')} of {n:,} have no {options.truth!r} and are not scored")
+    for name, column in predictions.items():
+        if name == options.truth and column.equals(truth):
+            raise SpecError(f"--prediction {name}: is the column of --truth; name the column of the predictions")
+        if column.null_count:
+            notes.append(f"{name!r}: {plural(column.null_count, 'row')} of {n:,} without a prediction")
+        values = pc.unique(column.drop_null()).to_pylist() if contents(column.type) in _SCALARS else []
+        if len(values) == 1 and n > 1:
+            notes.append(f"{name!r} is {values[0]!r} in every row")
+        if n > 1 and column.type == truth.type and column.equals(truth):
+            notes.append(f"{name!r} equals {options.truth!r} in every row; is it a copy of the truth?")
+    copies = (
+        n - base.table.group_by(base.table.column_names, use_threads=False).aggregate([]).num_rows
+        if _can_group(base.table)
+        else 0
+    )
+    if copies:
+        notes.append(f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts")
+
+
+def _can_group(table: pa.Table) -> bool:
+    return all(
+        pa.types.is_primitive(each.type) or pa.types.is_string(each.type) or pa.types.is_boolean(each.type)
+        for each in table.schema
+    )
+
+
+def _shared_type(truth: pa.Array, predictions: Any) -> str:
+    kinds = {common_type(truth, column) for column in predictions} or {common_type(truth, truth)}
+    if kinds == {"integer", "number"}:
+        return "number"
+    return kinds.pop() if len(kinds) == 1 else "json"
+
+
+# The experiment
+
+
+def _experiment(
+    base: NamedTable,
+    systems: Sequence[System],
+    target: Target,
+    options: ColumnOptions,
+    name: str,
+    notes: list[str],
+) -> Experiment:
+    gives = {system.gives for system in systems}
+    common = gives.pop() if len(gives) == 1 else "scores" if gives == {"scores", "probabilities"} else "nothing"
+    if ("nothing" not in gives and len(gives) > 1) or (len(gives) > 1 and common == "nothing"):
+        lacking = ", ".join(repr(system.name) for system in systems if system.gives == "nothing")
+        notes.append(f"{lacking} has no scores, so metrics of scores are not proposed")
+    decides = all(system.decides for system in systems)
+    metrics = _metrics(target, decides, common, options)
+    by = tuple(_grouping(base, each) for each in options.by)
+    disparities = tuple(options.disparities) if by else ()
+    scorer = _scorer(systems)
+    outputs = {
+        system.name: RecordedTask.from_outputs(
+            system.name, {(0, row): identity.encode(output) for row, output in enumerate(system.columns.outputs())}
+        )
+        for system in systems
+    }
+    measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
+    dataset = _dataset(base, systems[0], options)
+    return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
+
+
+def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
+    named = options.metrics or propose_metrics(target, decides, gives)
+    found = [named_metric(each, target, gives) if isinstance(each, str) else each for each in named]
+    blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
+    if blind and not decides:
+        raise SpecError(
+            f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
+        )
+    if options.weight:
+        found = [replace(each, weighted=True) if hasattr(each, "weighted") else each for each in found]  # type: ignore[call-arg]
+    if not options.intervals:
+        found = [*map(_without_interval, found)]
+    return found
+
+
+def _without_interval(metric: Metric) -> Metric:
+    """The metric without its interval, unless it always has one, which then costs nothing."""
+    try:
+        return replace(metric, confidence=None) if hasattr(metric, "confidence") else metric  # type: ignore[call-arg]
+    except SpecError:
+        return metric
+
+
+def _grouping(base: NamedTable, by: str | Sequence[str]) -> tuple[str, ...]:
+    names = (by,) if isinstance(by, str) else tuple(by)
+    if len(names) == 1 and names[0] not in base.table.column_names and "," in names[0]:
+        names = tuple(part.strip() for part in names[0].split(","))
+    for name in names:
+        count = pc.count_distinct(base.column(name, "--by")).as_py()
+        if count > _MOST_GROUPS:
+            raise SpecError(
+                f"--by {name}: has {count:,} different values in {base.table.num_rows:,} rows; group by a column with"
+                f" fewer (at most {_MOST_GROUPS:,})"
+            )
+    return names
+
+
+def _scorer(systems: Sequence[System]) -> Any:
+    """The scorer that reads the outputs of all systems."""
+    scorers = [system.columns.scorer for system in systems]
+    return next((each for each in scorers if each.prediction_key is not None), scorers[0])  # type: ignore[attr-defined]
+
+
+def _dataset(base: NamedTable, first: System, options: ColumnOptions) -> Dataset:
+    """The truth of each row with its groups; the columns of predictions are no part of it."""
+    n = base.table.num_rows
+    columns: dict[str, pa.Array] = {}
+    if options.id:
+        ids = base.column(options.id, "--id")
+        check_ids(ids.cast(pa.string()), base, options.id)
+        columns[options.id] = ids
+    row = options.id or _free_name("row", base.table.column_names)
+    columns.setdefault(row, pa.array(np.arange(n)))
+    attributes = list(dict.fromkeys(name for by in options.by for name in _grouping(base, by)))
+    roles: dict[str, Any] = {"attributes": attributes, "weight": options.weight, "cluster": options.cluster}
+    for option, names in (
+        ("--by", attributes),
+        ("--weight", [options.weight]),
+        ("--cluster", [options.cluster]),
+        ("--input", options.inputs),
+    ):
+        columns |= {name: base.column(name, option) for name in names if name is not None}
+    columns[options.truth] = first.columns.truth
+    roles |= {"input": [*options.inputs] or row, "expected": options.truth, "id": options.id}
+    return _build_dataset(columns, options.truth, first.columns.type, roles)
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _build_dataset(columns: Mapping[str, pa.Array], truth: str, kind: str, roles: Mapping[str, Any]) -> Dataset:
+    others = [name for name in columns if pa.types.is_dictionary(columns[name].type)]
+    plain = {name: column.dictionary_decode() if name in others else column for name, column in columns.items()}
+    if kind != "json" and not any(isinstance(each.type, pa.BaseExtensionType) for each in plain.values()):
+        return Dataset.from_arrow(pa.table(plain), **roles)
+    values = {name: _plain_values(column, name == truth and kind == "json") for name, column in plain.items()}
+    rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    return Dataset.from_rows(rows, **roles)
+
+
+def _plain_values(column: pa.Array, encoded: bool) -> list[Any]:
+    storage = column.storage if isinstance(column, pa.ExtensionArray) else column
+    values: list[Any] = storage.to_pylist()
+    if not encoded and storage is column:
+        return values
+    return [None if text is None else identity.decode(text) for text in values]
+
+
+# Gates
+
+
+def _check_gates(gates: Sequence[Gate], results: Results, measures: Sequence[Measure]) -> list[GateResult]:
+    if not gates:
+        return []
+    evaluations = {result.task: result.evaluation for result in results.tasks}
+    first = next(iter(evaluations))
+    absolute = [gate for gate in gates if gate.baseline is None]
+    found = check_gates(absolute, evaluations, measures=measures) if absolute else []
+    for gate in gates:
+        if gate.baseline is None:
+            continue
+        if len(evaluations) == 1:
+            raise SpecError(f"gate {gate.text!r}: compares two systems; name a second --prediction")
+        if gate.baseline == BASELINE:
+            others = {name: each for name, each in evaluations.items() if name != first}
+            found += check_gates([gate], others, {BASELINE: evaluations[first]}, measures=measures)
+        else:
+            found += check_gates([gate], evaluations, measures=measures)
+    return found

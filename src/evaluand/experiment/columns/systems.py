@@ -1,0 +1,361 @@
+"""The predictions and scores of systems, converted to the types of the truth, with a note on each conversion.
+
+A conversion is made only where it cannot mean anything else: `"3"` and 3, `true` and 1, `NaN` among numbers. What could
+mean two things is refused.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import DataError, Fault, SpecError, plural
+from evaluand.evaluation.prediction_table import PredictionColumns, label_text
+from evaluand.experiment.columns.proposals import Target
+from evaluand.experiment.columns.tables import NamedTable
+from evaluand.metrics.base.labels import contents
+
+_MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", ".")
+_NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+_BOOLEANS: Final = {"true": True, "false": False}
+_SHOWN: Final = 3
+_TOLERANCE: Final = 1e-3
+_FEWEST: Final = 5
+_HALF: Final = 0.5
+
+
+@dataclass(frozen=True)
+class SystemSpec:
+    """The columns of one system.
+
+    Attributes:
+        prediction: the column of its predictions; None if it has scores only.
+        score: the column of its score of the positive class.
+        confidence: the column of the confidence of each prediction.
+        scores: label → the column of the score of this class.
+    """
+
+    name: str
+    table: NamedTable
+    prediction: str | None = None
+    score: str | None = None
+    confidence: str | None = None
+    scores: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class System:
+    """One system in the types of the scorer `prediction`.
+
+    Attributes:
+        decides: whether it has predictions, from a column or a threshold.
+        gives: what its numbers are: `probabilities` of all classes, `scores` of some, a `confidence`, or nothing.
+    """
+
+    name: str
+    columns: PredictionColumns
+    decides: bool
+    gives: str
+
+
+def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes: list[str]) -> pa.Array:
+    """The truth; as numbers where it is numbers written as text, and predictions are numbers."""
+    column = truth.column(name, "--truth")
+    predicted = [each.table.column(each.prediction, "--prediction") for each in specs if each.prediction is not None]
+    kinds = {contents(each.type) for each in predicted}
+    if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _all_numbers(column):
+        return _numbers_of(column, truth, name, notes)
+    return column
+
+
+def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: list[str]) -> pa.Array:
+    """The predictions of a system in the type of the truth.
+
+    Raises:
+        DataError: a cell is no number where the truth holds numbers.
+        SpecError: they have types that are never equal.
+    """
+    assert spec.prediction is not None
+    name = spec.prediction
+    column = spec.table.column(name, "--prediction")
+    one, other = contents(truth.type), contents(column.type)
+    if other == "" or one == other or {one, other} <= {"integers", "numbers"}:
+        _note_spellings(truth, column, truth_name, name, notes)
+        return column
+    if {one, other} == {"bools", "integers"} and _is_zero_or_one(column if one == "bools" else truth):
+        notes.append(f"{truth_name!r} and {name!r} are bools and 0 or 1: true is taken as 1")
+        return column.cast(truth.type)
+    if other == "text" and one in ("integers", "numbers"):
+        return _numbers_of(column, spec.table, name, notes)
+    if other == "text" and one == "bools" and (found := _booleans_of(column)) is not None:
+        notes.append(f"{name!r} has true and false in several spellings, taken as bools")
+        return found
+    if "lists" in (one, other) or "other" in (one, other) or one == "":
+        return column
+    raise SpecError(
+        f"{truth_name!r} holds {one} such as {_first(truth)!r}, {name!r} holds {other} such as {_first(column)!r}: no"
+        " prediction could be right; name another column, or write both in the same way"
+    )
+
+
+def make_system(
+    spec: SystemSpec,
+    truth: pa.Array,
+    prediction: pa.Array | None,
+    target: Target,
+    *,
+    threshold: float | None,
+    weight: Any,
+    type: str,
+    notes: list[str],
+) -> System:
+    """A system with its scores, which decide where it has no predictions.
+
+    Raises:
+        SpecError: the scores do not suit the kind of target.
+        DataError: a score is not a number.
+    """
+    by_class, gives = _class_scores(spec, prediction, target, notes)
+    confidence = None
+    if spec.confidence is not None and not by_class:
+        confidence, gives = _read_numbers(spec.table, spec.confidence, "--confidence", notes), "confidence"
+    decides = prediction is not None or threshold is not None
+    if prediction is None:
+        prediction = _decide(spec, by_class, target, gives, threshold, notes)
+        decides = decides or (len(by_class) > 1 and spec.score is None)
+    columns = PredictionColumns.build(
+        truth, prediction, scores=by_class or None, confidence=confidence, weight=weight, type=type
+    )
+    return System(spec.name, columns, decides, gives)
+
+
+def _class_scores(
+    spec: SystemSpec, prediction: pa.Array | None, target: Target, notes: list[str]
+) -> tuple[dict[Any, pa.Array], str]:
+    """Label → scores, and whether they are probabilities."""
+    if spec.scores:
+        found = _labelled_scores(spec, target, notes)
+        total = np.sum([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in found.values()], axis=0)
+        known = total[~np.isnan(total)]
+        sums = bool(len(known) and np.all(np.abs(known - 1) <= _TOLERANCE)) and len(found) == len(target.classes)
+        return found, "probabilities" if sums and all(map(_in_unit, found.values())) else "scores"
+    column, option = (spec.score, "--score") if spec.score is not None else (spec.confidence, "--confidence")
+    if column is None or (option == "--confidence" and target.kind != "binary"):
+        return {}, "nothing"
+    _require_binary(spec, target, column)
+    positive = target.positive
+    if positive is None:
+        known = " or ".join(repr(label_text(each)) for each in target.classes)
+        first, *_ = target.classes
+        raise SpecError(
+            f"{column!r} is the score of which class, {known}? Give --pos-label {label_text(first)}, or --score"
+            f" {label_text(first)}={column}"
+        )
+    numbers = _read_numbers(spec.table, column, option, notes)
+    if option == "--confidence":
+        assert prediction is not None
+        if not _in_unit(numbers):
+            raise SpecError(
+                f"--confidence {column}: not all are between 0 and 1; give the score of a class with --score"
+            )
+        same = pc.equal(prediction, pa.scalar(positive, prediction.type))
+        numbers = pc.if_else(same, numbers, pc.subtract(1.0, numbers))
+    elif prediction is not None:
+        _check_direction(spec, column, numbers, prediction, positive, notes)
+    if not _in_unit(numbers):
+        return {positive: numbers}, "scores"
+    other = [label for label in target.classes if label != positive]
+    return {positive: numbers, **{label: pc.subtract(1.0, numbers) for label in other}}, "probabilities"
+
+
+def _require_binary(spec: SystemSpec, target: Target, column: str) -> None:
+    if target.kind == "binary":
+        return
+    if target.kind in ("multiclass", "text"):
+        raise SpecError(
+            f"--score {column}: {target.name!r} has {len(target.classes):,} classes, so one score does not suffice:"
+            f" give --score LABEL=COLUMN for each class, or --confidence {column} if it is that of each prediction"
+        )
+    what = "numbers" if target.kind == "numeric" else "sets of labels"
+    raise SpecError(
+        f"--score {column}: {target.name!r} holds {what}, which have no score of a class; give --prediction {column}"
+    )
+
+
+def _labelled_scores(spec: SystemSpec, target: Target, notes: list[str]) -> dict[Any, pa.Array]:
+    by_text = {label_text(label): label for label in target.classes}
+    found = {}
+    for text, column in (spec.scores or {}).items():
+        if text not in by_text:
+            known = ", ".join([*by_text][:10])
+            raise SpecError(f"--score {text}={column}: {target.name!r} has no class {text!r}; it has {known}")
+        found[by_text[text]] = _read_numbers(spec.table, column, "--score", notes)
+    return found
+
+
+def _check_direction(
+    spec: SystemSpec, name: str, score: pa.Array, prediction: pa.Array, positive: Any, notes: list[str]
+) -> None:
+    """Notes scores that look like those of the prediction, or of the other class."""
+    values = np.asarray(score.to_numpy(zero_copy_only=False), np.float64)
+    yes = np.asarray(pc.fill_null(pc.equal(prediction, pa.scalar(positive, prediction.type)), False))
+    known = ~np.isnan(values)
+    one, other = values[known & yes], values[known & ~yes]
+    if min(len(one), len(other)) < _FEWEST:
+        return
+    shown = label_text(positive)
+    if _in_unit(score) and values[known].min() >= _HALF:
+        notes.append(
+            f"{name!r} is at least 0.5 also where {spec.prediction!r} is not {shown!r}: if it is the confidence of the"
+            f" prediction, and not the score of {shown!r}, give --confidence {name} instead"
+        )
+    elif one.mean() < other.mean():
+        notes.append(
+            f"{name!r} is lower where {spec.prediction!r} is {shown!r}: if it is the score of the other class, name"
+            " that with --pos-label"
+        )
+
+
+def _decide(
+    spec: SystemSpec,
+    by_class: Mapping[Any, pa.Array],
+    target: Target,
+    gives: str,
+    threshold: float | None,
+    notes: list[str],
+) -> pa.Array:
+    """The predictions that scores make: of the highest class, or at a threshold."""
+    kind = target.type
+    matrix = np.stack([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in by_class.values()], 1)
+    missing: list[bool] = np.asarray(np.isnan(matrix).any(axis=1)).tolist()
+    labels = [*by_class]
+    if spec.score is None:
+        place = np.argmax(np.where(np.isnan(matrix), -np.inf, matrix), axis=1)
+        notes.append(f"{spec.name!r} predicts the class with the highest score")
+        return pa.array([None if gone else labels[p] for p, gone in zip(place.tolist(), missing, strict=True)], kind)
+    at = threshold if threshold is not None else _HALF if gives == "probabilities" else 0.0
+    positive, others = labels[0], [label for label in target.classes if label != labels[0]]
+    negative = others[0] if others else None
+    if threshold is None:
+        notes.append(
+            f"{spec.name!r} has scores only, so no metric of decisions is proposed; --threshold makes predictions"
+        )
+    above = (matrix[:, 0] >= at).tolist()
+    return pa.array(
+        [None if gone else positive if yes else negative for yes, gone in zip(above, missing, strict=True)],
+        kind,
+    )
+
+
+# Types
+
+
+def _read_numbers(table: NamedTable, name: str, option: str, notes: list[str]) -> pa.Array:
+    column = table.column(name, option)
+    holds = contents(column.type)
+    if holds == "text":
+        column = _numbers_of(column, table, name, notes)
+    elif holds not in ("integers", "numbers", ""):
+        raise SpecError(f"{option} {name}: holds {holds}; give a column of numbers")
+    numbers = column.cast(pa.float64())
+    infinite = np.flatnonzero(np.asarray(pc.fill_null(pc.is_inf(numbers), False))).tolist()
+    if infinite:
+        raise DataError(Fault(table.where(infinite[0]), f"{name!r} is infinite; give a finite number", code="infinite"))
+    return pc.if_else(pc.is_nan(numbers), None, numbers)
+
+
+def _all_numbers(column: pa.Array) -> bool:
+    values = pc.unique(column.drop_null()).to_pylist()
+    return all(_NUMBER.fullmatch(value) or value.strip().lower() in _MISSING for value in values)
+
+
+def _numbers_of(column: pa.Array, table: NamedTable, name: str, notes: list[str]) -> pa.Array:
+    """Numbers written as text, and words such as NaN as missing.
+
+    Raises:
+        DataError: a cell is neither; names its place.
+    """
+    texts = column.to_pylist()
+    wrong = [
+        (row, text)
+        for row, text in enumerate(texts)
+        if text is not None and not _NUMBER.fullmatch(text) and text.strip().lower() not in _MISSING
+    ]
+    if wrong:
+        row, text = wrong[0]
+        more = f" ({len(wrong) - 1:,} more such cells)" if len(wrong) > 1 else ""
+        raise DataError(
+            Fault(
+                table.where(row),
+                f"{name!r} is {text!r} where a number is needed{more}; leave the cell empty if there is none, or name"
+                " another column",
+                code="not_a_number",
+            )
+        )
+    words = [text for text in texts if text is not None and not _NUMBER.fullmatch(text)]
+    if words:
+        shown = ", ".join(map(repr, dict.fromkeys(words)))
+        notes.append(f"{name!r} has {plural(len(words), 'cell')} with {shown}, taken as missing")
+    else:
+        notes.append(f"{name!r} has numbers written as text, taken as numbers")
+    values = [float(text) if text is not None and _NUMBER.fullmatch(text) else None for text in texts]
+    known = [value for value in values if value is not None]
+    if all(value.is_integer() and abs(value) < 2**53 for value in known):
+        return pa.array([None if value is None else int(value) for value in values], pa.int64())
+    return pa.array(values, pa.float64())
+
+
+def _booleans_of(column: pa.Array) -> pa.Array | None:
+    words = [None if text is None else text.strip().lower() for text in column.to_pylist()]
+    if not {word for word in words if word is not None} <= {*_BOOLEANS}:
+        return None
+    return pa.array([None if word is None else _BOOLEANS[word] for word in words], pa.bool_())
+
+
+def _is_zero_or_one(column: pa.Array) -> bool:
+    return {*pc.unique(column.drop_null()).to_pylist()} <= {0, 1}
+
+
+def _in_unit(column: pa.Array) -> bool:
+    ends = pc.min_max(column).as_py()
+    return ends["min"] is not None and ends["min"] >= 0 and ends["max"] <= 1
+
+
+def _first(column: pa.Array) -> Any:
+    known = column.drop_null()
+    return known[0].as_py() if len(known) else None
+
+
+def _note_spellings(truth: pa.Array, column: pa.Array, truth_name: str, name: str, notes: list[str]) -> None:
+    """Notes labels that differ only in case or blanks, and predictions that share no label with the truth."""
+    if contents(truth.type) not in ("text", "integers") or contents(column.type) != contents(truth.type):
+        return
+    known, predicted = ({*pc.unique(each.drop_null()).to_pylist()} for each in (truth, column))
+    if predicted and not predicted & known and contents(truth.type) == "text":
+        one, other = (
+            next(iter(sorted(predicted))),
+            next(
+                iter(
+                    sorted(known),
+                ),
+                None,
+            ),
+        )
+        notes.append(f"no value of {name!r}, such as {one!r}, occurs in {truth_name!r}, such as {other!r}")
+    notes.extend(_spellings(known, predicted - known, truth_name, name))
+
+
+def _spellings(known: set[Any], others: set[Any], truth_name: str, name: str) -> Iterator[str]:
+    by_form = {each.strip().casefold(): each for each in known if isinstance(each, str)}
+    alike = [
+        (by_form[each.strip().casefold()], each)
+        for each in sorted(map(str, others))
+        if each.strip().casefold() in by_form
+    ]
+    if alike:
+        shown = ", ".join(f"{one!r} and {other!r}" for one, other in alike[:_SHOWN])
+        yield f"{truth_name!r} and {name!r} differ in case or blanks only: {shown}; they count as different labels"

@@ -1,0 +1,641 @@
+"""The names of metrics: what people, scikit-learn and D3M call each, and which kind with which parameters it is.
+
+One table. A name means the same metric in Python, YAML, commands, gates and trade-offs, and each metric is printed
+under one name (`printed_name`). A kind of a plug-in needs no entry: its registered name is its name.
+
+Names are read without regard to case, and to hyphens, blanks and underscores: `f1Macro`, `F1_MACRO` and `f1-macro` are
+`f1_macro`. A number of ranks or answers is part of a name: `ndcg@10`, `top_5_accuracy`; so is β: `f2`, `f0.5_macro`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from evaluand.core import registry
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.signature import encode_word, words_of
+
+if TYPE_CHECKING:
+    from evaluand.metrics.base.metric import Metric
+
+GROUP: Final = "metrics"
+BINARY: Final = "binary"
+"""The value of `average` that stands for one class, which the truths must imply."""
+
+
+@dataclass(frozen=True)
+class MetricName:
+    """A metric with a name.
+
+    Attributes:
+        name: the name under which it is printed.
+        kind: the registered kind.
+        about: what it is, in a few words, which suggestions search too.
+        parameters: of the kind, by which this metric differs from the kind's defaults.
+        aliases: further names: everyday ones, those of scikit-learn and those of D3M.
+    """
+
+    name: str
+    kind: str
+    about: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+
+
+class Resolved(NamedTuple):
+    """What a name stands for: a kind with parameters."""
+
+    kind: str
+    parameters: Mapping[str, Any]
+
+
+def resolve_metric(name: str) -> Resolved:
+    """The kind and the parameters that a name stands for.
+
+    Raises:
+        SpecError: no metric has this name; the message suggests names by meaning and by spelling.
+
+    Example:
+        >>> resolve_metric("f1_macro")
+        Resolved(kind='f_beta', parameters={'beta': 1.0, 'average': 'macro'})
+        >>> resolve_metric("rocAuc").kind, resolve_metric("RMSE").kind, resolve_metric("ndcg@10")
+        ('roc_auc', 'root_mean_squared_error', Resolved(kind='ndcg', parameters={'k': 10}))
+        >>> resolve_metric("accurate")
+        Traceback (most recent call last):
+        evaluand.SpecError: no metric is called 'accurate' (did you mean 'accuracy'?)
+    """
+    found = _find(name)
+    if found is None:
+        raise SpecError(explain_unknown(name))
+    return found
+
+
+def is_name(name: str) -> bool:
+    """Whether a metric has this name.
+
+    Example:
+        >>> is_name("mae"), is_name("eod+race")
+        (True, False)
+    """
+    return _find(name) is not None
+
+
+def canonical_name(name: str) -> str:
+    """The first name of the metric that has a name.
+
+    Example:
+        >>> canonical_name("RMSE"), canonical_name("fscore_macro"), canonical_name("ndcg@10")
+        ('root_mean_squared_error', 'f1_macro', 'ndcg@10')
+    """
+    found = resolve_metric(name)
+    of_kind = found.kind if not found.parameters else name
+    return next((one.name for one in _table() if (one.kind, one.parameters) == found), of_kind)
+
+
+def make_metric(name: str, **parameters: Any) -> Metric:
+    """The metric with a name.
+
+    Args:
+        parameters: further ones of its kind; they replace those of the name.
+
+    Raises:
+        SpecError: no metric has this name, or its kind needs parameters that were not passed.
+
+    Example:
+        >>> make_metric("f1", label="spam").signature
+        'f_beta v2 missing=leave_out reduce=first label=spam beta=1.0 interval=jackknife 95%'
+    """
+    kind, of_name = resolve_metric(name)
+    return registry.make_default(GROUP, kind, **with_parameters(of_name, parameters))  # type: ignore[no-any-return]
+
+
+def with_parameters(of_name: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a name with others, which replace them.
+
+    Example:
+        >>> with_parameters({"beta": 1.0, "average": "binary"}, {"label": "spam"})
+        {'beta': 1.0, 'label': 'spam'}
+    """
+    found = {**of_name, **parameters}
+    chosen = any(parameters.get(name) is not None for name in ("label", "labels"))
+    if chosen and found.get("average") == BINARY and "average" not in parameters:
+        del found["average"]
+    return found
+
+
+def accepted_parameters(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some parameters that a metric has; those of one class only unless its name says that it is an average.
+
+    Example:
+        >>> chosen = {"label": "spam", "scored_by": "classes"}
+        >>> [accepted_parameters(name, chosen) for name in ("f1", "f1_macro", "mae")]
+        [{'label': 'spam'}, {}, {}]
+    """
+    found = resolve_metric(name)
+    known = {one.name for one in dataclasses.fields(registry.find(GROUP, found.kind))}
+    if found.parameters.get("average", BINARY) != BINARY:
+        known -= {"label", "scored_by"}
+    if "label" not in known:
+        known.discard("scored_by")
+    return {name: value for name, value in parameters.items() if name in known}
+
+
+def as_called(metric: Metric, name: str) -> Metric | None:
+    """A metric, perhaps with further parameters, if it is what a name stands for; else None.
+
+    A metric that would decide by the truths whether it is of one class is returned as one that must be.
+
+    Example:
+        >>> macro = make_metric("f1_macro", missing="wrong")
+        >>> as_called(macro, "f1Macro") is macro, as_called(macro, "f1")
+        (True, None)
+    """
+    found = _find(name)
+    if found is None or metric.kind != found.kind:
+        return None
+    own = {parameter: getattr(metric, parameter, None) for parameter in found.parameters}
+    if all(own[parameter] == value for parameter, value in found.parameters.items() if value != BINARY):
+        if BINARY not in found.parameters.values() or own["average"] == BINARY or _is_of_label(metric):
+            return metric
+        if own["average"] is None and getattr(metric, "labels", None) is None:
+            return dataclasses.replace(metric, average=BINARY)  # type: ignore[call-arg]
+    return None
+
+
+def _is_of_label(metric: Metric) -> bool:
+    return getattr(metric, "label", None) is not None
+
+
+def has_name(signature: str, name: str) -> bool:
+    """Whether a settled metric is what a name stands for.
+
+    Example:
+        >>> has_name("f_beta v2 label=1 beta=1.0", "f1"), has_name("f_beta v2 average=macro beta=1.0", "f1")
+        (True, False)
+    """
+    found, words = _find(name), words_of(signature)
+    if found is None or signature.partition(" ")[0] != found.kind:
+        return False
+    values = {parameter: None if value == BINARY else value for parameter, value in found.parameters.items()}
+    return all(
+        words.get(parameter) == (None if value is None else encode_word(value)) for parameter, value in values.items()
+    )
+
+
+def name_in_tables(signature: str) -> str:
+    """The name under which a metric is printed, from its signature.
+
+    Example:
+        >>> name_in_tables("f_beta v2 missing=leave_out reduce=first average=macro beta=1.0 interval=jackknife 95%")
+        'f1_macro'
+    """
+    return printed_name(signature.partition(" ")[0], words_of(signature))[0]
+
+
+def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[str]]:
+    """The name of a metric in tables, and the parameters that it expresses.
+
+    Args:
+        words: the parameters as its signature writes them, see `signature.words_of`.
+
+    Example:
+        >>> printed_name("f_beta", {"": "v2", "beta": "1.0", "average": "macro"})[0]
+        'f1_macro'
+        >>> printed_name("f_beta", {"": "v2", "beta": "2.0", "label": "PER"})[0], printed_name("accuracy", {})[0]
+        ('f2', 'accuracy')
+    """
+    name, expressed = kind, set[str]()
+    if kind == "f_beta" and "beta" in words:
+        name = f"f{float(words['beta']):g}"
+        expressed.add("beta")
+    base = next((one for one in _AVERAGED if one.kind == kind), None)
+    average = words.get("average")
+    if base is not None and average in _AVERAGES.values():
+        suffix = next(suffix for suffix, value in _AVERAGES.items() if value == average)
+        needed = _averaged_parameters(base, suffix)
+        if "zero_division" not in needed or words.get("zero_division") == "0.0":
+            name = f"{name}_{suffix}"
+            expressed |= {"average", *({"zero_division"} & needed.keys())}
+    elif average == BINARY:
+        expressed.add("average")
+    return name, frozenset(expressed)
+
+
+def metric_names() -> list[MetricName]:
+    """All metrics with a name, sorted by it: those of the table, and the further registered kinds."""
+    named = {one.name: one for one in _table()}
+    for kind in registry.names(GROUP):
+        if kind not in named:
+            named[kind] = MetricName(kind, kind, _first_line(kind))
+    return [named[name] for name in sorted(named)]
+
+
+def _first_line(kind: str) -> str:
+    text = (registry.find(GROUP, kind).__doc__ or "").strip().splitlines()
+    return text[0].rstrip(".") if text else ""
+
+
+# The table
+
+_AVERAGES: Final = {"micro": "micro", "macro": "macro", "weighted": "weighted", "samples": "example"}
+"""The end of a name → the value of the parameter `average`."""
+
+_ZERO: Final = {"zero_division": 0.0}
+
+
+class _OneClass(NamedTuple):
+    """A metric of one class, whose name with an ending is an average over classes or rows.
+
+    `zero` lists the endings under which scikit-learn counts an undefined ratio of a class or row as 0.
+    """
+
+    name: str
+    kind: str
+    about: str
+    aliases: tuple[str, ...]
+    zero: tuple[str, ...]
+    parameters: Mapping[str, Any] = {}
+
+
+_AVERAGED: Final = (
+    _OneClass(
+        "f1",
+        "f_beta",
+        "harmonic mean of precision and recall",
+        ("f1_score", "fscore", "f_score", "f_measure", "f1_measure", "dice"),
+        ("samples",),
+        {"beta": 1.0},
+    ),
+    _OneClass(
+        "precision",
+        "precision",
+        "share of what was predicted that is right",
+        ("precision_score", "prec", "ppv", "positive_predictive_value"),
+        ("macro", "weighted", "samples"),
+    ),
+    _OneClass(
+        "recall",
+        "recall",
+        "share of what was expected that was found; hit rate of a class",
+        ("recall_score", "rec", "tpr", "true_positive_rate", "sensitivity"),
+        ("macro", "weighted", "samples"),
+    ),
+    _OneClass(
+        "jaccard",
+        "jaccard",
+        "intersection over union of labels",
+        ("jaccard_score", "jaccard_similarity", "jaccard_similarity_score", "jaccard_index"),
+        ("samples",),
+    ),
+    _OneClass(
+        "specificity",
+        "specificity",
+        "share of negatives that are right",
+        ("tnr", "true_negative_rate", "selectivity"),
+        (),
+    ),
+    _OneClass(
+        "false_positive_rate",
+        "false_positive_rate",
+        "share of negatives that are wrong: false alarms, fall-out",
+        ("fpr", "fall_out", "false_alarm_rate"),
+        (),
+    ),
+    _OneClass(
+        "false_negative_rate",
+        "false_negative_rate",
+        "share of positives that are missed: miss rate",
+        ("fnr", "miss_rate"),
+        (),
+    ),
+)
+
+_OTHERS: Final = (
+    MetricName(
+        "accuracy", "accuracy", "share of rows that are right", {}, ("acc", "accuracy_score", "exact_match", "em")
+    ),
+    MetricName(
+        "balanced_accuracy",
+        "balanced_accuracy",
+        "mean recall of the classes",
+        {},
+        ("bal_acc", "balanced_accuracy_score"),
+    ),
+    MetricName(
+        "roc_auc",
+        "roc_auc",
+        "area under the ROC curve",
+        {},
+        (
+            "auc",
+            "auroc",
+            "roc_auc_score",
+            "auc_roc",
+            "roc_auc_ovr",
+            "roc_auc_macro",
+            "roc_auc_ovr_macro",
+        ),
+    ),
+    MetricName("roc_auc_micro", "roc_auc", "ROC AUC over all pairs of row and class", {"average": "micro"}),
+    MetricName(
+        "roc_auc_weighted",
+        "roc_auc",
+        "ROC AUC, weighted mean over classes",
+        {"average": "weighted"},
+        ("roc_auc_ovr_weighted",),
+    ),
+    MetricName(
+        "average_precision",
+        "average_precision",
+        "area under the precision-recall curve",
+        {},
+        ("ap", "avg_prec", "pr_auc", "auc_pr", "auprc", "average_precision_score"),
+    ),
+    MetricName(
+        "log_loss",
+        "log_loss",
+        "cross-entropy of probabilities",
+        {},
+        ("logloss", "cross_entropy", "cross_entropy_loss", "nll", "negative_log_likelihood"),
+    ),
+    MetricName("brier", "brier", "squared error of probabilities, summed over classes"),
+    MetricName(
+        "expected_calibration_error",
+        "expected_calibration_error",
+        "distance of confidence from accuracy",
+        {},
+        ("ece", "calibration_error", "calibration"),
+    ),
+    MetricName(
+        "matthews_correlation",
+        "matthews_correlation",
+        "Matthews' correlation of labels",
+        {},
+        ("mcc", "matthews_corrcoef", "phi"),
+    ),
+    MetricName(
+        "cohen_kappa",
+        "cohen_kappa",
+        "Cohen's kappa: agreement beyond chance",
+        {},
+        ("kappa", "cohens_kappa", "cohen_kappa_score"),
+    ),
+    MetricName("hamming_loss", "hamming_loss", "share of labels that are wrong", {}, ("hamming",)),
+    MetricName(
+        "confusion_matrix", "confusion_matrix", "counts of each pair of truth and prediction", {}, ("confusion",)
+    ),
+    MetricName("selection_rate", "selection_rate", "share of rows predicted as a class", {}, ("positive_rate",)),
+    MetricName(
+        "mean_absolute_error", "mean_absolute_error", "mean distance of numbers", {}, ("mae", "l1", "mean_error")
+    ),
+    MetricName("mean_squared_error", "mean_squared_error", "mean squared distance of numbers", {}, ("mse", "l2")),
+    MetricName(
+        "root_mean_squared_error",
+        "root_mean_squared_error",
+        "root of the mean squared error",
+        {},
+        ("rmse", "rms_error", "rmsd"),
+    ),
+    MetricName(
+        "median_absolute_error", "median_absolute_error", "median distance of numbers", {}, ("medae", "median_error")
+    ),
+    MetricName("max_error", "max_error", "largest distance of numbers", {}, ("maximum_error",)),
+    MetricName(
+        "mean_absolute_percentage_error",
+        "mean_absolute_percentage_error",
+        "mean distance relative to the truth, as a fraction",
+        {},
+        ("mape", "percentage_error", "relative_error"),
+    ),
+    MetricName("mean_squared_log_error", "mean_squared_log_error", "mean squared error of logarithms", {}, ("msle",)),
+    MetricName(
+        "r_squared",
+        "r_squared",
+        "coefficient of determination: share of variance explained",
+        {},
+        ("r2", "r2_score", "rsquared", "coefficient_of_determination"),
+    ),
+    MetricName(
+        "explained_variance",
+        "explained_variance",
+        "share of variance explained, apart from a shift",
+        {},
+        ("explained_variance_score", "evs"),
+    ),
+    MetricName(
+        "pearson",
+        "pearson",
+        "linear correlation of numbers",
+        {},
+        ("pearsonr", "correlation", "pcc", "pearson_correlation"),
+    ),
+    MetricName(
+        "spearman", "spearman", "correlation of ranks", {}, ("spearmanr", "rank_correlation", "spearman_correlation")
+    ),
+    MetricName(
+        "kendall", "kendall", "share of pairs in the same order, tau-b", {}, ("kendalltau", "kendall_tau", "tau")
+    ),
+    MetricName(
+        "adjusted_rand",
+        "adjusted_rand",
+        "agreement of clusterings",
+        {},
+        ("ari", "adjusted_rand_score", "adjusted_rand_index"),
+    ),
+    MetricName(
+        "normalized_mutual_information",
+        "normalized_mutual_information",
+        "shared information of clusterings",
+        {},
+        ("nmi", "normalized_mutual_info_score", "normalized_mutual_info"),
+    ),
+    MetricName("homogeneity", "homogeneity", "clusters hold one class", {}, ("homogeneity_score",)),
+    MetricName("completeness", "completeness", "classes are in one cluster", {}, ("completeness_score",)),
+    MetricName("v_measure", "v_measure", "mean of homogeneity and completeness", {}, ("v_measure_score", "vmeasure")),
+    MetricName("mean", "mean", "mean of a number of each row", {}, ("average", "avg", "mean_score")),
+    MetricName("median", "quantile", "median of a number of each row", {"q": 0.5}),
+    MetricName("count", "count", "number of rows", {}, ("n_rows", "rows")),
+    MetricName(
+        "mean_reciprocal_rank",
+        "mean_reciprocal_rank",
+        "one over the rank of the first right answer",
+        {},
+        ("mrr", "reciprocal_rank"),
+    ),
+    MetricName("ndcg", "ndcg", "discounted cumulative gain of a ranking", {}, ("ndcg_score",)),
+    MetricName(
+        "mean_average_precision",
+        "mean_average_precision",
+        "average precision of boxes: object detection",
+        {},
+        ("map", "object_detection_ap", "object_detection_average_precision"),
+    ),
+    MetricName(
+        "average_recall", "average_recall", "recall of boxes: object detection", {}, ("mar", "mean_average_recall")
+    ),
+)
+
+
+def _averaged_parameters(base: _OneClass, suffix: str) -> dict[str, Any]:
+    zero = _ZERO if suffix in base.zero else {}
+    return {**base.parameters, "average": _AVERAGES[suffix], **zero}
+
+
+def _averaged_names(base: _OneClass) -> Iterator[MetricName]:
+    binary = {**base.parameters, "average": BINARY}
+    yield MetricName(base.name, base.kind, base.about, binary, (*base.aliases, f"{base.name}_binary"))
+    for suffix in _AVERAGES:
+        aliases = tuple(f"{alias}_{suffix}" for alias in base.aliases)
+        words = "mean over rows" if suffix == "samples" else f"{suffix} average over classes"
+        yield MetricName(
+            f"{base.name}_{suffix}", base.kind, f"{base.about}, {words}", _averaged_parameters(base, suffix), aliases
+        )
+
+
+@cache
+def _table() -> tuple[MetricName, ...]:
+    return (*(name for base in _AVERAGED for name in _averaged_names(base)), *_OTHERS)
+
+
+@cache
+def _by_name() -> dict[str, MetricName]:
+    """Every name as `_normal` writes it."""
+    found: dict[str, MetricName] = {}
+    for one in _table():
+        for name in (one.name, *one.aliases):
+            assert found.setdefault(name, one) is one, f"two metrics are called {name}"
+    return found
+
+
+_AT_K: Final[Mapping[str, str]] = {
+    "ndcg": "ndcg",
+    "map": "map_at_k",
+    "average_precision": "map_at_k",
+    "mean_average_precision": "map_at_k",
+    "precision": "precision_at_k",
+    "p": "precision_at_k",
+    "recall": "recall_at_k",
+    "r": "recall_at_k",
+    "hits": "hits_at_k",
+    "hit": "hits_at_k",
+    "hit_rate": "hits_at_k",
+    "success": "hits_at_k",
+    "pass": "pass_at_k",
+    "top": "top_k",
+    "accuracy": "top_k",
+    "acc": "top_k",
+}
+"""What stands before `@` and a number → kind with the parameter k."""
+
+_NUMBERED: Final[Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], Resolved | None]]]] = (
+    (
+        re.compile(r"([a-z_]+?)_?(?:@|_at_)(\d+)"),
+        lambda found: Resolved(_AT_K[found[1]], {"k": int(found[2])}) if found[1] in _AT_K else None,
+    ),
+    (re.compile(r"top_?(\d+)(?:_acc(?:uracy)?(?:_score)?)?"), lambda found: Resolved("top_k", {"k": int(found[1])})),
+    (
+        re.compile(r"f_?(\d+(?:\.\d+)?)(?:_score)?(?:_(micro|macro|weighted|samples))?"),
+        lambda found: _f_beta(float(found[1]), found[2]),
+    ),
+    (re.compile(r"p(?:ercentile_?)?(\d{1,2})"), lambda found: Resolved("quantile", {"q": int(found[1]) / 100})),
+)
+"""Names with a number in them."""
+
+
+def _f_beta(beta: float, suffix: str | None) -> Resolved | None:
+    if beta <= 0:
+        return None
+    of_average = {"average": BINARY} if suffix is None else _averaged_parameters(_AVERAGED[0], suffix)
+    return Resolved("f_beta", {**of_average, "beta": beta})
+
+
+def _find(name: str) -> Resolved | None:
+    """What a name stands for: of the table, a registered kind, or a name with a number in it."""
+    for form in dict.fromkeys((name, _normal(name), _normal(name, words=False))):
+        if (known := _by_name().get(form)) is not None:
+            return Resolved(known.kind, known.parameters)
+        if form in registry.names(GROUP):
+            return Resolved(form, {})
+    for form in dict.fromkeys((_normal(name), _normal(name, words=False))):
+        for pattern, read in _NUMBERED:
+            if (found := pattern.fullmatch(form)) and (resolved := read(found)):
+                return resolved
+    return None
+
+
+def _normal(name: str, words: bool = True) -> str:
+    """A name in lower case with underscores; with `words`, the words of `camelCase` are split too."""
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])", "_", name.strip()) if words else name.strip()
+    return re.sub(r"_*@_*", "@", re.sub(r"[^a-z0-9@.]+", "_", split.lower().replace("'", ""))).strip("_")
+
+
+# Suggestions
+
+_NEGATED: Final = "neg_"
+
+
+def explain_unknown(name: str) -> str:
+    """That no metric has a name, and which it may mean: by spelling, or else by meaning."""
+    normal = _normal(name)
+    if normal.startswith(_NEGATED) and _find(normal.removeprefix(_NEGATED)):
+        called = canonical_name(normal.removeprefix(_NEGATED))
+        return (
+            f"{name!r} is scikit-learn's name for {called} with its sign reversed; name {called}, "
+            "which is shown without it and is better the lower it is"
+        )
+    if normal in registry.names("scorers"):
+        return (
+            f"{name!r} is a scorer, which grades each answer: name it under scorers, and take the metric mean of its "
+            "values"
+        )
+    unknown = f"no metric is called {name!r}"
+    by_name = {known: one for one in metric_names() for known in (one.name, *one.aliases)}
+    if close := _closest(name, by_name, _CLOSE):
+        return f"{unknown} (did you mean {close!r}?)"
+    if similar := _nearest_in_meaning(name):
+        return f"{unknown}; did you mean {' or '.join(f'{one.name} ({one.about})' for one in similar)}?"
+    if close := _closest(name, by_name, _SIMILAR):
+        return f"{unknown} (did you mean {close!r}?)"
+    return f"{unknown}; `evaluand list metrics` shows all names"
+
+
+def _closest(name: str, known: Mapping[str, MetricName], cutoff: float) -> str | None:
+    """The known name with the most similar spelling."""
+    import difflib  # only for a wrong name: it takes a while to import
+
+    return next(iter(difflib.get_close_matches(_normal(name), known, n=1, cutoff=cutoff)), None)
+
+
+def _nearest_in_meaning(name: str) -> list[MetricName]:
+    """The metrics whose names and descriptions have the most words of a name."""
+    asked = _words(name)
+    relevance = {one.name: _relevance(asked, one) for one in metric_names()}
+    ranked = sorted(metric_names(), key=lambda one: (-relevance[one.name], len(one.name)))
+    best = relevance[ranked[0].name]
+    return [] if best < _RELEVANT else [one for one in ranked[:_AT_MOST] if relevance[one.name] == best]
+
+
+_CLOSE: Final = 0.8
+_SIMILAR: Final = 0.6
+_RELEVANT: Final = 0.5
+_AT_MOST: Final = 2
+_FILLERS: Final = frozenset(
+    {"the", "of", "a", "an", "and", "under", "is", "that", "over", "by", "score", "metric", "rate"}
+)
+
+
+def _relevance(asked: frozenset[str], one: MetricName) -> float:
+    """The share of the words asked for that a metric's names and description contain."""
+    known = _words(" ".join((one.name, *one.aliases, one.about)))
+    return len(asked & known) / max(len(asked), 1)
+
+
+def _words(text: str) -> frozenset[str]:
+    words = (word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", _normal(text)))
+    split = [word for word in words if word]
+    return frozenset(word for word in split if word not in _FILLERS) or frozenset(split)

@@ -1,0 +1,125 @@
+"""`evaluand score` over columns of files: what is typed, what is printed, and what is refused."""
+
+import json
+from csv import DictReader
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import Folder
+
+ROWS = [
+    ("id", "sex", "label", "a", "b", "p_a"),
+    (1, "f", "yes", "yes", "no", 0.9),
+    (2, "m", "no", "no", "no", 0.2),
+    (3, "f", "yes", "yes", "yes", 0.8),
+    (4, "m", "no", "yes", "no", 0.6),
+]
+
+
+def csv(*rows: tuple[Any, ...]) -> str:
+    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text(csv(*ROWS))
+    return Folder(tmp_path)
+
+
+def values(facts: Any) -> dict[tuple[str, str], float]:
+    return {(row["task"], row["metric"]): row["value"] for row in facts["metrics"] if not row["by"]}
+
+
+def test_two_columns_are_scored_and_compared(folder: Folder) -> None:
+    result = folder.call("score", "p.csv", "--truth", "label", "--prediction", "a", "--prediction", "b", "--json")
+    facts = json.loads(result.stdout)
+    assert values(facts) == {
+        ("a", "accuracy"): 0.75,
+        ("a", "f_beta"): 0.8,
+        ("a", "matthews_correlation"): pytest.approx(0.5773502691896258),
+        ("b", "accuracy"): 0.75,
+        ("b", "f_beta"): pytest.approx(2 / 3),
+        ("b", "matthews_correlation"): pytest.approx(0.5773502691896258),
+    }
+    [pair] = facts["comparison"]["pairs"]
+    assert (pair["won"], pair["lost"], pair["n_used"]) == (1, 1, 4)
+    assert facts["target"] == {"column": "label", "kind": "binary", "positive": "yes"}
+    assert "'yes' counts as positive; --pos-label names another class" in facts["notes"]
+
+
+def test_groups_have_disparities_and_a_failed_gate_exits_with_3(folder: Folder) -> None:
+    given = ("score", "p.csv", "--truth", "label", "--prediction", "a", "--by", "sex", "--metric", "accuracy")
+    result = folder.call(*given, "--gate", "accuracy >= 0.9", "--json")
+    facts = json.loads(result.stdout)
+    assert result.exit_code == 3
+    assert [row["value"] for row in facts["metrics"]] == [0.75, 1.0, 0.5]
+    assert [(row["disparity"], row["value"]) for row in facts["disparities"]] == [("difference", 0.5)]
+    assert [gate["passed"] for gate in facts["gates"]] == [False]
+
+
+def test_the_first_column_is_the_baseline_of_gates(folder: Folder) -> None:
+    given = ("score", "p.csv", "--truth", "label", "--prediction", "a", "--prediction", "b", "--json")
+    gates = json.loads(folder.call(*given, "--gate", "accuracy not worse than baseline by 0.9").stdout)["gates"]
+    assert [(gate["subject"], gate["passed"]) for gate in gates] == [("b", True)]
+
+
+def test_missing_options_are_answered_with_the_complete_command(folder: Folder) -> None:
+    said = folder.refused("score", "p.csv", code=2)
+    assert "--truth and --prediction are missing; 'label' looks like the truth; 'a', 'b' look like predictions" in said
+    assert "evaluand score p.csv --truth label --prediction a --prediction b" in said
+
+
+def test_a_wrong_column_is_answered_with_the_nearest(folder: Folder) -> None:
+    said = folder.refused("score", "p.csv", "--truth", "lable", "--prediction", "a")
+    assert "in p.csv no column is called 'lable' (did you mean 'label'?)" in said
+
+
+def test_a_file_as_truth_is_answered_with_the_option_for_it(folder: Folder) -> None:
+    said = folder.refused("score", "p.csv", "--truth", "p.csv", "--prediction", "a", code=2)
+    assert "give it as --truth-file p.csv, and with --truth its column, one of id, sex, label" in said
+
+
+def test_two_files_that_both_have_the_truth_are_not_scored_against_each_other(folder: Folder) -> None:
+    for name in ("one.csv", "two.csv"):
+        (folder.path / name).write_text("id,truth,prediction\n1,a,b\n")
+    given = ("score", "--truth", "one.csv", "--predictions", "two.csv")
+    said = folder.refused(*given, "--metric", "accuracy", code=2)
+    assert "'truth', which would be scored against itself" in said
+    right = "evaluand score two.csv --truth-file one.csv --truth truth --prediction prediction"
+    assert f"{right} --metric=accuracy" in said
+    assert right in folder.refused(*given, code=2)
+
+
+def test_stdin_is_read_in_any_format(folder: Folder) -> None:
+    lines = "".join(json.dumps(dict(zip(ROWS[0], row, strict=True))) + "\n" for row in ROWS[1:])
+    for text in (csv(*ROWS), lines):
+        given = ("score", "-", "--truth", "label", "--prediction", "a", "--metric", "accuracy", "--json")
+        assert values(json.loads(folder.call(*given, input=text).stdout)) == {("a", "accuracy"): 0.75}
+    said = folder.call("score", "-", "--truth", "label", "--prediction", "a", input="label,a\nyes\n").stderr
+    assert "<stdin>:2:4: 1 value where the header names 2" in said
+
+
+def test_results_can_be_stored_and_reported(folder: Folder) -> None:
+    given = ("score", "p.csv", "--truth", "label", "--prediction", "a", "--prediction", "b")
+    folder.done(*given, "--name", "mine")
+    names = {ref.name for ref in folder.store.refs()}
+    assert {"mine", "mine/a", "mine/b"} <= names
+    folder.done(*given, "--report", "out.html", "--table", "out.csv")
+    assert "Score again" in (folder.path / "out.html").read_text()
+    with (folder.path / "out.csv").open() as file:
+        rows = [(row["task"], row["metric"]) for row in DictReader(file)]
+    assert rows[0] == ("a", "accuracy")
+    assert len(rows) == 6
+    assert "out.html exists already" in folder.refused(*given, "--report", "out.html", code=2)
+
+
+def test_options_of_problems_and_of_columns_are_not_mixed(folder: Folder) -> None:
+    given = ("score", "p.csv", "--truth", "label")
+    assert "for columns of p.csv give --prediction=a" in folder.refused(*given, "--predictions", "a", code=2)
+    assert "--k is for problems" in folder.refused(*given, "--prediction", "a", "--k", "3", code=2)
+    assert "nothing.csv: no such file or folder" in folder.refused("score", "nothing.csv", code=2)
+    assert "name the file that has the columns" in folder.refused("score", "--prediction", "a", code=2)
+    said = folder.refused("score", "--predictions", "p.csv", "--truth", "label", "--metric", "accuracy", code=2)
+    assert "evaluand score p.csv --truth label --prediction COLUMN" in said
