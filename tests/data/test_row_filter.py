@@ -19,9 +19,10 @@ from evaluand.data.row_filter import RowFilter, combine
 from evaluand.store.tables import json_field
 
 JANUARY, MARCH = dt.date(2026, 1, 1), dt.date(2026, 3, 1)
+SEVEN = {"x": 1}
 ROWS: list[dict[str, Any]] = [
-    {"sex": "F", "age": 31, "w": 1.5, "p": {"x": 1, "t": "ab"}, "l": ["a"], "ok": True, "a.b": 1, "d": JANUARY},
-    {"sex": None, "age": 40, "w": math.nan, "p": {"x": 2, "t": None}, "l": [], "ok": None, "a.b": 2, "d": None},
+    {"sex": "F", "age": 31, "w": 1.5, "p": {"x": 1, "t": "ab"}, "l": ["a"], "ok": True, "a.b": 1, "d": JANUARY, "7b": None},
+    {"sex": None, "age": 40, "w": math.nan, "p": {"x": 2, "t": None}, "l": [], "ok": None, "a.b": 2, "d": None, "7b": SEVEN},
     {"sex": "M", "age": None, "w": -1.0, "p": None, "l": None, "ok": False, "a.b": 3, "d": MARCH},
 ]  # fmt: skip
 TABLE = pa.RecordBatch.from_pylist(ROWS)
@@ -66,6 +67,7 @@ T, F, N = True, False, None
         ('match(sex, "[FM]")', [T, N, T]),
         ('search(p.t, "b$")', [T, N, N]),
         ("a.b > 1", [F, T, T]),
+        ("7b.x == null", [T, F, T]),
         ("p.x < age", [T, T, N]),
         ("age > w", [T, N, N]),
         ('d >= "2026-02-01"', [F, N, T]),

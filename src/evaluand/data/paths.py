@@ -115,6 +115,8 @@ def find_path(role: str, name: str, text: str, columns: Sequence[str], schema: p
                 f" {str(path.steps[0])!r}; for the path write $.{text.removeprefix('.')}"
             )
         return None if name == text else ColumnPath(role, name, Selector.of(text))
+    if path is None and _quoted_prefix(text, columns):
+        Selector(text)  # which raises, with where the path is wrong
     if path is None or not (len(path.steps) > 1 or text.startswith("$")):
         return None
     first = path.steps[0]
