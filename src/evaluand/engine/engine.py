@@ -6,6 +6,7 @@ An engine maps a call over units and passes each outcome to `done` as it comes. 
 
 import asyncio
 import inspect
+import logging
 import math
 import os
 import threading
@@ -16,9 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
+from evaluand.core.system import require_forks
 from evaluand.engine.rate_limit import RateLimit
 
 U = TypeVar("U")
+
+logger = logging.getLogger(__name__)
 
 TRANSIENT = ("TransientError", "ConnectionError")
 MAX_BACKOFF = 60.0
@@ -86,8 +90,8 @@ class Policy:
     def __post_init__(self) -> None:
         if not isinstance(self.processes, bool):
             raise SpecError(f"processes is {self.processes!r}; give True or False, and their number as concurrency")
-        if self.processes and not hasattr(os, "fork"):
-            raise SpecError("processes: this system cannot fork processes; leave it out to use threads")
+        if self.processes:
+            require_forks("calls in processes", "leave out `processes`, so that calls are made in threads")
         if self.concurrency is None:
             object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
         for name, least, kind in _LEAST:
@@ -128,7 +132,9 @@ class Policy:
         except OverflowError:
             grown = math.inf
         pause = float(min(grown, max(self.backoff, MAX_BACKOFF)))
-        return max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
+        pause = max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
+        logger.info("attempt %d failed: %s; the next follows in %.3g s", attempts, error or "it took too long", pause)
+        return pause
 
     def stops_at(self, error: BaseException) -> bool:
         """Whether the error of a unit stops the run."""

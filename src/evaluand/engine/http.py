@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     _Client = tuple[httpx2.AsyncClient, str]  # with its URL
     _Opened = tuple[_Client, AsyncGenerator[_Client]]
 
+logger = logging.getLogger(__name__)
+
 LARGEST = 16 << 20  # bytes of an answer
 LONGEST_WAIT = 600.0  # seconds; the longest `Retry-After` that is respected
 _REDIRECTS = 5
@@ -147,6 +149,7 @@ class HttpClient:
             for _ in range(_REDIRECTS):
                 with machinery():
                     async with client.stream(self.method, url, extensions={"trace": _note_sent}, **body) as response:
+                        logger.debug("%s %s: %d", self.method, self.url, response.status_code)
                         if not response.has_redirect_location:
                             return await self._read_answer(response)
                         url = self._redirect_target(response)

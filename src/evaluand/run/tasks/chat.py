@@ -7,7 +7,6 @@ given: it is read from the environment when it is sent, and stands in no trace, 
 import asyncio
 import atexit
 import json
-import os
 import re
 import threading
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
+from evaluand.core.system import call_after_fork
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Input, Output, Task
 from evaluand.trace.tracer import Tracer
@@ -319,4 +319,4 @@ def _forget() -> None:
 
 _starting = [threading.Lock()]
 _running: list[asyncio.AbstractEventLoop] = []
-os.register_at_fork(after_in_child=_forget)
+call_after_fork(_forget)

@@ -36,6 +36,7 @@ import orjson
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout
 from evaluand.core.fingerprint import Identity
+from evaluand.core.system import kill_group
 from evaluand.data.dataset import Dataset
 from evaluand.run.task import Request, Task
 from evaluand.trace.spans import TaskSpan
@@ -71,6 +72,7 @@ class ProgramTask(Task[Any, Any]):
         version: identifies what the files do not show, such as a model or a service; raise it when that changes.
         files: files and folders that the program depends on, besides those in its command.
         items: the output is a list of items that together are the response.
+        output_schema: what each output must be; see `Task`.
 
     Example:
         >>> ProgramTask(command="python -u bot.py --fast").arguments
@@ -83,6 +85,7 @@ class ProgramTask(Task[Any, Any]):
     version: str | None = None
     files: Sequence[str] = ()
     items: bool = False
+    output_schema: Any = None
 
     _pool: ClassVar[_Pool]  # of the instance; no field, since it is no part of what the task is
     __pydantic_config__: ClassVar = {"coerce_numbers_to_str": True}  # in YAML, `3` is a number
@@ -141,7 +144,12 @@ class ProgramTask(Task[Any, Any]):
         )
 
     def prepare(self, dataset: Dataset) -> None:
-        """Raise a SpecError if the program cannot be found or executed."""
+        """Raise a SpecError if the program cannot be found or executed, or this system cannot wait for its output."""
+        if not hasattr(select, "poll"):
+            raise SpecError(
+                f"{self.name}: programs are called with select.poll, which this operating system does not have;"
+                " use a service (kind: http) or a function"
+            )
         _ = self._program
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
@@ -392,8 +400,7 @@ class _Process:
         with self._killing:
             if self._popen.returncode is None:
                 self._await_exit(until)
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self._popen.pid, signal.SIGKILL)  # before it is reaped, while the pid is still its own
+                kill_group(self._popen.pid)  # before it is reaped, while the pid is still its own
             return self._popen.wait()
 
     def bury(self, until: float = 0.0) -> None:
@@ -433,6 +440,8 @@ class _Process:
         return True
 
     def _has_exited(self) -> bool:
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            return self._popen.poll() is not None
         try:
             return os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
         except ChildProcessError:  # another thread has ended and buried it
