@@ -27,6 +27,7 @@ from evaluand.data.roles import Roles
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
+from evaluand.metrics.function import as_metric
 from evaluand.metrics.names import accepted_parameters, explain_unknown, has_name, is_name, make_metric, name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
@@ -327,8 +328,9 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
 
 def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: bool) -> Metric:
     metric = _find_metric(metric, kind, one_class) if isinstance(metric, str) else metric
+    metric = metric if isinstance(metric, Metric) else as_metric(metric) or metric
     if not isinstance(metric, Metric):
-        raise SpecError(f"metrics: give names or metrics such as Accuracy(), not {metric!r}")
+        raise SpecError(f"metrics: give names, functions or metrics such as Accuracy(), not {metric!r}")
     if kind == "number" and VALUE in metric.columns:
         raise SpecError(f"{metric.kind}: real numbers are hardly ever equal; {_NUMERIC_HINT}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from evaluand.metrics.base.metric import Metric
 
 GROUP: Final = "metrics"
+FUNCTION: Final = "function"
+"""The kind of metrics that are functions of the user, which have names of their own."""
+
 BINARY: Final = "binary"
 """The value of `average` that stands for one class, which the truths must imply."""
 
@@ -155,6 +158,8 @@ def as_called(metric: Metric, name: str) -> Metric | None:
         >>> as_called(macro, "f1Macro") is macro, as_called(macro, "f1")
         (True, None)
     """
+    if metric.kind == FUNCTION:
+        return metric if getattr(metric, "name", None) == name else None
     found = _find(name)
     if found is None or metric.kind != found.kind:
         return None
@@ -179,6 +184,8 @@ def has_name(signature: str, name: str) -> bool:
         (True, False)
     """
     found, words = _find(name), words_of(signature)
+    if signature.startswith(f"{FUNCTION} "):
+        return printed_name(FUNCTION, words)[0] == name
     if found is None or signature.partition(" ")[0] != found.kind:
         return False
     values = {parameter: None if value == BINARY else value for parameter, value in found.parameters.items()}
@@ -210,6 +217,8 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
         ('f2', 'accuracy')
     """
     name, expressed = kind, set[str]()
+    if kind == FUNCTION and "name" in words:
+        return words["name"].strip('"'), frozenset({"name", "code"})
     if kind == "f_beta" and "beta" in words:
         name = f"f{float(words['beta']):g}"
         expressed.add("beta")
@@ -467,6 +476,14 @@ _OTHERS: Final = (
         {},
         ("mrr", "reciprocal_rank"),
     ),
+    MetricName("hits_at_k", "hits_at_k", "hit rate: rankings with a relevant answer among the first k"),
+    MetricName("recall_at_k", "recall_at_k", "share of relevant items among the first k"),
+    MetricName("precision_at_k", "precision_at_k", "share of the first k that is relevant"),
+    MetricName("map_at_k", "map_at_k", "average precision of a ranking's first k"),
+    MetricName("precision_at_top_k", "precision_at_top_k", "overlap of the first rows of truth and prediction"),
+    MetricName("pass_at_k", "pass_at_k", "chance that one of k replications is right"),
+    MetricName("k_of_n", "k_of_n", "examples with at least k right replications"),
+    MetricName("top_k", "top_k", "one of the first k answers is right", {}, ("top_k_accuracy", "top_k_accuracy_score")),
     MetricName("ndcg", "ndcg", "discounted cumulative gain of a ranking", {}, ("ndcg_score",)),
     MetricName(
         "mean_average_precision",
