@@ -10,12 +10,21 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import Measure, attribute_columns, check_measures, cluster_keys, compute_measures
+from evaluand.aggregation.aggregator import (
+    Measure,
+    MetricFailed,
+    attribute_columns,
+    check_measures,
+    cluster_keys,
+    compute_accepted,
+    compute_measures,
+)
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
@@ -106,7 +115,8 @@ def evaluate(
     check_measures(measures, {SCORER: arrays.predictions.scorer.readable}, arrays.roles)
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    results = compute_measures(measures, lambda _, __: shards, drawn=False)
+    compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
+    results = compute_accepted(measures, compute, MetricFailed)
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
     return ArrayEvaluation(values, disparity, tuple(measures), arrays)
 

@@ -12,7 +12,6 @@ import functools
 import inspect
 import math
 import os
-import traceback
 import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.core import identity
-from evaluand.core.errors import EvaluandWarning, SpecError, kind_of
+from evaluand.core.errors import EvaluandWarning, SpecError, describe_error, kind_of
 from evaluand.core.fingerprint import code_identity
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH
@@ -89,15 +88,16 @@ class FunctionMetric(WeightedRowsMetric):
     name: str = ""
     code_version: str | None = None
     files: Sequence[str | os.PathLike[str]] = ()
-    direction: Direction | None = None  # type: ignore[assignment]
-    range: tuple[float, float] = (-math.inf, math.inf)  # type: ignore[assignment]
+    direction: Direction | None = None
+    range: tuple[float, float] = (-math.inf, math.inf)
     bootstrap: int = 400
     reads: Mapping[str, str] = field(init=False, repr=False, hash=False)
     keywords: frozenset[str] = field(init=False, repr=False, hash=False)
     code: Mapping[str, Any] = field(init=False, repr=False, hash=False)
 
     def __post_init__(self) -> None:
-        if not callable(self.function) or isinstance(self.function, type):
+        function: Any = self.function
+        if not callable(function) or isinstance(function, type):
             raise SpecError(f"a metric's function must be callable with columns, not {kind_of(self.function)}")
         name = self.name or _function_name(self.function)
         check_whole_number(name, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
@@ -181,7 +181,7 @@ class FunctionMetric(WeightedRowsMetric):
             try:
                 value, reason = self._call(arguments), None
             except Exception as error:
-                value, reason = math.nan, _explain_failure(self.name, error)
+                value, reason = math.nan, f"{self.name} failed: {describe_error(error)}"
             if reason is None and not math.isfinite(value):
                 reason = f"{self.name} returned {value}"
             ends = (math.nan, math.nan)
@@ -337,11 +337,3 @@ def _natural_type(column: np.ndarray) -> np.ndarray:
         return column
     kinds = {type(value) for value in column.tolist()}
     return np.array(column.tolist()) if kinds in ({str}, {int}, {bool}) else column
-
-
-def _explain_failure(name: str, error: Exception) -> str:
-    """That a function failed, why, and at which line of its file."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
-    where = f" ({os.path.basename(frames[0].filename)}:{frames[0].lineno})" if frames else ""
-    text = " ".join(str(error).split())
-    return f"{name} failed: {type(error).__name__}{f': {text}' if text else ''}{where}"

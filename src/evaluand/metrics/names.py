@@ -224,8 +224,8 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
         expressed.add("beta")
     base = next((one for one in _AVERAGED if one.kind == kind), None)
     average = words.get("average")
-    if base is not None and average in _AVERAGES.values():
-        suffix = next(suffix for suffix, value in _AVERAGES.items() if value == average)
+    if base is not None and average in AVERAGES.values():
+        suffix = next(suffix for suffix, value in AVERAGES.items() if value == average)
         needed = _averaged_parameters(base, suffix)
         if "zero_division" not in needed or words.get("zero_division") == "0.0":
             name = f"{name}_{suffix}"
@@ -244,6 +244,11 @@ def metric_names() -> list[MetricName]:
     return [named[name] for name in sorted(named)]
 
 
+def averaged_names() -> list[str]:
+    """The names of metrics of one class, which have averages."""
+    return [base.name for base in _AVERAGED]
+
+
 def _first_line(kind: str) -> str:
     text = (registry.find(GROUP, kind).__doc__ or "").strip().splitlines()
     return text[0].rstrip(".") if text else ""
@@ -251,7 +256,7 @@ def _first_line(kind: str) -> str:
 
 # The table
 
-_AVERAGES: Final = {"micro": "micro", "macro": "macro", "weighted": "weighted", "samples": "example"}
+AVERAGES: Final = {"micro": "micro", "macro": "macro", "weighted": "weighted", "samples": "example"}
 """The end of a name → the value of the parameter `average`."""
 
 _ZERO: Final = {"zero_division": 0.0}
@@ -432,7 +437,7 @@ _OTHERS: Final = (
     MetricName(
         "explained_variance",
         "explained_variance",
-        "share of variance explained, apart from a shift",
+        "share of variance explained, without regard to a constant shift",
         {},
         ("explained_variance_score", "evs"),
     ),
@@ -500,13 +505,13 @@ _OTHERS: Final = (
 
 def _averaged_parameters(base: _OneClass, suffix: str) -> dict[str, Any]:
     zero = _ZERO if suffix in base.zero else {}
-    return {**base.parameters, "average": _AVERAGES[suffix], **zero}
+    return {**base.parameters, "average": AVERAGES[suffix], **zero}
 
 
 def _averaged_names(base: _OneClass) -> Iterator[MetricName]:
     binary = {**base.parameters, "average": BINARY}
     yield MetricName(base.name, base.kind, base.about, binary, (*base.aliases, f"{base.name}_binary"))
-    for suffix in _AVERAGES:
+    for suffix in AVERAGES:
         aliases = tuple(f"{alias}_{suffix}" for alias in base.aliases)
         words = "mean over rows" if suffix == "samples" else f"{suffix} average over classes"
         yield MetricName(
