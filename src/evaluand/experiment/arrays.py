@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import (
     Measure,
@@ -37,7 +38,16 @@ from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_c
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.metrics.function import as_metric
-from evaluand.metrics.names import accepted_parameters, explain_unknown, has_name, is_name, make_metric, name_in_tables
+from evaluand.metrics.names import (
+    BINARY,
+    accepted_parameters,
+    explain_unknown,
+    has_name,
+    is_name,
+    make_metric,
+    name_in_tables,
+    resolve_metric,
+)
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
 from evaluand.run.tasks.recorded import RecordedTask
@@ -102,7 +112,8 @@ def evaluate(
     arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster)
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
-    chosen = [_metric(metric, kind, one_class, weighted=weight is not None) for metric in _as_list(metrics)]
+    inferred = one_class or _infer_class(arrays.predictions.truth)
+    chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in _as_list(metrics)]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
@@ -336,8 +347,22 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
     return chosen | ({"scored_by": "classes"} if chosen and scores is not None else {})
 
 
-def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: bool) -> Metric:
-    metric = _find_metric(metric, kind, one_class) if isinstance(metric, str) else metric
+def _infer_class(truth: pa.Array) -> dict[str, Any]:
+    """The positive class of bools, or of integers that are all 0 or 1; none of other labels."""
+    if pa.types.is_boolean(truth.type):
+        return {"label": True}
+    if not pa.types.is_integer(truth.type):
+        return {}
+    ends = pc.min_max(truth).as_py()
+    return {"label": 1} if ends["min"] is not None and 0 <= ends["min"] <= ends["max"] <= 1 else {}
+
+
+def _metric(
+    metric: Any, kind: str, one_class: Mapping[str, Any], inferred: Mapping[str, Any], *, weighted: bool
+) -> Metric:
+    if isinstance(metric, str):
+        must_choose = is_name(metric) and resolve_metric(metric).parameters.get("average") == BINARY
+        metric = _find_metric(metric, kind, inferred if must_choose else one_class)
     metric = metric if isinstance(metric, Metric) else as_metric(metric) or metric
     if not isinstance(metric, Metric):
         raise SpecError(f"metrics: give names, functions or metrics such as Accuracy(), not {metric!r}")

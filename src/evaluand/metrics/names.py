@@ -96,7 +96,7 @@ def canonical_name(name: str) -> str:
         ('root_mean_squared_error', 'f1_macro', 'ndcg@10')
     """
     found = resolve_metric(name)
-    of_kind = found.kind if not found.parameters else name
+    of_kind = name if found.parameters else found.kind
     return next((one.name for one in _table() if (one.kind, one.parameters) == found), of_kind)
 
 
@@ -188,10 +188,14 @@ def has_name(signature: str, name: str) -> bool:
         return printed_name(FUNCTION, words)[0] == name
     if found is None or signature.partition(" ")[0] != found.kind:
         return False
-    values = {parameter: None if value == BINARY else value for parameter, value in found.parameters.items()}
-    return all(
-        words.get(parameter) == (None if value is None else encode_word(value)) for parameter, value in values.items()
-    )
+    return all(_has_word(found.kind, words, parameter, value) for parameter, value in found.parameters.items())
+
+
+def _has_word(kind: str, words: Mapping[str, str], parameter: str, value: Any) -> bool:
+    if value == BINARY:
+        settled_over_classes = kind == "average_precision" and words.get(parameter) == "macro"
+        return "label" in words or parameter not in words or settled_over_classes
+    return words.get(parameter) == encode_word(value)
 
 
 def name_in_tables(signature: str) -> str:
@@ -217,6 +221,11 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
         ('f2', 'accuracy')
     """
     name, expressed = kind, set[str]()
+    if kind in _PRINTED_BY:
+        parameter, suffix_of = _PRINTED_BY[kind]
+        return suffix_of.get(words.get(parameter, ""), kind), frozenset(
+            {parameter} if words.get(parameter) in suffix_of else ()
+        )
     if kind == FUNCTION and "name" in words:
         return words["name"].strip('"'), frozenset({"name", "code"})
     if kind == "f_beta" and "beta" in words:
@@ -235,11 +244,17 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
     return name, frozenset(expressed)
 
 
+_PRINTED_BY: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "weighted_kappa": ("weights", {"quadratic": "quadratic_kappa", "linear": "linear_kappa"}),
+}
+"""Kind → the parameter whose value gives the printed name."""
+
+
 def metric_names() -> list[MetricName]:
     """All metrics with a name, sorted by it: those of the table, and the further registered kinds."""
     named = {one.name: one for one in _table()}
     for kind in registry.names(GROUP):
-        if kind not in named:
+        if kind not in _by_name():
             named[kind] = MetricName(kind, kind, _first_line(kind))
     return [named[name] for name in sorted(named)]
 
@@ -331,6 +346,9 @@ _AVERAGED: Final = (
 
 _OTHERS: Final = (
     MetricName(
+        "f_beta", "f_beta", "F with β: how much more recall counts than precision", {}, ("fbeta", "fbeta_score")
+    ),
+    MetricName(
         "accuracy", "accuracy", "share of rows that are right", {}, ("acc", "accuracy_score", "exact_match", "em")
     ),
     MetricName(
@@ -367,8 +385,51 @@ _OTHERS: Final = (
         "average_precision",
         "average_precision",
         "area under the precision-recall curve",
-        {},
+        {"average": BINARY},
         ("ap", "avg_prec", "pr_auc", "auc_pr", "auprc", "average_precision_score"),
+    ),
+    MetricName(
+        "average_precision_macro",
+        "average_precision",
+        "area under the precision-recall curve, mean over classes",
+        {"average": "macro"},
+        ("ap_macro",),
+    ),
+    MetricName(
+        "average_precision_weighted",
+        "average_precision",
+        "area under the precision-recall curve, weighted mean over classes",
+        {"average": "weighted"},
+        ("ap_weighted",),
+    ),
+    MetricName(
+        "average_precision_micro",
+        "average_precision",
+        "area under the precision-recall curve of all pairs of row and class",
+        {"average": "micro"},
+        ("ap_micro",),
+    ),
+    MetricName(
+        "average_precision_samples",
+        "average_precision",
+        "area under the precision-recall curve, mean over rows",
+        {"average": "samples"},
+        ("ap_samples",),
+    ),
+    MetricName("roc_auc_samples", "roc_auc", "ROC AUC, mean over rows", {"average": "samples"}),
+    MetricName(
+        "roc_auc_one_vs_one",
+        "roc_auc_one_vs_one",
+        "area under the ROC curve, mean over pairs of classes",
+        {},
+        ("roc_auc_ovo", "auc_ovo", "roc_auc_ovo_macro"),
+    ),
+    MetricName(
+        "roc_auc_one_vs_one_weighted",
+        "roc_auc_one_vs_one",
+        "area under the ROC curve, weighted mean over pairs of classes",
+        {"average": "weighted"},
+        ("roc_auc_ovo_weighted",),
     ),
     MetricName(
         "log_loss",
@@ -398,6 +459,20 @@ _OTHERS: Final = (
         "Cohen's kappa: agreement beyond chance",
         {},
         ("kappa", "cohens_kappa", "cohen_kappa_score"),
+    ),
+    MetricName(
+        "quadratic_kappa",
+        "weighted_kappa",
+        "Cohen's kappa of ordered labels, by squared distance",
+        {"weights": "quadratic"},
+        ("weighted_kappa", "quadratic_weighted_kappa", "qwk", "kappa_quadratic"),
+    ),
+    MetricName(
+        "linear_kappa",
+        "weighted_kappa",
+        "Cohen's kappa of ordered labels, by distance",
+        {"weights": "linear"},
+        ("linear_weighted_kappa", "lwk", "kappa_linear"),
     ),
     MetricName("hamming_loss", "hamming_loss", "share of labels that are wrong", {}, ("hamming",)),
     MetricName(
@@ -471,6 +546,57 @@ _OTHERS: Final = (
     MetricName("homogeneity", "homogeneity", "clusters hold one class", {}, ("homogeneity_score",)),
     MetricName("completeness", "completeness", "classes are in one cluster", {}, ("completeness_score",)),
     MetricName("v_measure", "v_measure", "mean of homogeneity and completeness", {}, ("v_measure_score", "vmeasure")),
+    MetricName(
+        "adjusted_mutual_information",
+        "adjusted_mutual_information",
+        "shared information of clusterings beyond chance",
+        {},
+        ("ami", "adjusted_mutual_info_score", "adjusted_mutual_info"),
+    ),
+    MetricName(
+        "pinball_loss",
+        "pinball_loss",
+        "loss of a predicted quantile",
+        {},
+        ("pinball", "quantile_loss", "mean_pinball_loss"),
+    ),
+    MetricName("mean_poisson_deviance", "mean_poisson_deviance", "deviance of counts", {}, ("poisson_deviance",)),
+    MetricName("mean_gamma_deviance", "mean_gamma_deviance", "deviance of positive amounts", {}, ("gamma_deviance",)),
+    MetricName(
+        "mean_tweedie_deviance", "mean_tweedie_deviance", "deviance of the Tweedie family", {}, ("tweedie_deviance",)
+    ),
+    MetricName(
+        "d2_absolute_error",
+        "d2_absolute_error",
+        "share of the absolute error explained",
+        {},
+        ("d2_absolute_error_score", "d2"),
+    ),
+    MetricName("d2_pinball", "d2_pinball", "share of the pinball loss explained", {}, ("d2_pinball_score",)),
+    MetricName("d2_tweedie", "d2_tweedie", "share of the deviance explained", {}, ("d2_tweedie_score",)),
+    MetricName(
+        "word_error_rate",
+        "word_error_rate",
+        "wrong words of a transcript, of those expected",
+        {},
+        ("wer", "word_error"),
+    ),
+    MetricName(
+        "character_error_rate",
+        "character_error_rate",
+        "wrong characters of a transcript, of those expected",
+        {},
+        ("cer", "char_error_rate", "character_error"),
+    ),
+    MetricName(
+        "label_ranking_average_precision",
+        "label_ranking_average_precision",
+        "how high the true labels of a row are ranked",
+        {},
+        ("lrap", "label_ranking_average_precision_score"),
+    ),
+    MetricName("label_ranking_loss", "label_ranking_loss", "pairs of labels in the wrong order", {}, ("ranking_loss",)),
+    MetricName("coverage_error", "coverage_error", "how many labels contain all that are true", {}, ("coverage",)),
     MetricName("mean", "mean", "mean of a number of each row", {}, ("average", "avg", "mean_score")),
     MetricName("median", "quantile", "median of a number of each row", {"q": 0.5}),
     MetricName("count", "count", "number of rows", {}, ("n_rows", "rows")),
@@ -610,6 +736,8 @@ def explain_unknown(name: str) -> str:
             f"{name!r} is scikit-learn's name for {called} with its sign reversed; name {called}, "
             "which is shown without it and is better the lower it is"
         )
+    if normal in _REFUSED:
+        return f"{name!r} is not one metric: {_REFUSED[normal]}"
     if normal in registry.names("scorers"):
         return (
             f"{name!r} is a scorer, which grades each answer: name it under scorers, and take the metric mean of its "
@@ -624,6 +752,13 @@ def explain_unknown(name: str) -> str:
     if close := _closest(name, by_name, _SIMILAR):
         return f"{unknown} (did you mean {close!r}?)"
     return f"{unknown}; `evaluand list metrics` shows all names"
+
+
+_BRIER: Final = (
+    "of two classes it is brier with halved: true, as in {kind: brier, halved: true}, and of more classes brier itself"
+)
+_REFUSED: Final = {"brier_score_loss": _BRIER, "brier_score": _BRIER}
+"""Names of several metrics → how to name each."""
 
 
 def _closest(name: str, known: Mapping[str, MetricName], cutoff: float) -> str | None:
