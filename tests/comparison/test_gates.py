@@ -109,7 +109,7 @@ def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
     [
         ("", "at 1: found the end, expected a metric"),
         ("accuracy", "at 9: found the end, expected >=, <=, >, <, `better than` or `not worse than`"),
-        ("accuracy >= high", "at 13: found 'high', expected a number"),
+        ("accuracy >= [", "at 13: found '[', expected a number or a baseline"),
         ("accuracy >= nan", "at 13: found 'nan', expected a number"),
         ("accuracy >= '1'", "at 13: found '1', expected a number"),
         ("accuracy >= 0.9 for sure", "at 17: found 'for', expected `at …%` or the end"),

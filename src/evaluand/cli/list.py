@@ -11,7 +11,8 @@ from rich.text import Text
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, show
-from evaluand.metrics.names import AVERAGES, averaged_names, metric_names
+from evaluand.metrics.name_table import AVERAGES
+from evaluand.metrics.names import averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.terminal.report import Listing
 from evaluand.store.directory import DirectoryStore

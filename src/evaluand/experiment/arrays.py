@@ -38,8 +38,8 @@ from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_c
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.metrics.function import as_metric
+from evaluand.metrics.name_table import BINARY
 from evaluand.metrics.names import (
-    BINARY,
     accepted_parameters,
     explain_unknown,
     has_name,
