@@ -20,7 +20,7 @@ from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
-from evaluand.evaluation.output_view import OutputView
+from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
@@ -231,7 +231,9 @@ _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
 
 def scorer(spec: ScorerEntry, folder: Path) -> Scorer:
     built = _build_scorer(spec, folder)
-    return built if spec.view is None else OutputView(built, spec.view)
+    if spec.view is not None:
+        built = OutputView(built, spec.view)
+    return built if spec.expected_view is None else ExpectedView(built, spec.expected_view)
 
 
 def _build_scorer(spec: ScorerEntry, folder: Path) -> Scorer:
