@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from evaluand import Accuracy, Aggregation, Dataset, DirectoryStore, Experiment, Measure
 from evaluand.core.errors import DataError, EvaluandError, SpecError
+from evaluand.data import DataNote
 from evaluand.report.facts.aggregation import metrics_facts
 
 CODE = """import os
@@ -274,14 +276,15 @@ def test_a_file_that_names_data_without_examples_is_refused(place: Place, text: 
 def test_faulty_rows_keep_their_own_place_with_faults_of_the_file(place: Place) -> None:
     (place.folder / "rows.csv").write_text("question,answer,topic\na,a\nb,c,y,z\n")
     assert isinstance(place.error(), DataError)
-    assert place.reported((": exact_match", ": exact_mach"))[0] == "rows.csv:2: 2 values where the header names 3"
+    assert place.reported((": exact_match", ": exact_mach"))[0] == "rows.csv:2:4: 2 values where the header names 3"
     assert place.reported((": exact_match", ": exact_mach"))[2].startswith("10: scorers.same: no scorer is called")
     assert isinstance(place.error((": exact_match", ": exact_mach")), SpecError)
 
 
 def test_another_delimiter_can_be_said(place: Place) -> None:
     (place.folder / "rows.csv").write_text("question;answer;topic\na;a;x\nb;b;y\n")
-    assert place.reported()[0].startswith('rows.csv:1: the header has no "," but ";"; set delimiter: ";"')
+    with pytest.warns(DataNote, match='the cells are separated by ";"'):
+        assert len(place.experiment().dataset) == 2
     assert len(place.experiment(("rows.csv", 'rows.csv\n  delimiter: ";"')).dataset) == 2
 
 
@@ -542,7 +545,7 @@ GIVEN: dict[str, Any] = {
     [
         ({"name": 5}, "a name must be text, not 5"),
         ({"name": " "}, "a name must not be empty or blank"),
-        ({"dataset": [{"input": "a"}]}, "dataset must be a Dataset, not a list; see Dataset.from_file"),
+        ({"dataset": 5}, "dataset: give a path, a table or frame, or a list of mappings, not a number"),
         ({"tasks": [str.upper]}, "tasks must be a mapping name: task with at least one, not a list"),
         ({"tasks": {}}, "tasks must be a mapping name: task with at least one"),
         ({"tasks": {1: str.upper}}, "a name must be text, not 1"),
@@ -558,6 +561,14 @@ GIVEN: dict[str, Any] = {
 def test_what_is_given_wrongly_is_refused_in_one_sentence(wrong: dict[str, Any], reported: str) -> None:
     with pytest.raises(SpecError, match=reported):
         Experiment(**GIVEN | wrong)
+
+
+def test_an_experiment_takes_rows_of_any_kind_as_its_dataset() -> None:
+    rows = [{"input": "a", "expected": "A"}, {"input": "b", "expected": "b"}]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    results = [Experiment(**GIVEN | {"dataset": data}).run() for data in (rows, columns, pa.Table.from_pylist(rows))]
+    assert [result.aggregation.table()["value"].to_pylist() for result in results] == [[0.5]] * 3
+    assert len({result.tasks[0].run.digest for result in results}) == 1
 
 
 # Estimators

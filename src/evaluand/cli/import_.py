@@ -14,7 +14,7 @@ from evaluand.cli.output import print_json
 from evaluand.cli.run import display, notes
 from evaluand.core.errors import DataError, NotFound, nearest
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import FORMATS
+from evaluand.data.sources import format_names
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe
@@ -82,7 +82,9 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 )
 @click.option("--fold", metavar="PLACE", help="The place of the number of the fold.")
 @click.option("--items", is_flag=True, help="Each output is a list of items that together form the response.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="The format of FILE.  [default: from its suffix]")
+@click.option(
+    "--format", "form", type=click.Choice(format_names()), help="The format of FILE.  [default: from its suffix]"
+)
 @click.option("--delimiter", metavar="CHAR", help="The delimiter of a CSV file.  [default: ,]")
 @repeatable(
     "--input",

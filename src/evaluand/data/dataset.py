@@ -28,7 +28,17 @@ from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.conform import conform
 from evaluand.data.roles import Roles, read_roles
-from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, read_column
+from evaluand.data.sources import (
+    DataSource,
+    Faults,
+    from_pandas,
+    from_rows,
+    from_table,
+    is_pandas,
+    open_data,
+    open_file,
+    read_column,
+)
 from evaluand.data.view import View
 from evaluand.store import tables
 from evaluand.store.store import Store, at_once, check_name, drafted
@@ -71,9 +81,9 @@ class Example:
 class Dataset:
     """An immutable sequence of examples, ordered by `_index_`.
 
-    Create one with `from_rows`, `from_file`, `from_arrow` or `from_pandas`. Files are streamed, not loaded, unless
-    their `_index_` column is out of order and has to be sorted. Without that column rows are numbered from 0. A dataset
-    with columns may be empty, but not in an experiment file.
+    Create one with `from_data`, or with `from_file`, `from_rows`, `from_arrow` or `from_pandas`. Files are streamed,
+    not loaded, unless their `_index_` column is out of order and has to be sorted. Without that column rows are
+    numbered from 0. A dataset with columns may be empty, but not in an experiment file.
 
     Args:
         name: a name for people.
@@ -109,7 +119,7 @@ class Dataset:
         _check_names(source)
         if not [name for name in names if name != INDEX]:
             raise DataError(f"{source.name}: there are no columns, and so no examples")
-        self.roles = Roles.over([name for name in names if name != INDEX], **roles)
+        self.roles = Roles.over([name for name in names if name != INDEX], **(roles or dict(source.roles)))
         self._source, self.indices = add_index(_drop_digests(source))
         _check_rows(self._source, self.roles)
 
@@ -128,10 +138,11 @@ class Dataset:
         name: str | None = None,
         **roles: Any,
     ) -> Dataset:
-        """From a CSV, JSON lines, JSON, Parquet or Arrow file.
+        """From a file, compressed or not, a folder or a glob of files, or standard input.
 
         Args:
-            format: one of `FORMATS`; by default it follows from the suffix.
+            path: `rows.csv`, `rows.jsonl.gz`, `parts/`, `parts/*.parquet`, `book.xlsx#sheet`, or `-`.
+            format: one of `evaluand.data.format_names()`; by default it follows from the suffix.
             delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
             roles: as in `Roles`.
 
@@ -144,23 +155,41 @@ class Dataset:
         return cls(open_file(os.fspath(path), format, delimiter), name=name, **roles)
 
     @classmethod
-    def from_arrow(cls, table: pa.Table, *, name: str | None = None, **roles: Any) -> Dataset:
-        """From an Arrow table."""
-        if not isinstance(table, pa.Table):
-            raise SpecError(f"give a pyarrow.Table, not {kind_of(table)}")
-        return cls(from_table(table), name=name, **roles)
+    def from_data(cls, data: Any, *, name: str | None = None, **roles: Any) -> Dataset:
+        """From whatever holds rows: a path, a table or frame of any library, rows, or a mapping of columns.
+
+        Args:
+            data: as in `open_data`. A dataset is returned as it is, if no roles are declared.
+            roles: as in `Roles`.
+
+        Raises:
+            DataError: rows are invalid; lists every fault with its place.
+            SpecError: this has no rows, or a role is wrong.
+
+        Example:
+            >>> data = Dataset.from_data({"input": ["2+2", "3+3"], "expected": ["4", "6"]})
+            >>> len(data)
+            2
+        """
+        if isinstance(data, Dataset):
+            if roles or (name is not None and name != data.name):
+                raise SpecError("the dataset has its roles and its name already; give the rows that it was made from")
+            return data
+        return cls(open_data(data, "dataset"), name=name, **roles)
+
+    @classmethod
+    def from_arrow(cls, table: Any, *, name: str | None = None, **roles: Any) -> Dataset:
+        """From an Arrow table, or anything that gives one, such as a polars frame or a DuckDB relation."""
+        if not isinstance(table, pa.Table | pa.RecordBatch) and not hasattr(table, "__arrow_c_stream__"):
+            raise SpecError(f"give a pyarrow.Table, or anything with __arrow_c_stream__, not {kind_of(table)}")
+        return cls(open_data(table, "table"), name=name, **roles)
 
     @classmethod
     def from_pandas(cls, frame: Any, *, name: str | None = None, **roles: Any) -> Dataset:
         """From a pandas DataFrame, without its index."""
-        if not hasattr(frame, "astype") or not hasattr(frame, "columns"):
+        if not is_pandas(frame):
             raise SpecError(f"give a pandas.DataFrame, not {kind_of(frame)}")
-        try:
-            table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-        except pa.ArrowException:  # a column of mixed types, which rows support
-            objects = frame.astype(object)
-            return cls.from_rows(objects.where(objects.notna(), None).to_dict("records"), name=name, **roles)
-        return cls(from_table(table, "frame"), name=name, **roles)
+        return cls(from_pandas(frame), name=name, **roles)
 
     @classmethod
     def stored(cls, store: Store, id: str) -> Dataset:
@@ -425,9 +454,6 @@ def _check_names(source: DataSource) -> None:
             f"{source.name}: the columns {', '.join(map(repr, reserved))} are refused: names that begin and end with"
             " an underscore are reserved; rename them"
         )
-    repeated = sorted({n for n in source.schema.names if source.schema.names.count(n) > 1})
-    if repeated:
-        raise DataError(f"{source.name}: the columns {', '.join(map(repr, repeated))} occur twice; rename one of each")
 
 
 def _drop_digests(source: DataSource) -> DataSource:

@@ -64,6 +64,7 @@ class Experiment:
 
     Args:
         name: the name of the experiment, and the first part of the runs' names.
+        dataset: the examples: a dataset, or whatever `Dataset.from_data` reads with the roles of its column names.
         tasks: name → task, function or object with `do_run`.
         scorers: name → scorer or function.
         measures: metrics on the scorers' tables.
@@ -158,8 +159,7 @@ class Experiment:
         )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.dataset, Dataset):
-            raise SpecError(f"dataset must be a Dataset, not {kind_of(self.dataset)}; see Dataset.from_file")
+        self.dataset = Dataset.from_data(self.dataset)
         parts: Any
         for what, parts in (("task", self.tasks), ("scorer", self.scorers)):
             if not isinstance(parts, Mapping) or not parts:

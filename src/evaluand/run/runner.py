@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import SpecError, with_article
+from evaluand.core.errors import SpecError
 from evaluand.core.fingerprint import Identity, explain
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
@@ -115,7 +115,7 @@ class Runner:
     def run(
         self,
         task: Runnable,
-        dataset: Dataset,
+        dataset: Any,
         *,
         name: str | None = None,
         limit: int | None = None,
@@ -130,6 +130,7 @@ class Runner:
 
         Args:
             task: a task, a function or an object with `do_run`.
+            dataset: a dataset, or whatever `Dataset.from_data` reads: a path, a frame, rows.
             name: a name for the run, for people and for finding it again.
             limit: only the first examples.
             replications: how often each example is run; by default as often as the task declares, or once.
@@ -148,7 +149,7 @@ class Runner:
         if name is not None:
             check_name(name)
         calls = Calls.requested(task, dataset, limit, replications, seed)
-        calls = replace(calls, dataset=dataset.save(self.store))
+        calls = replace(calls, dataset=calls.dataset.save(self.store))
         before = next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
         inputs = InputCheck(self.store, calls.identity.observed)
         manifest = begin(
@@ -167,10 +168,10 @@ class Runner:
         why = self._why(calls.identity, manifest, before, retry_failed) or (inputs.why if receipt.called else "")
         return Run(self.store, manifest["id"], replace(receipt, why=why))
 
-    def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:
+    def plan(self, task: Runnable, dataset: Any, *, replications: int | None = None, seed: int = 0) -> Receipt:
         """The work that a run would take now: `called` counts the new calls. Calls nothing and stores nothing."""
         calls = Calls.requested(task, dataset, None, replications, seed)
-        prepare(calls.task, dataset)
+        prepare(calls.task, calls.dataset)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
         if last and not self.store.is_sealed("runs", last):
             with closing(self.store.lane("runs", last, LANE, calls.total)) as lane:
@@ -407,19 +408,14 @@ class Calls:
     seed: int
 
     @classmethod
-    def requested(
-        cls, task: Runnable, dataset: Dataset, limit: int | None, replications: int | None, seed: int
-    ) -> Calls:
+    def requested(cls, task: Runnable, dataset: Any, limit: int | None, replications: int | None, seed: int) -> Calls:
         """The calls for the arguments of `Runner.run`.
 
         Raises:
             SpecError: the calls cannot be made.
         """
         task = as_task(task)
-        if not isinstance(dataset, Dataset):
-            raise SpecError(
-                f"pass a Dataset, not {with_article(type(dataset).__name__)}; see Dataset.from_rows and from_file"
-            )
+        dataset = Dataset.from_data(dataset)
         if dataset.view_spec is not None and "dataset" in task.reads:
             raise SpecError(
                 f"task {task.name!r} reads the dataset's columns, which a view does not change; run it without"
