@@ -36,8 +36,8 @@ class SymmetricMeanAbsolutePercentageError(MeanError):
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         total = np.abs(truth) / 2 + np.abs(prediction) / 2  # no overflow
-        apart = np.abs(prediction / 2 - truth / 2)
-        return np.where(total > 0, np.minimum(2 * (apart / np.where(total > 0, total, 1.0)), 2.0), 0.0)
+        half = np.abs(prediction / 2 - truth / 2)
+        return np.where(total > 0, np.minimum(2 * (half / np.where(total > 0, total, 1.0)), 2.0), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class MeanAbsoluteScaledError(MeanError):
             return {VALUE: np.where(usable, found[VALUE] / np.where(usable, scale, 1.0), np.nan)}
 
 
-def seasonal_naive_scale(history: Sequence[float], season: int = 1) -> float:
+def seasonal_naive_scale(history: Sequence[float], season: Any = 1) -> float:
     """The mean |yₜ − yₜ₋ₘ| of a series, the scale of `mean_absolute_scaled_error`; NaN without such a pair.
 
     Args:
@@ -199,7 +199,6 @@ class MeanQuantileLoss(_OfDistribution):
     """
 
     kind = "mean_quantile_loss"
-    columns = (TRUTH, LEVELS, QUANTILES)
 
     levels: Sequence[float] | None = None
 
@@ -211,6 +210,10 @@ class MeanQuantileLoss(_OfDistribution):
                 raise SpecError(f"{self.kind}: levels={listed!r} must be a list of distinct numbers between 0 and 1")
             object.__setattr__(self, "levels", tuple(sorted(map(float, listed))))
         super().__post_init__()
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (TRUTH, LEVELS, QUANTILES)
 
     def prepare(self, columns: Columns) -> Columns:
         truth = numbers(columns, TRUTH, self.kind)

@@ -64,7 +64,8 @@ class Forecast(Scorer):
             require_text(self, name, optional=True)
         if self.scale is not None and self.history is not None:
             raise SpecError("forecast: set scale or history, not both")
-        if not isinstance(self.season, int) or isinstance(self.season, bool) or self.season < 1:
+        season: Any = self.season
+        if not isinstance(season, int) or isinstance(season, bool) or season < 1:
             raise SpecError(f"forecast: season={self.season!r} must be an integer of at least 1")
         if self.season != 1 and self.history is None:
             raise SpecError("forecast: season needs history, the values before the forecast")
@@ -86,9 +87,7 @@ class Forecast(Scorer):
         known = ("output", "expected", "weight")
         return known if self.scale is None and self.history is None else (*known, "example")
 
-    def score(  # type: ignore[override]
-        self, output: Any, expected: Any, weight: float | None = None, example: Any = None
-    ) -> Score:
+    def score(self, output: Any, expected: Any, weight: float | None = None, example: Any = None) -> Score:
         """The columns of one forecast; a DataError names what is no number, level or sample."""
         if expected is None:
             return NOTHING_EXPECTED
@@ -116,9 +115,7 @@ class Forecast(Scorer):
         elif not isinstance(output, Mapping):
             fields = {"prediction": output}
         elif not any(fields.get(name) is not None for name in _PARTS):
-            raise DataError(
-                "the forecast is an object without 'prediction', 'samples' or 'quantiles'; give one of them"
-            )
+            raise DataError("the forecast is an object without 'prediction', 'samples' or 'quantiles'; give one")
         samples = None if fields.get("samples") is None else _numbers("samples", fields["samples"])
         by_level = _quantiles(fields.get("quantiles"))
         stated = fields.get("prediction")
