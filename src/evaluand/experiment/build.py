@@ -47,7 +47,7 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
     source = spec.dataset
     if source is None:
         return None
-    other = {"path", "format", "delimiter", "name", "views", "adapters", "schema_"}
+    other = {"path", "format", "delimiter", "name", "views", "where", "adapters", "schema_"}
     roles = source.model_dump(exclude=other, exclude_defaults=True)
     path = folder / source.path
     settings: dict[str, Any] = {
@@ -70,7 +70,10 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
             return None
         if not len(examples):
             raise DataError(f"{path}: the file has no examples")
-        return examples
+        if source.where is None:
+            return examples
+        with document.at("dataset", "where"):
+            return examples.where(source.where)
     return None
 
 
