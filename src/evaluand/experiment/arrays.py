@@ -70,6 +70,7 @@ def evaluate(
     confidence: Any = None,
     scores: Any = None,
     cluster: Any = None,
+    columns: Mapping[str, Any] | None = None,
     disparities: Kind | Sequence[Kind] = (),
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
@@ -93,6 +94,8 @@ def evaluate(
         scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
             with a column for each label. The prediction's own score is then its confidence.
         cluster: n values; rows with equal values are not independent of each other.
+        columns: further columns that a metric reads, name → n values, such as the `scale` or the `samples` of
+            forecasts; a list for each row may be the row of a matrix. A result with such columns cannot be saved.
         disparities: disparities between the groups of each metric, such as `difference` and `ratio`.
         fairness: criteria such as `equalized_odds`; their rates are computed too, with differences and ratios.
         label: the class that metrics of one class, such as `f_beta` and `roc_auc`, look at if they are given by name,
@@ -109,7 +112,7 @@ def evaluate(
         >>> [(row.by, row.value) for row in result.rows[1:]]
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
     """
-    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster)
+    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {})
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
     inferred = one_class or _infer_class(arrays.predictions.truth)
@@ -123,7 +126,8 @@ def evaluate(
         check_decided(measure, arrays.predictions.truth)
     if one_class and all(getattr(measure.metric, "label", None) is None for measure in measures):
         raise SpecError(f"label={label!r}: no metric given by name looks at one class; give the label to the metric")
-    check_measures(measures, {SCORER: arrays.predictions.scorer.readable}, arrays.roles)
+    readable = (*arrays.predictions.scorer.readable, *arrays.further)
+    check_measures(measures, {SCORER: readable}, arrays.roles)
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
     compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
@@ -206,6 +210,9 @@ class ArrayEvaluation:
             >>> saved.tasks[0].run.counts
             {'completed': 3}
         """
+        if self.arrays.further:
+            names = ", ".join(map(repr, self.arrays.further))
+            raise SpecError(f"a result with further columns ({names}) cannot be saved; run an experiment instead")
         predictions = self.arrays.predictions
         outputs = {(0, row): identity.encode(output) for row, output in enumerate(predictions.outputs())}
         experiment = Experiment(
@@ -268,10 +275,19 @@ class _Arrays:
     predictions: PredictionColumns
     by: Mapping[str, pa.Array]
     cluster: pa.Array | None
+    further: Mapping[str, pa.Array]
 
     @classmethod
     def read(
-        cls, truth: Any, predictions: Any, by: Any, weight: Any, confidence: Any, scores: Any, cluster: Any
+        cls,
+        truth: Any,
+        predictions: Any,
+        by: Any,
+        weight: Any,
+        confidence: Any,
+        scores: Any,
+        cluster: Any,
+        further: Mapping[str, Any],
     ) -> _Arrays:
         for name, value in (("truth", truth), ("predictions", predictions)):
             if value is None:
@@ -282,6 +298,7 @@ class _Arrays:
         arrays = {"truth": truth, "predictions": predictions, "weight": weight, "confidence": confidence}
         arrays |= {"cluster": cluster, **{f"score of {label!r}": value for label, value in by_class.items()}}
         arrays |= {f"by {name}": value for name, value in groupings}
+        arrays |= {f"column {name}": list(v) if getattr(v, "ndim", 1) == 2 else v for name, v in further.items()}
         _check_one_index(arrays)
         names = [name for name, _ in groupings]
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -299,6 +316,7 @@ class _Arrays:
             ),
             {name: columns[f"by {name}"] for name in names},
             columns.get("cluster"),
+            {name: columns[f"column {name}"] for name in further},
         )
 
     def graded(self) -> pa.Table:
@@ -307,6 +325,10 @@ class _Arrays:
         if self.cluster is not None:
             table = table.append_column(CLUSTER, cluster_keys(self.cluster))
         for name, column in zip(attribute_columns(tuple(self.by)), self.by.values(), strict=True):
+            table = table.append_column(name, column)
+        for name, column in self.further.items():
+            if name in table.column_names or name.startswith("_"):
+                raise SpecError(f"columns: {name!r} is a reserved name; choose another")
             table = table.append_column(name, column)
         return table
 
