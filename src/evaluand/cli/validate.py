@@ -1,6 +1,5 @@
 """`evaluand validate`: finds all faults of an experiment and its data before anything is called."""
 
-import asyncio
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -16,6 +15,7 @@ from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural
 from evaluand.core.identity import digest
 from evaluand.data.dataset import Dataset
+from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.facts.base import Facts
@@ -88,7 +88,7 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
             at_once = f"only {experiment.policy.concurrency} calls are made at once"
             yield f"task {name}: a batch of {task.batch} is never full: {at_once}; raise concurrency under run"
         if isinstance(task, RecordedTask):
-            missing = asyncio.run(_find_missing(task, experiment))
+            missing = run_coroutine(_find_missing(task, experiment))
             for why, count in sorted(Counter(missing.values()).items()):
                 first = next(message for message, kind in missing.items() if kind == why)
                 calls = len(experiment.dataset) * (experiment.replications or 1)
