@@ -16,6 +16,7 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.data.dataset import Dataset as Dataset, Example as Example
+    from evaluand.data.formats.publishing import publish as publish
     from evaluand.data.roles import RoleError as RoleError, Roles as Roles
     from evaluand.data.sources import (
         DataNote as DataNote,

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file, read_column
+from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.store import tables as rows
 
 NOT_TESTED: Final = -1
@@ -39,9 +39,9 @@ AddFault = Callable[[int, str, str], None]  # takes a row, a code and a message
 class Split:
     """The division of a dataset into training and test examples: a hold-out or a cross-validation.
 
-    Give one of `test`, `folds` and `file`. The sizes of folds differ by at most one, in the dataset and, if stratified, in each
-    stratum. A hold-out is one fold: its share of each stratum differs by less than one example from its share of the
-    dataset.
+    Give one of `test`, `folds` and `file`. The sizes of folds differ by at most one, in the dataset and, if
+    stratified, in each stratum. A hold-out is one fold: its share of each stratum differs by less than one example from
+    its share of the dataset.
 
     Where examples belong together (images of one patient, say), a system that learns from some recognises the others,
     and a split that separates them overestimates it: name the column as `groups`. Then
@@ -60,8 +60,8 @@ class Split:
             instead.
         groups: the column whose equal values mark examples that stay together; or true for the dataset's cluster.
         seed: changes the division.
-        file: a file that has the division, as OpenML publishes it: a row for each example in each fold, with the columns
-            `rowid` (its `_index_`), `repeat`, `fold` and `type` (TRAIN or TEST). All other parameters follow from it.
+        file: a file with the division, as OpenML publishes it: a row for each example in each fold, with the columns
+            `rowid` (its `_index_`), `repeat`, `fold` and `type` (TRAIN or TEST). No other parameter is needed.
 
     Raises:
         SpecError: the parameters are wrong for any dataset.
@@ -110,21 +110,20 @@ class Split:
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "file"}
 
     def _check_file(self) -> None:
-        others = [
-            each.name for each in fields(self) if each.name != "file" and getattr(self, each.name) != each.default
-        ]
+        parameters = [each for each in fields(self) if each.name != "file"]
+        others = [each.name for each in parameters if getattr(self, each.name) != each.default]
         if others:
             raise SpecError(f"file has the division; leave out {', '.join(others)}")
-        repeats, _ = _read_numbers(self._open_file(), "repeat")
+        repeats = self._read_file().numbers("repeat")
         object.__setattr__(self, "repeats", int(repeats.max(initial=0)) + 1)
 
-    def _open_file(self) -> DataSource:
+    def _read_file(self) -> _SplitFile:
         source = open_file(self.file or "")
         lacking = [name for name in ("rowid", "repeat", "fold", "type") if name not in source.schema.names]
         if lacking:
             message = missing_column(lacking[0], source.schema.names)
             raise SpecError(f"{source.name}: {message}; a split has rowid, repeat, fold and type")
-        return source
+        return _SplitFile(source, pa.Table.from_batches(source.batches(), source.schema))
 
     def assign(self, dataset: Dataset) -> Folds:
         """The fold of every example in every repeat.
@@ -134,7 +133,7 @@ class Split:
         """
         n = len(dataset)
         if self.file is not None:
-            return _read_folds(self._open_file(), dataset)
+            return self._read_file().folds(dataset)
         held_out = self._hold_out_size(n)
         digests = [example.digest for example in dataset]
         groups = self._read_groups(dataset, digests)
@@ -314,42 +313,59 @@ class Folds:
         return np.unique(np.concatenate([owner[1:][owner[1:] == owner[:-1]] for owner in owners]))
 
 
-def _read_folds(source: DataSource, dataset: Dataset) -> Folds:
-    """The folds that a file describes row by row."""
-    faults = Faults()
+@dataclass(frozen=True, eq=False)
+class _SplitFile:
+    """A file that says of each example in each fold whether it is tested."""
 
-    def fault(row: int, code: str, message: str) -> None:
-        faults.add(source.where(row), message, code)
+    source: DataSource
+    table: pa.Table
 
-    (rowid, known), (repeats, _), (folds, _) = (_read_numbers(source, name) for name in ("rowid", "repeat", "fold"))
-    if "sample" in source.schema.names and _read_numbers(source, "sample")[0].any():
-        raise DataError(
-            f"{source.name}: the split has the samples of a learning curve, which learn from parts of a fold"
-        )
-    types = [str(text).upper() for batch in source.batches() for text in batch.column("type").to_pylist()]
-    for row in (row for row, text in enumerate(types) if text not in ("TRAIN", "TEST")):
-        fault(row, "unknown_type", f"type is {types[row]!r}; give TRAIN or TEST")
-    indices = np.asarray(dataset.indices, np.int64)
-    positions = np.searchsorted(indices, rowid)
-    known &= (positions < len(indices)) & (indices[np.minimum(positions, len(indices) - 1)] == rowid)
-    for row in np.flatnonzero(~known).tolist():
-        fault(row, "unknown_row", f"rowid {rowid[row]} is the _index_ of no example; there are {len(indices):,}")
-    faults.check()
-    result = Folds.from_rows(
-        len(indices), positions, np.array([text == "TEST" for text in types]), repeats, folds, fault
-    )
-    faults.check()
-    return result
+    def folds(self, dataset: Dataset) -> Folds:
+        """The folds of the examples.
+
+        Raises:
+            DataError: a row is of no example, or rows contradict each other; lists every fault with its row.
+        """
+        faults = Faults()
+
+        def fault(row: int, code: str, message: str) -> None:
+            faults.add(self.source.where(row), message, code)
+
+        rowid, repeats, folds = (self.numbers(name) for name in ("rowid", "repeat", "fold"))
+        if "sample" in self.table.column_names and self.numbers("sample").any():
+            raise DataError(f"{self.source.name}: a learning curve, whose samples are parts of folds, is no split")
+        types = [str(text).upper() for text in self.table.column("type").to_pylist()]
+        for row in (row for row, text in enumerate(types) if text not in ("TRAIN", "TEST")):
+            fault(row, "unknown_type", f"type is {types[row]!r}; give TRAIN or TEST")
+        indices = np.asarray(dataset.indices, np.int64)
+        positions = np.minimum(np.searchsorted(indices, rowid), len(indices) - 1)
+        for row in np.flatnonzero(indices[positions] != rowid).tolist():
+            fault(row, "unknown_row", f"rowid {rowid[row]} is the _index_ of none of the {len(indices):,} examples")
+        faults.check()
+        tested = np.array([text == "TEST" for text in types], np.bool_)
+        result = Folds.from_rows(len(indices), positions, tested, repeats, folds, fault)
+        faults.check()
+        return result
+
+    def numbers(self, name: str) -> Integers:
+        """A column of integers.
+
+        Raises:
+            DataError: a value is none, with its row.
+        """
+        column = self.table.column(name)
+        try:
+            numbers = column.cast(pa.int64())
+            wrong = pc.index(pc.is_null(numbers), True).as_py()
+        except pa.ArrowInvalid:
+            wrong = next(row for row, value in enumerate(column.to_pylist()) if not _is_whole(value))
+        if wrong >= 0:
+            raise DataError(f"{self.source.where(wrong)}: {name} is {column[wrong].as_py()!r}; give an integer")
+        return np.asarray(numbers, np.int64)
 
 
-def _read_numbers(source: DataSource, name: str) -> tuple[Integers, Booleans]:
-    """The integers of a column, 0 where one is missing; and where it is there."""
-    values = [value for batch in source.batches() for value in read_column(batch, name)]
-    known = [isinstance(value, int) or (isinstance(value, float) and value.is_integer()) for value in values]
-    wrong = next((row for row, is_known in enumerate(known) if not is_known), None)
-    if wrong is not None:
-        raise DataError(f"{source.where(wrong)}: {name} is {values[wrong]!r}; give an integer")
-    return np.array(values, np.int64), np.array(known, np.bool_)
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
 
 
 @dataclass(frozen=True, eq=False)

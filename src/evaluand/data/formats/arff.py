@@ -122,7 +122,8 @@ def _whole_columns(headers: Sequence[_Header]) -> Set[str]:
             if isinstance(cells, dict):
                 known = ((place, cells.get(place)) for place in numbers)
                 numbers -= {place for place, cell in known if cell is not None and not _INTEGER.fullmatch(cell)}
-    return {headers[0].names[place] for place in numbers}
+    names = headers[0].names
+    return {names[place] for place in numbers}
 
 
 def _lines(file: SourceFile, start: int = 0) -> Iterator[tuple[int, str]]:
@@ -156,6 +157,10 @@ def _read_row(line: str, count: int | None) -> dict[int, str | None] | str:
     if line.startswith("{") and count is not None:
         return _read_sparse(line.strip("{} \t"), count)
     cells: dict[int, str | None] = {}
+    if "'" not in line and '"' not in line and "{" not in line:
+        texts = [text.strip() for text in line.split(",")]
+        cells = dict(enumerate(None if text == "?" else text for text in texts))
+        return cells if count is None or len(cells) == count else f"{len(cells)} values for {count} attributes"
     place = 0
     while True:
         token = _TOKEN.match(line, place)

@@ -186,7 +186,7 @@ class _Description:
 
     def _record_set(self, part: str | None) -> Mapping[str, Any]:
         """The record set with this name, or the only one that is not a list of categories or splits."""
-        sets = {_id(each): each for each in _listed(self.value.get("recordSet"))}
+        sets: dict[str, Mapping[str, Any]] = {_id(each): each for each in _listed(self.value.get("recordSet"))}
         if part is not None:
             if part not in sets:
                 near = nearest(part, sets)

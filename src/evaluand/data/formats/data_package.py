@@ -223,7 +223,7 @@ def _parser(kind: str, field: Mapping[str, Any]) -> Callable[[str], Any] | None:
         no = field.get("falseValues", ["false", "False", "FALSE", "0"])
         return partial(_parse_choice, {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)})
     if kind in ("integer", "number", "year"):
-        marks = {key: field.get(key) for key in ("groupChar", "decimalChar") if field.get(key)}
+        marks = {key: str(field[key]) for key in ("groupChar", "decimalChar") if field.get(key)}
         bare = field.get("bareNumber", True)
         return partial(_parse_number, int if kind != "number" else float, marks, bare)
     if kind == "date":
@@ -277,7 +277,7 @@ def _check_constraints(schema: Mapping[str, Any], source: DataSource, opened: Op
         DataError: lists every fault with its row.
     """
     checks = {field["name"]: _checks(field) for field in schema.get("fields", ()) if field.get("constraints")}
-    checks = {name: each for name, each in checks.items() if each and name in opened.schema.names}
+    checks = {name: each for name, each in checks.items() if name in opened.schema.names}
     seen: dict[str, set[Any]] = {name: set() for name, each in checks.items() if each.unique}
     faults, start = Faults(), 0
     for batch in opened.batches(0) if checks else ():

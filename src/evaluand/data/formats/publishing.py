@@ -363,7 +363,7 @@ def _missing_text(dataset: Dataset, fields: Sequence[_Field]) -> str:
     used: set[Any] = set()
     for batch in dataset.columns(texts):
         for column in batch.columns:
-            used.update(value for value in column.to_pylist() if value is not None and len(value) < 9)
+            used.update(value for value in column.to_pylist() if isinstance(value, str) and len(value) < 9)
     return next(text for text in ("", "\\N", *(f"\\N{i}" for i in range(len(used)))) if text not in used)
 
 
