@@ -13,6 +13,7 @@ from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
+from evaluand.data.row_filter import RowFilter
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.experiment.spec import KindSpec, ValidParts
@@ -60,6 +61,8 @@ def check_fit(
             if dataset is not None and measure.scorer in scorers:
                 with document.at(*place):
                     check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
+                    if measure.where is not None:
+                        RowFilter(measure.where).check(dataset.schema)
                     for labels in _expected_columns(dataset) if measure.criterion else ():
                         check_decided(measure, labels)
 
