@@ -1179,7 +1179,7 @@ def test_missing_outputs_fail_their_row_or_are_no_answer(serve: Any) -> None:
     assert run.counts == {"completed": 4}
 
 
-def test_foreign_outputs_fail_their_batch_or_are_left_out_and_counted(serve: Any) -> None:
+def test_foreign_outputs_fail_the_rows_that_they_come_with_or_are_left_out_and_counted(serve: Any) -> None:
     server = serve(in_batches(lambda out: [{"_index_": 99}, *out, {"_index_": 98}]))
     run = Runner().run(ServiceTask(server.url, batch=4), data(*"abcd"))
     assert outcomes(run) == [("BadAnswer", "foreign")] * 4
@@ -1187,6 +1187,23 @@ def test_foreign_outputs_fail_their_batch_or_are_left_out_and_counted(serve: Any
     run = Runner().run(ServiceTask(server.url, batch=4, on_foreign="ignore"), data(*"abcd"))
     assert outcomes(run) == [[{"said": text}] for text in "abcd"]
     assert logged(run, "foreign_outputs") == 2
+
+
+@pytest.mark.parametrize(
+    ("invalid", "code"),
+    [
+        (lambda out: [{**each, "_index_": 99} if each["said"] == "odd" else each for each in out], "foreign"),
+        (lambda out: {"error": "odd"}, "form"),
+        (lambda out: Reply(200, b"[not JSON"), "json"),
+        (lambda out: Reply(200, b"<html>", "text/html"), "content_type"),
+    ],
+)
+def test_an_invalid_answer_to_a_batch_fails_only_the_row_that_causes_it(serve: Any, invalid: Any, code: str) -> None:
+    texts = ["odd" if n == 5 else str(n) for n in range(16)]
+    server = serve(in_batches(lambda out: invalid(out) if any(each["said"] == "odd" for each in out) else out))
+    run = Runner(policy=Policy(concurrency=16)).run(ServiceTask(server.url, batch=16), data(*texts))
+    assert outcomes(run) == [("BadAnswer", code) if text == "odd" else [{"said": text}] for text in texts]
+    assert len(server.rows) == 1 + 2 * 4  # the batch, then two halves at each of four levels
 
 
 def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:

@@ -283,6 +283,7 @@ class _AppTask(Task[Any, Any]):
 
     def __init__(self, app: App, function: Callable[..., Any]) -> None:
         self._app, self._inner = app, as_task(function)
+        self.output_schema = self._inner.output_schema
 
     @property
     def name(self) -> str:

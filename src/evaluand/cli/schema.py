@@ -15,7 +15,7 @@ from click.exceptions import Exit
 
 from evaluand.cli.options import TARGET, Group, json_option
 from evaluand.cli.output import open_output, print_json, show
-from evaluand.core.errors import DataError, SpecError, plural
+from evaluand.core.errors import DataError, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -231,60 +231,10 @@ def _print_experiment() -> None:
 
 def _read_schema(what: str) -> Schema:
     """The schema of a name or in a file."""
-    from evaluand.data.schema.data import Schema, names
+    from evaluand.experiment.schemas import read_schema
 
-    path, place = Path(what), what.rpartition(":")[0]
-    if place and not path.exists():
-        from evaluand.experiment.user_code import import_reference
-
-        return _parse_schema(what, import_reference(what, Path()))
-    if what in names() or not path.is_file():
-        if path.suffix.lstrip(".").lower() in (*_DATA, "json") or "/" in what:
-            raise SpecError(f"{what}: no such file")
-        return Schema.of(what)
-    if path.suffix.lstrip(".").lower() in _DATA and not _is_encoded(path):
-        from evaluand.data.sources import open_file
-
-        return _parse_schema(what, open_file(path).schema)
-    try:
-        text = path.read_text().strip()
-    except UnicodeDecodeError:
-        raise SpecError(f"{path}: not a schema; give JSON, an encoded Arrow schema, Parquet or Arrow") from None
-    if not text.startswith("{"):
-        from evaluand.data.schema.arrow import decode_schema
-
-        return _parse_schema(what, decode_schema(text))
-    try:
-        return _parse_schema(what, orjson.loads(text))
-    except orjson.JSONDecodeError as error:
-        raise SpecError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
-
-
-_DATA = ("parquet", "arrow", "feather")
-
-
-def _is_encoded(path: Path) -> bool:
-    """Whether a file is an Arrow schema as text, as `--to arrow` prints it."""
-    with path.open("rb") as file:
-        return file.read(4) == b"////"  # the marker of an IPC message in base64
-
-
-def _parse_schema(what: str, value: Any) -> Schema:
-    from pydantic import ValidationError
-
-    from evaluand.data.schema.data import DataSchema, DyffDataSchema, Schema
-
-    try:
-        if isinstance(value, dict) and "arrowSchema" in value:
-            return DataSchema.model_validate(value).to_schema()
-        if isinstance(value, dict) and "components" in value:
-            return DyffDataSchema.model_validate(value).to_schema()
-        return Schema.of(value)
-    except ValidationError as error:
-        lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    except SpecError as error:
-        lines = str(error).split("\n")
-    raise SpecError("\n".join(f"{what}: {line}" for line in lines)) from None
+    schema: Schema = read_schema(what)
+    return schema
 
 
 def _fields(record: StructType, path: str = "") -> Iterator[dict[str, Any]]:

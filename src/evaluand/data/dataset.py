@@ -26,6 +26,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.conform import conform
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, read_column
 from evaluand.data.view import View
@@ -74,8 +75,19 @@ class Dataset:
     their `_index_` column is out of order and has to be sorted. Without that column rows are numbered from 0. A dataset
     with columns may be empty, but not in an experiment file.
 
+    Args:
+        name: a name for people.
+        adapters: a `Pipeline`, or its JSON configuration, that transforms the rows first. Rows that its `onError`
+            leaves out or replaces are counted.
+        schema: what every row must be, after the adapters, in any form that `Schema.of` takes. The columns get its
+            types, and missing values its defaults. The cells of a CSV file are read as its types say.
+        roles: as in `Roles`; of the columns after the adapters.
+
+    Attributes:
+        adapter_counts: what the adapters did to the rows; None without adapters.
+
     Raises:
-        DataError: rows are invalid; lists every fault with its row.
+        DataError: rows are invalid; lists every fault with its row and column.
         RoleError: a role names an unknown column.
 
     Example:
@@ -84,8 +96,13 @@ class Dataset:
         ['4', '6']
     """
 
-    def __init__(self, source: DataSource, *, name: str | None = None, **roles: Any) -> None:
+    def __init__(
+        self, source: DataSource, *, name: str | None = None, adapters: Any = None, schema: Any = None, **roles: Any
+    ) -> None:
         self.name = None if name is None else check_name(name)
+        self.adapter_counts: Counts | None = None
+        if adapters is not None or schema is not None:
+            source, self.adapter_counts = conform(source, adapters, schema)
         self._store: Store | None = None
         self._view: View | None = None
         names = [name for name in source.schema.names if name != DIGEST]
@@ -154,7 +171,7 @@ class Dataset:
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = read_roles(manifest["spec"]["roles"])
-        self._store, self._view = store, None
+        self._store, self._view, self.adapter_counts = store, None, None
         self._source = DataSource(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
         )
@@ -273,7 +290,7 @@ class Dataset:
         if self._store is store:
             return self
         if not store.is_sealed("datasets", self.id):
-            counts, origin = {"examples": len(self)}, {"source": self._source.name}
+            counts, origin = {"examples": len(self)}, {"source": self._source.name} | self._left_out
             with drafted(store, "datasets", self.id) as draft:
                 draft.append("examples", self._empty_batch())
                 for batch in self._with_digests():
@@ -284,6 +301,15 @@ class Dataset:
                     )
                 )
         return Dataset.stored(store, self.id)._with_view(self._view)
+
+    @property
+    def _left_out(self) -> dict[str, Any]:
+        """How many rows the adapters left out or replaced, and why; empty if none."""
+        counts = self.adapter_counts
+        if counts is None or not counts.reasons:
+            return {}
+        rows = {"read": counts.read, "skipped": counts.skipped, "defaulted": counts.defaulted}
+        return {"adapters": rows | {"reasons": dict(counts.reasons)}}
 
     def _empty_batch(self) -> pa.RecordBatch:
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import pyarrow as pa
@@ -45,6 +45,9 @@ class DataSource:
         where: the place of row number n (from 0), for messages.
         n_rows: the number of rows, if known without reading them.
         check: raises a DataError if the rows have changed since the source was opened.
+        objects: starts a pass over the rows as they are written, if they are objects.
+        is_json: whether these objects are JSON, in which times are text.
+        texts: the same rows with every cell as text, if the file has no types.
     """
 
     name: str
@@ -53,6 +56,9 @@ class DataSource:
     where: Callable[[int], str]
     n_rows: int | None = None
     check: Callable[[], None] = lambda: None
+    objects: Callable[[], Iterator[Any]] | None = None
+    is_json: bool = False
+    texts: Callable[[], DataSource] | None = None
 
 
 def open_file(path: str | Path, format: str | None = None, delimiter: str | None = None) -> DataSource:
@@ -102,9 +108,9 @@ def _read_file(path: Path, kind: str, delimiter: str | None) -> DataSource:
     if kind in ("csv", "tsv"):
         return _read_csv(path, "\t" if kind == "tsv" else ",", delimiter)
     if kind in ("jsonl", "ndjson"):
-        return _from_objects(str(path), lambda: _read_json_lines(path), lambda row: f"{path}:{row + 1}")
+        return from_objects(str(path), lambda: _read_json_lines(path), lambda row: f"{path}:{row + 1}", is_json=True)
     if kind == "json":
-        return from_rows(_read_json_array(path), str(path))
+        return replace(from_rows(_read_json_array(path), str(path)), is_json=True)
     return _read_parquet(path) if kind == "parquet" else _read_arrow(path)
 
 
@@ -126,7 +132,11 @@ def _refuse_changes(source: DataSource, path: Path, before: tuple[int, int, int]
             check()
             yield batch
 
-    return replace(source, batches=batches, check=check)
+    def objects() -> Iterator[Any]:
+        check()
+        yield from source.objects() if source.objects else ()
+
+    return replace(source, batches=batches, check=check, objects=objects if source.objects else None)
 
 
 def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> DataSource:
@@ -134,7 +144,7 @@ def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> DataS
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise SpecError(f"{name}: give a list of mappings, one for each row, not {kind_of(records)}")
     rows = records if isinstance(records, Sequence) else list(records)
-    return _from_objects(name, lambda: enumerate(rows), lambda row: f"{name}[{row}]")
+    return from_objects(name, lambda: enumerate(rows), lambda row: f"{name}[{row}]")
 
 
 def from_table(table: pa.Table, name: str = "table") -> DataSource:
@@ -191,10 +201,16 @@ def _check_delimiter(delimiter: Any, kind: str) -> None:
         raise SpecError(f'delimiter must be one character such as ";", not {delimiter!r}')
 
 
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+
+
 def _check_text(path: Path) -> None:
-    """Refuse a file that begins like UTF-16 or binary data."""
+    """Refuse a file that begins like UTF-16 or binary data, or that only points to its content."""
     with path.open("rb") as file:
         head = file.read(64)
+    if head.startswith(_LFS_POINTER):
+        message = "is a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
+        raise DataError(Fault(str(path), message, code="lfs_pointer"))
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise DataError(Fault(str(path), "the file is UTF-16; save it as UTF-8", code="not_utf8"))
     if b"\0" in head:
@@ -219,9 +235,16 @@ def _check_utf8(path: Path) -> None:
 # Objects: JSON lines, JSON arrays, Python rows
 
 
-def _from_objects(
-    name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str]
+def from_objects(
+    name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str], *, is_json: bool = False
 ) -> DataSource:
+    """A source over objects.
+
+    Args:
+        records: starts a pass over pairs of a line, from 0, and its object.
+        where: the place of a line, for messages.
+        is_json: whether the objects are JSON, in which times are text.
+    """
     guesses: dict[str, _Guess] = {}
     faults = Faults()
     lines: list[int] = []
@@ -245,7 +268,14 @@ def _from_objects(
 
     contiguous = not lines or lines[-1] == len(lines) - 1
     numbers = None if contiguous else lines
-    return DataSource(name, schema, batches, lambda row: where(numbers[row] if numbers else row))
+    return DataSource(
+        name,
+        schema,
+        batches,
+        lambda row: where(numbers[row] if numbers else row),
+        objects=lambda: (record for _, record in records()),
+        is_json=is_json,
+    )
 
 
 def _inspect(record: Any, where: str, guesses: dict[str, _Guess], faults: Faults) -> None:
@@ -435,7 +465,8 @@ def _read_csv(path: Path, default: str, chosen: str | None, *, texts_only: bool 
             columns = [c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return DataSource(str(path), schema, batches, where)
+    typed = None if texts_only else lambda: _read_csv(path, default, chosen, texts_only=True)
+    return DataSource(str(path), schema, batches, where, texts=typed)
 
 
 def _csv_where(path: Path, delimiter: str) -> Callable[[int], str]:

@@ -12,14 +12,16 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.core import registry
-from evaluand.core.errors import DataError, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, ParameterError, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError
+from evaluand.data.schema.data import Schema
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
+from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
     CodeSpec,
     DatasetSpec,
@@ -33,6 +35,7 @@ from evaluand.experiment.spec import (
 )
 from evaluand.experiment.user_code import import_reference, load
 from evaluand.metrics.names import resolve_metric, with_parameters
+from evaluand.run.outputs import output_schema
 from evaluand.run.task import FunctionTask, Task, as_task
 from evaluand.tradeoff.trade import Trade
 
@@ -42,12 +45,20 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
     source = spec.dataset
     if source is None:
         return None
-    roles = source.model_dump(exclude={"path", "format", "delimiter", "name", "views"}, exclude_defaults=True)
+    other = {"path", "format", "delimiter", "name", "views", "adapters", "schema_"}
+    roles = source.model_dump(exclude=other, exclude_defaults=True)
     path = folder / source.path
+    form: dict[str, Any] = {}
+    with document.at("dataset", "adapters"):
+        form["adapters"] = None if source.adapters is None else Pipeline.of(source.adapters)
+    with document.at("dataset", "schema"):
+        form["schema"] = None if source.schema_ is None else Schema.of(read_schema(source.schema_, folder))
+    if len(form) < len(("adapters", "schema")):
+        return None
     with document.at("dataset", "path"):
         try:
             examples = Dataset.from_file(
-                path, format=source.format, delimiter=source.delimiter, name=source.name or spec.name, **roles
+                path, format=source.format, delimiter=source.delimiter, name=source.name or spec.name, **form, **roles
             )
         except RoleError as error:
             for role, message in error.faults:
@@ -71,11 +82,18 @@ def view(entry: Any, of: DatasetSpec | None) -> Pipeline:
 
 
 def task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
+    built = _build_task(spec, folder)
+    _check_schema(built)
+    return built
+
+
+def _build_task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
     if isinstance(spec, KindSpec):
         return _make("tasks", spec.kind, _resolve_paths(spec, folder))  # type: ignore[no-any-return]
     code = load(spec, folder)
     files = tuple(str(folder / file) for file in spec.files)
     declared: dict[str, Any] = {"version": _pinned_version(spec), "files": files, "items": spec.items}
+    declared["output_schema"] = _resolve_schema(spec.output_schema, folder)
     if isinstance(code, FunctionTask) and any(declared.values()):
         code = code.function
     if not hasattr(code, "do_run"):
@@ -96,10 +114,33 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["files"] = [str(folder / str(file)) for file in parameters["files"]]
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
+    if parameters.get("output_schema") is not None:
+        parameters["output_schema"] = _resolve_schema(parameters["output_schema"], folder)
     name = _CODE.get(spec.kind, "")
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
     return parameters
+
+
+def _resolve_schema(what: Any, folder: Path) -> Any:
+    """The schema of a task's outputs: read if the file names it, else as it is written."""
+    try:
+        return read_schema(what, folder)
+    except SpecError as error:
+        raise _schema_error(error) from None
+
+
+def _check_schema(built: Task[Any, Any]) -> None:
+    """Report a wrong schema of outputs when the file is read."""
+    try:
+        output_schema(built)
+    except SpecError as error:
+        raise _schema_error(error) from None
+
+
+def _schema_error(error: SpecError) -> ParameterError:
+    lines = str(error).split("\n")
+    return ParameterError([(("output_schema",), line.removeprefix("output_schema: ")) for line in lines])
 
 
 _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}

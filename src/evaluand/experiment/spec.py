@@ -27,6 +27,9 @@ _Adapters = Annotated[
     Field(description="adapters, each with `kind` and `configuration`, applied one after the other"),
 ]
 _VIEW: Any = Field(None, description="adapters that transform the dataset's rows, or the name of one of its views")
+_OUTPUT_SCHEMA: Any = Field(
+    None, description="what each output must be: a JSON Schema, a name, a file, or a model as file.py:name"
+)
 _OUTPUT_VIEW: Any = Field(None, description="adapters that transform outputs before they are graded")
 
 
@@ -46,6 +49,13 @@ class DatasetSpec(BaseModel):
     cluster: str | None = Field(None, description="the column that groups dependent examples")
     metadata: str | list[str] = Field(default=[], description="columns to store with the examples")
     views: dict[str, _Adapters] = Field(default={}, description="name: adapters; tasks refer to a view by name")
+    adapters: _Adapters | None = Field(None, description="adapters that transform the rows of the file")
+    schema_: str | dict[str, Any] | None = Field(
+        None,
+        alias="schema",
+        description="what every row must be, after the adapters: a JSON Schema, a name, a file, or a model as "
+        "file.py:name",
+    )
 
 
 class CodeSpec(BaseModel):
@@ -62,6 +72,7 @@ class TaskCodeSpec(CodeSpec):
     """A task in code."""
 
     items: bool = Field(False, strict=True, description="the output is a list of items that together form the response")
+    output_schema: str | dict[str, Any] | None = _OUTPUT_SCHEMA
     view: str | _Adapters | None = _VIEW
 
 
@@ -213,7 +224,8 @@ def keys_at(place: Place) -> list[str]:
     """The keys that are allowed at a place of an experiment file."""
     parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, TradeoffSpec, RunSpec]
     models = dict(zip(("dataset", "tasks", "scorers", "fairness", "tradeoffs", "run"), parts, strict=True))
-    return list((models[place[0]] if place else ExperimentSpec).model_fields)
+    fields = (models[place[0]] if place else ExperimentSpec).model_fields
+    return [field.alias or name for name, field in fields.items()]
 
 
 def json_schema() -> dict[str, Any]:

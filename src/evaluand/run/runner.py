@@ -27,6 +27,7 @@ from evaluand.engine.engine import Engine, LocalEngine, Outcome, Policy, UnitCod
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Observer
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
+from evaluand.run.outputs import check_outputs, identify
 from evaluand.run.responses import (
     INPUTS,
     LANE,
@@ -297,7 +298,7 @@ class _Job:
         return KeyedWork(
             self.lane,
             lambda start, stop: self.calls.between(self.stream, start, stop),
-            self._call_async if self.task.is_async else self._call,
+            check_outputs(self.task, self._call_async if self.task.is_async else self._call),
             self._line,
             policy,
             self.runner.engine,
@@ -426,7 +427,7 @@ class Calls:
         times = _replications(task, replications)
         if limit is not None and limit < 1:
             raise SpecError("limit must be at least 1")
-        calls = cls(task, task.identify(), dataset, min(limit or len(dataset), len(dataset)), times, seed)
+        calls = cls(task, identify(task), dataset, min(limit or len(dataset), len(dataset)), times, seed)
         if calls.total > MAX_CALLS:
             size = f"{calls.examples:,} examples × {times:,} replications"
             raise SpecError(f"{size} exceed the {MAX_CALLS:,} calls that a run can hold; make several runs")

@@ -85,6 +85,9 @@ class Task(ABC, Generic[Input, Output]):
             changes.
         items: the output is a list of items that together are the response, such as a tagger's entities.
         expects: the type of the expected values in datasets for the task, if the task needs one.
+        output_schema: what each output must be, or each item of it, in any form that `ValueSchema` takes; an output
+            that breaks it is a failed row.
+        checks_outputs: it validates its outputs against the schema itself.
         files: files the task depends on that cannot be observed, such as those that native code reads.
         transient: names of error classes that are retried, in addition to those of the policy.
         names_errors: its errors have type names that are not known in advance.
@@ -93,6 +96,8 @@ class Task(ABC, Generic[Input, Output]):
     version: str | None = None
     items: bool = False
     expects: Any = None
+    output_schema: Any = None
+    checks_outputs: ClassVar[bool] = False
     names_errors: ClassVar[bool] = False
     files: Sequence[str | os.PathLike[str]] = ()
     transient: tuple[str, ...] = ()
@@ -271,10 +276,12 @@ class FunctionTask(Task[Any, Any]):
         version: str | None = None,
         items: bool = False,
         files: Sequence[str | os.PathLike[str]] = (),
+        output_schema: Any = None,
     ) -> None:
         self.function = function
         self._name = name or str(getattr(function, "__name__", type(function).__name__))
         self.version, self.items, self.files = version, items, files
+        self.output_schema = output_schema
         self._extras, self.spread = _parameters(function, self._name)
 
     @property
@@ -333,6 +340,7 @@ def task(
     version: str | None = None,
     items: bool = False,
     files: Sequence[str | os.PathLike[str]] = (),
+    output_schema: Any = None,
 ) -> FunctionTask: ...
 @overload
 def task(
@@ -341,12 +349,16 @@ def task(
     version: str | None = None,
     items: bool = False,
     files: Sequence[str | os.PathLike[str]] = (),
+    output_schema: Any = None,
 ) -> Callable[[Callable[..., Any]], FunctionTask]: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Turn a plain or async function into a task.
 
     The first parameter is the input; further parameters named `task_span`, `seed`, `index`, `id` or `replication`
     are filled in. If a function has several other parameters, a mapping input is passed by name.
+
+    Args:
+        options: as the attributes of `Task`: `name`, `version`, `items`, `files`, `output_schema`.
 
     Example:
         >>> @task
@@ -410,6 +422,7 @@ class _DuckTask(Task[Any, Any]):
         self.inner = inner
         self.version = getattr(inner, "version", None)
         self.items = bool(getattr(inner, "items", False))
+        self.output_schema = getattr(inner, "output_schema", None)
         files = getattr(inner, "files", ())
         self.files = tuple(files) if isinstance(files, list | tuple) else ()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evaluand.core import registry
 from evaluand.core.errors import SpecError, nearest, with_article
@@ -56,8 +56,8 @@ class Schema:
         """A schema from any of its forms.
 
         Args:
-            schema: a pydantic model, an Arrow schema, a JSON Schema, a name, a product (`DyffDataSchema`), a stored
-                schema (`DataSchema`), or a `Schema`.
+            schema: a pydantic model, an Arrow schema, a JSON Schema, a name, a product (`DyffDataSchema`) or a stored
+                schema (`DataSchema`), each of them also as the mapping that JSON has, or a `Schema`.
 
         Raises:
             SpecError: it is none of these, or contains what cannot be expressed; lists every fault with path and type.
@@ -73,7 +73,8 @@ class Schema:
         if isinstance(schema, pa.Schema):
             return cls(_read_checked(read_arrow, schema, ""))
         if isinstance(schema, Mapping):
-            return cls(_read_checked(read_json_schema, schema, "$"))
+            stored = next((kind for name, kind in _STORED.items() if name in schema), None)
+            return _read_stored(stored, schema) if stored else cls(_read_checked(read_json_schema, schema, "$"))
         raise SpecError(
             f"{with_article(type(schema).__name__)} is not a schema; give a pydantic model, an Arrow schema, a JSON "
             "Schema, a name or a product"
@@ -362,6 +363,18 @@ class DataSchema(_StoredModel):
                 item = each.type.item
                 return Schema(StructType(tuple(_without(item, keys.RESPONSE_INDEX_FIELD)), item.title))
         raise SpecError(f"a schema of outputs has a list {keys.RESPONSES!r}; create one with make_output_schema")
+
+
+_STORED: Mapping[str, type[DataSchema | DyffDataSchema]] = {"arrowSchema": DataSchema, "components": DyffDataSchema}
+"""The field by which a mapping is a stored schema or a product, and no JSON Schema."""
+
+
+def _read_stored(kind: type[DataSchema | DyffDataSchema], value: Mapping[str, Any]) -> Schema:
+    try:
+        return kind.model_validate(dict(value)).to_schema()
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    raise SpecError("\n".join(lines))
 
 
 def arrow_schema(schema: SchemaLike, *, metadata: Mapping[str, str] | None = None) -> pa.Schema:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from evaluand.core.errors import SpecError, with_article
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import write_arrow
-from evaluand.data.schema.faults import Faults, RowFault, sort_faults
+from evaluand.data.schema.faults import FaultCollector, Faults, RowFault, sort_faults
 from evaluand.data.schema.kinds import BOUNDS, MISSING, Array, Field, Map, Scalar, StructType, Type
 from evaluand.data.schema.limits import as_booleans, format_value
 from evaluand.data.schema.objects import convert_objects
@@ -34,29 +34,50 @@ def check_rows(
         json: whether the rows have the forms of JSON: times, UUIDs and decimals as text, bytes as base64.
         most: how many faults of each path and code to return; all are counted.
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if isinstance(data, pa.Table):
-        column_faults = check_columns(struct, data.schema, counts)
-        if column_faults:
-            return None, Faults(column_faults, counts)
-        parts = convert_table(struct, data, counts, most)
-    elif isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
-        raise SpecError(f"give rows as a list of mappings or an Arrow table, not {with_article(type(data).__name__)}")
-    else:
-        parts = convert_objects(struct, data, counts, json=json, most=most)
-    schema, first, indices = write_arrow(struct), 0, _IndexChecker(struct)
     batches: list[pa.RecordBatch] = []
+    faults = find_faults(struct, data, json=json, most=most, batches=batches)
+    return (None if faults.counts else pa.Table.from_batches(batches, write_arrow(struct))), faults
+
+
+def find_faults(
+    struct: StructType,
+    data: Any,
+    *,
+    json: bool = False,
+    most: int | None = None,
+    batches: list[pa.RecordBatch] | None = None,
+) -> Faults:
+    """The faults of rows, arguments as in `check_rows`; `batches` collects the valid ones up to the first fault."""
+    counts: Counter[tuple[str, str]] = Counter()
+    data = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+    column_faults = check_columns(struct, data.schema, counts) if isinstance(data, pa.Table) else []
+    if column_faults:
+        return Faults(column_faults, counts)
+    schema, first, indices = write_arrow(struct), 0, _IndexChecker(struct)
     faults: list[RowFault] = []
-    for columns, collector in parts:
+    for columns, collector in _convert(struct, data, counts, json=json, most=most):
         indices.add(columns, first)
         faults += collector.faults
-        if not counts:
+        if batches is not None and not counts:
             batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
         first += len(columns[0])
     faults += indices.faults(counts, most)
-    return (None if counts else pa.Table.from_batches(batches, schema)), Faults(sort_faults(faults), counts)
+    return Faults(sort_faults(faults), counts)
+
+
+def convert_rows(struct: StructType, data: Any, *, json: bool = False) -> Iterator[list[pa.Array]]:
+    """The columns of valid rows, chunk by chunk."""
+    return (columns for columns, _ in _convert(struct, data, Counter(), json=json, most=0))
+
+
+def _convert(
+    struct: StructType, data: Any, counts: Counter[tuple[str, str]], *, json: bool, most: int | None
+) -> Iterator[tuple[list[pa.Array], FaultCollector]]:
+    if isinstance(data, pa.Table):
+        return convert_table(struct, data, counts, most)
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
+        raise SpecError(f"give rows as a list of mappings or an Arrow table, not {with_article(type(data).__name__)}")
+    return convert_objects(struct, data, counts, json=json, most=most)
 
 
 class _IndexChecker:

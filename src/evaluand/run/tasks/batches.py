@@ -20,6 +20,8 @@ from evaluand.engine.rate_limit import RateLimit
 LINGER = 0.01  # seconds a batch waits for more rows
 _MAX_LISTED = 5
 _REFUSALS_OF_ANY_ROW = ("401", "403", "404", "405")  # refusals that do not depend on the rows
+_FAULTS_OF_A_ROW = ("content_type", "encoding", "foreign", "form", "json", "too_large")
+"""Codes of invalid answers to a batch that one of its rows may have caused."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Batches:
     async def _settle(self, pairs: Sequence[_Pair]) -> None:
         """Set the output or the error of each row that still waits.
 
-        A refused batch is sent again in halves, so that a bad row fails only itself.
+        A refused batch, or one with an invalid answer, is sent again in halves, so that a bad row fails only itself.
 
         Raises:
             BadRequest: it ends everything.
@@ -121,11 +123,9 @@ class Batches:
             return
         try:
             outputs = self._outputs(pairs, await self._send(b"[" + b",".join(row.row for row, _ in pairs) + b"]"))
-        except BadRequest as error:
-            if len(pairs) > 1 and error.code not in _REFUSALS_OF_ANY_ROW:
-                return await self._halve(pairs)
-            outputs = [error] * len(pairs)
         except Exception as error:
+            if len(pairs) > 1 and _may_be_of_one_row(error):
+                return await self._halve(pairs)
             outputs = [error] * len(pairs)
         for (_, answer), output in zip(pairs, outputs, strict=True):
             _set_answer(answer, output)
@@ -180,6 +180,13 @@ class Batches:
                 return BadAnswer(f"the answer holds {len(outputs)} outputs for {INDEX} {row.index}", code="duplicate")
             row.notes["duplicate_outputs"] = len(outputs) - 1
         return outputs[0]
+
+
+def _may_be_of_one_row(error: Exception) -> bool:
+    """Whether one row of a batch may have caused its error, so that the other rows would succeed without it."""
+    if isinstance(error, BadRequest):
+        return error.code not in _REFUSALS_OF_ANY_ROW
+    return isinstance(error, BadAnswer) and error.code in _FAULTS_OF_A_ROW
 
 
 def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:

@@ -6,7 +6,7 @@ Nothing is lost or changed: the joined chunks are the text.
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from pydantic.json_schema import SkipJsonSchema
@@ -45,6 +45,7 @@ class Chunk(Task[str, list[str]]):
         unit: the unit of the length: `characters`, `words`, or `tokens` of Llama 2's tokenizer, which comes with the
             extra `embeddings`; from Python also a function that returns the length of a text, such as its number of
             tokens for your model. A part of a text must not be longer than the text.
+        output_schema: what each chunk must be; see `Task`.
 
     Raises:
         ParameterError: a parameter is invalid.
@@ -57,6 +58,7 @@ class Chunk(Task[str, list[str]]):
 
     max_length: int = 2000
     unit: Unit | SkipJsonSchema[Callable[[str], int]] = "characters"
+    output_schema: Any = field(default=None, kw_only=True)
 
     kind = "chunk"
     behaviour: ClassVar[int] = 1

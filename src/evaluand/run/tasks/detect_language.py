@@ -1,7 +1,7 @@
 """Which language a text is in, offline: the extra `language`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from evaluand.core.errors import ParameterError
@@ -18,6 +18,7 @@ class DetectLanguage(Task[str, str | None]):
     Args:
         languages: codes of the possible languages; a text in another has no answer. By default all detectable ones.
         threshold: the probability that a language must reach, among all detectable ones.
+        output_schema: what each output must be; see `Task`.
 
     Raises:
         ParameterError: a parameter is invalid.
@@ -30,6 +31,7 @@ class DetectLanguage(Task[str, str | None]):
 
     languages: Sequence[str] | None = None
     threshold: float = 0.5
+    output_schema: Any = field(default=None, kw_only=True)
 
     kind = "detect_language"
     behaviour: ClassVar[int] = 1

@@ -82,6 +82,7 @@ class EstimatorTask(Task[Any, Any]):
         frame: whether columns of numbers too are given as a DataFrame, for estimators that choose columns by name.
         version: pins the model by its name and this version instead of by its fingerprint.
         files: files it depends on that cannot be observed, such as those native code reads.
+        output_schema: what each output must be; see `Task`.
 
     Raises:
         SpecError: the model is none, or cannot be used like this.
@@ -103,6 +104,7 @@ class EstimatorTask(Task[Any, Any]):
     frame: bool = False
     version: str | None = None
     files: Sequence[str | os.PathLike[str]] = ()
+    output_schema: Any = None
 
     kind = "estimator"
     behaviour = 2

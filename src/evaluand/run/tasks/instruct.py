@@ -31,6 +31,7 @@ class Instruct(AskingTask[Instruction | str, str]):
     Args:
         model: the model that replies.
         instruction: what to do with each input.
+        output_schema: what each output must be; see `Task`.
 
     Example:
         >>> task = Instruct(ChatModel("http://127.0.0.1:8080/v1", "smollm2", version="1"), instruction="Translate.")
@@ -41,6 +42,7 @@ class Instruct(AskingTask[Instruction | str, str]):
     model: ChatModel
     _: KW_ONLY
     instruction: str | None = None
+    output_schema: Any = None
 
     kind = "instruct"
 

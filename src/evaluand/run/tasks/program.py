@@ -72,6 +72,7 @@ class ProgramTask(Task[Any, Any]):
         version: identifies what the files do not show, such as a model or a service; raise it when that changes.
         files: files and folders that the program depends on, besides those in its command.
         items: the output is a list of items that together are the response.
+        output_schema: what each output must be; see `Task`.
 
     Example:
         >>> ProgramTask(command="python -u bot.py --fast").arguments
@@ -84,6 +85,7 @@ class ProgramTask(Task[Any, Any]):
     version: str | None = None
     files: Sequence[str] = ()
     items: bool = False
+    output_schema: Any = None
 
     _pool: ClassVar[_Pool]  # of the instance; no field, since it is no part of what the task is
     __pydantic_config__: ClassVar = {"coerce_numbers_to_str": True}  # in YAML, `3` is a number

@@ -74,11 +74,13 @@ class QuestionAnswering(AskingTask[DocumentQuestion, str | None]):
     Args:
         model: the model that answers.
         max_length: the largest number of characters of a document for the model.
+        output_schema: what each output must be; see `Task`.
     """
 
     model: ChatModel
     _: KW_ONLY
     max_length: int = 6000
+    output_schema: Any = None
 
     kind = "question_answering"
 
@@ -117,6 +119,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
         max_length: the largest number of characters of a passage. In a longer document, the id of a passage is that of
             the document, `#`, and the number of the passage, from 0.
         limit: the number of passages for the model.
+        output_schema: what each output must be; see `Task`.
 
     Raises:
         ParameterError: lists all invalid parameters.
@@ -131,6 +134,7 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
     index: Literal["words", "embeddings"] = "words"
     max_length: int = 1000
     limit: int = 4
+    output_schema: Any = None
 
     kind = "retriever_question_answering"
 

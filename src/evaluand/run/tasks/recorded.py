@@ -46,6 +46,7 @@ class RecordedTask(Task[Any, Any]):
         items: the output is a list of items that together are the response.
         format: the file's format, if its suffix does not say.
         delimiter: the separator of a CSV file, if not a comma.
+        output_schema: what each output must be; see `Task`.
 
     Example:
         >>> outputs = {(0, 0): identity.encode("cat"), (1, 0): identity.encode("dog")}
@@ -63,6 +64,7 @@ class RecordedTask(Task[Any, Any]):
     items: bool = False
     format: str | None = None
     delimiter: str | None = None
+    output_schema: Any = None
 
     kind = "recorded"
     behaviour = 1

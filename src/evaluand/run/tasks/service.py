@@ -14,7 +14,7 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -25,8 +25,7 @@ from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.data.adapters.base.adapter import INDEX, UPLOAD, Adapter, Pipeline, create_adapter
 from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError
 from evaluand.data.dataset import Dataset
-from evaluand.data.schema.data import Schema
-from evaluand.data.schema.kinds import Array, Map, StructType, Type
+from evaluand.data.schema.values import ValueSchema
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Candidates, Request, Task, is_coroutine_function
 from evaluand.run.tasks.batches import Batches, BatchRow
@@ -53,6 +52,7 @@ class _Service(Task[Any, Any]):
 
     kind = "service"
     behaviour = 1
+    checks_outputs = True
 
     def __post_init__(self) -> None:
         faults = list(self._faults())
@@ -74,7 +74,7 @@ class _Service(Task[Any, Any]):
         spec |= {name: pipeline.spec for name, pipeline in self._pipelines.items()}
         spec |= {"items": self.items, **self._handling}
         if self.output_schema is not None:
-            spec["output_schema"] = Schema(_without_names(self._schema.struct)).json
+            spec["output_schema"] = self._schema.spec
         parts = {name: identity.digest(spec[name]).hex() for name in (*_PIPELINES, "output_schema") if name in spec}
         parts |= {"address": self._address, "model": str(self.model), "version": str(self.version)}
         if self.version is not None:
@@ -117,12 +117,9 @@ class _Service(Task[Any, Any]):
                 yield ("output_schema",), str(error)
 
     @cached_property
-    def _schema(self) -> Schema:
-        """The schema of an item, as that of a row whose only field is the item."""
-        schema = self.output_schema
-        item = dict(schema if isinstance(schema, Mapping) else Schema.of(schema).json)
-        shared = {word: item.pop(word) for word in ("$defs", "definitions") if word in item}  # named from the whole
-        return Schema.of({"type": "object", "properties": {"item": item}, "required": ["item"]} | shared)
+    def _schema(self) -> ValueSchema:
+        """The schema of an item."""
+        return ValueSchema.of(self.output_schema)
 
     @cached_property
     def _pipelines(self) -> dict[str, Pipeline]:
@@ -202,7 +199,7 @@ class _Service(Task[Any, Any]):
     def _check_fit(self, items: list[Any]) -> None:
         if self.output_schema is None:
             return
-        for fault in self._schema.faults([{"item": item} for item in items], json=True):
+        for fault in self._schema.json_faults(items):
             message = f"{fault.path} {fault.message}".replace("item", f"item {fault.row}", 1)
             raise BadAnswer(f"{message}: it does not fit the output schema", code="schema")
 
@@ -260,15 +257,15 @@ class ServiceTask(_Service):
         input_pipeline: adapters from the dataset to what the service takes.
         output_pipeline: adapters from what the service gives to responses.
         output_schema: what an item must be: a JSON Schema or the name of a schema such as `text.Text`; from Python any
-            form that `Schema.of` takes. An item may have no other fields than those.
+            form that `ValueSchema` takes. An item may have no other fields than those.
         items: the items of an answer are one response, such as a tagger's entities.
         on_bad_request: what a bad request does: `fail` its row, `skip` its row, or `abort` the run.
         batch: ask for up to so many examples in one request: a list of objects with `_index_`, answered by such a list
             in any order. An element of it may hold several answers as `responses`; other fields are ignored.
         on_duplicate: what a second output for an `_index_` does: `deduplicate` (the first counts) or `fail` its row.
         on_missing: what a missing output does: `fail` its row, or `ignore`, which is no answer.
-        on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the rows of its batch, or
-            `ignore`.
+        on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the row whose request has it
+            (its batch is sent again in halves to find that row), or `ignore`.
 
     Raises:
         ParameterError: a parameter cannot be as it is; all of them at once.
@@ -425,22 +422,6 @@ class LocalServiceTask(_Service):
         return Identity(
             spec | {"fingerprint": code.digest}, code.pinned, code.unpinned, {**parts, **code.parts, **code.files}
         )
-
-
-def _without_names(record: StructType) -> StructType:
-    """A record as its rows know it: without titles and documentation, the fields in the order of their names."""
-    fields = (replace(each, type=_type_without_names(each.type), doc="") for each in record.fields)
-    return StructType(tuple(sorted(fields, key=lambda each: each.name)))
-
-
-def _type_without_names(type_: Type) -> Type:
-    if isinstance(type_, StructType):
-        return _without_names(type_)
-    if isinstance(type_, Array):
-        return replace(type_, item=_type_without_names(type_.item))
-    return (
-        replace(type_, value=_type_without_names(type_.value)) if isinstance(type_, Map) else replace(type_, title="")
-    )
 
 
 def _names_index(part: Any) -> bool:

@@ -23,6 +23,7 @@ class Summary(AskingTask[str, str]):
         instruction: what the summary should be like.
         max_length: the largest number of characters for the model at a time.
         concurrency: the number of chunks that are summarised concurrently.
+        output_schema: what each output must be; see `Task`.
     """
 
     model: ChatModel
@@ -30,6 +31,7 @@ class Summary(AskingTask[str, str]):
     instruction: str = "Summarize the text in a few sentences. Reply with the summary only."
     max_length: int = 6000
     concurrency: int = 4
+    output_schema: Any = None
 
     kind = "summary"
 
