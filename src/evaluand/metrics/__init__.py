@@ -48,6 +48,10 @@ if TYPE_CHECKING:
         average_precision as average_precision,
         average_precision_by_label as average_precision_by_label,
     )
+    from evaluand.metrics.covers import (
+        OmegaIndex as OmegaIndex,
+        OverlappingMutualInformation as OverlappingMutualInformation,
+    )
     from evaluand.metrics.deviances import (
         MeanGammaDeviance as MeanGammaDeviance,
         MeanPoissonDeviance as MeanPoissonDeviance,
