@@ -198,6 +198,9 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
     if parameters.get("output_schema") is not None:
         parameters["output_schema"] = _resolve_schema(parameters["output_schema"], folder)
+    split = parameters.get("split")
+    if isinstance(split, dict) and isinstance(split.get("file"), str):
+        parameters["split"] = {**split, "file": str(folder / split["file"])}
     name = _CODE.get(spec.kind, "")
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
