@@ -119,7 +119,7 @@ def _plogp(share: np.ndarray) -> np.ndarray:
 
 def _entropy(share: np.ndarray) -> np.ndarray:
     """The entropy of being in each community."""
-    return _plogp(share) + _plogp(1 - share)
+    return np.asarray(_plogp(share) + _plogp(1 - share))
 
 
 def _conditional(one: np.ndarray, other: np.ndarray, both: np.ndarray) -> np.ndarray:
