@@ -272,11 +272,8 @@ def to_column(name: str, values: Any) -> pa.Array:
         SpecError: it is not a one-dimensional array.
         DataError: a value is not data; names the rows.
     """
-    if (
-        hasattr(values, "__arrow_c_stream__")
-        and not isinstance(values, pa.ChunkedArray)
-        and not hasattr(values, "iloc")
-    ):
+    is_known = isinstance(values, pa.ChunkedArray) or hasattr(values, "iloc")  # `pa.array` reads NaN of pandas as null
+    if hasattr(values, "__arrow_c_stream__") and not is_known:
         values = _read_stream(name, values)
     if isinstance(values, str | bytes | Mapping | Set) or not hasattr(values, "__len__"):
         raise SpecError(f"{name} is {with_article(type(values).__name__)}; give a list, an array or a column")
