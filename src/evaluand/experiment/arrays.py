@@ -11,7 +11,7 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,9 @@ from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.data.sources import missing_column, open_data
-from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, label_text, to_column
+from evaluand.experiment.columns.scoring import ColumnScores, score_columns
 from evaluand.experiment.columns.tables import mark_json
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
@@ -62,11 +64,49 @@ if TYPE_CHECKING:
 TASK = "predictions"
 
 
+@overload
+def evaluate(
+    truth: Any,
+    predictions: Mapping[str, Any],
+    *,
+    metrics: str | Metric | Sequence[str | Metric] | None = ...,
+    by: Any = ...,
+    weight: Any = ...,
+    confidence: Any = ...,
+    scores: Any = ...,
+    cluster: Any = ...,
+    columns: Mapping[str, Any] | None = ...,
+    disparities: Kind | Sequence[Kind] = ...,
+    fairness: Criterion | Sequence[Criterion] = ...,
+    label: str | int | bool | None = ...,
+    data: Any = ...,
+) -> ColumnScores: ...
+
+
+@overload
 def evaluate(
     truth: Any,
     predictions: Any,
     *,
-    metrics: str | Metric | Sequence[str | Metric] = "accuracy",
+    metrics: str | Metric | Sequence[str | Metric] | None = ...,
+    by: Any = ...,
+    weight: Any = ...,
+    confidence: Any = ...,
+    scores: Any = ...,
+    cluster: Any = ...,
+    columns: Mapping[str, Any] | None = ...,
+    disparities: Kind | Sequence[Kind] = ...,
+    fairness: Criterion | Sequence[Criterion] = ...,
+    label: str | int | bool | None = ...,
+    data: Any = ...,
+) -> ArrayEvaluation: ...
+
+
+def evaluate(
+    truth: Any,
+    predictions: Any,
+    *,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     by: Any = None,
     weight: Any = None,
     confidence: Any = None,
@@ -77,7 +117,7 @@ def evaluate(
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
     data: Any = None,
-) -> ArrayEvaluation:
+) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
     Rows are matched by position; pandas series must have the same index. Rows with a missing prediction or a missing
@@ -86,16 +126,18 @@ def evaluate(
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
             texts are sets of labels, whose order does not matter.
-        predictions: n values of the same type.
-        metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
-            `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
-            numbers have no `value`; their metrics are those of errors, such as `root_mean_squared_error`.
+        predictions: n values of the same type; or a mapping system → n values, whose systems are compared row by row.
+        metrics: names or metrics; by default `accuracy`, or errors of real numbers, and of several systems those that
+            suit the truth. They read the columns of the scorer `prediction`: `truth`, `prediction`, `confidence`,
+            `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real numbers have no
+            `value`; their metrics are those of errors, such as `root_mean_squared_error`.
         by: what to group by: an array, a mapping name → array, a frame or a list of named series; each name is one
             grouping.
         weight: n weights of 0 or more; every metric that can use weights uses them.
         confidence: n numbers, each the confidence of a prediction; for probabilities of a class, give `scores`.
         scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a frame with a
-            column for each label. The prediction's own score is then its confidence.
+            column for each label. The prediction's own score is then its confidence. Of several systems a mapping
+            system → n scores of the positive class.
         cluster: n values; rows with equal values are not independent of each other.
         columns: further columns that a metric reads, name → n values, such as the `scale` or the `samples` of
             forecasts; a list for each row may be the row of a matrix. A result with such columns cannot be saved.
@@ -104,7 +146,7 @@ def evaluate(
         label: the class that metrics of one class, such as `f_beta` and `roc_auc`, look at if they are given by name,
             and that criteria of fairness count as the positive decision.
         data: a table in any form that `Dataset.from_data` reads, such as a polars frame or a path; then all other
-            arguments may be names of its columns.
+            arguments may be names of its columns, also `predictions=["old", "new"]`.
 
     Raises:
         SpecError: truth and predictions have types that are never equal, or a metric does not fit.
@@ -116,17 +158,29 @@ def evaluate(
         (0.6666666666666666, 3)
         >>> [(row.by, row.value) for row in result.rows[1:]]
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
+        >>> both = evaluate(["cat", "dog", "dog"], {"old": ["cat", "cat", "cat"], "new": ["cat", "dog", "cat"]})
+        >>> [(pair["won"], pair["lost"]) for pair in both.results.comparison.pairs]
+        [(1, 0)]
     """
     if data is not None:
         take = partial(_take_columns, read_columns(data))
-        truth, predictions = take("truth", truth), take("predictions", predictions)
+        truth = take("truth", truth)
+        predictions = take("predictions", predictions, named=isinstance(predictions, list | tuple))
         weight, confidence, cluster = take("weight", weight), take("confidence", confidence), take("cluster", cluster)
         by, scores, columns = take("by", by, named=True), take("scores", scores), take("columns", columns)
+    if isinstance(predictions, Mapping):
+        if columns:
+            raise SpecError("columns are for one system; evaluate each by itself")
+        named = {"weight": weight, "cluster": cluster}
+        return _evaluate_systems(
+            truth, predictions, metrics, by, named, (confidence, scores), disparities, fairness, label
+        )
     arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {})
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
     inferred = one_class or _infer_class(arrays.predictions.truth)
-    chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in _as_list(metrics)]
+    asked = _as_list(metrics) if metrics is not None else _ERRORS if kind == "number" else ("accuracy",)
+    chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in asked]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
@@ -234,6 +288,10 @@ class ArrayEvaluation:
         )
         known = (((row, 0), [score.record()]) for row, score in predictions.known_scores())
         return experiment.run(store, known_scores={TASK: {SCORER: known}})
+
+    def to_evaluation(self, store: Store, name: str) -> Evaluation:
+        """The evaluation in a store, by which `compare` compares results; see `save`."""
+        return self.save(store, name).tasks[0].evaluation
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -364,6 +422,54 @@ class _Arrays:
 
 
 _RESERVED = frozenset(("row", "truth", "weight", "cluster"))  # the other columns of a saved dataset
+
+
+def _evaluate_systems(
+    truth: Any,
+    predictions: Mapping[str, Any],
+    metrics: Any,
+    by: Any,
+    named: Mapping[str, Any],
+    confidence_and_scores: tuple[Any, Any],
+    disparities: Any,
+    fairness: Any,
+    label: Any,
+) -> ColumnScores:
+    """Several systems, as columns of one table."""
+    if fairness:
+        raise SpecError("fairness is for one system; evaluate each by itself")
+    if not predictions:
+        raise SpecError("predictions is empty; give at least one system")
+    given = {"truth": truth, **{str(name): values for name, values in predictions.items()}}
+    options: dict[str, Any] = {}
+    for option, values in zip(("confidences", "scores"), confidence_and_scores, strict=True):
+        if values is not None and not (isinstance(values, Mapping) and values.keys() <= predictions.keys()):
+            raise SpecError(f"{option} of several systems must be a mapping system → n numbers")
+        given |= {f"{option} of {name}": column for name, column in (values or {}).items()}
+        options[option] = [f"{option} of {name}" for name in values or {}]
+    groupings = dict(_groupings(by))
+    others = {name: values for name, values in named.items() if values is not None}
+    expected = 1 + len(predictions) + sum(map(len, options.values())) + len(groupings) + len(others)
+    given |= groupings | others
+    if len(given) < expected:
+        raise SpecError("systems and groups must have different names, none of them 'truth', 'weight' or 'cluster'")
+    _check_one_index(given)
+    options |= {name: name for name in others}
+    columns = {name: to_column(name, values) for name, values in given.items()}
+    _check_lengths(columns)
+    return score_columns(
+        pa.table(columns),
+        "truth",
+        [str(name) for name in predictions],
+        metrics=() if metrics is None else tuple(_as_list(metrics)),
+        by=tuple(groupings),
+        disparities=check_kinds(disparities),
+        pos_label=None if label is None else label_text(label),
+        **options,
+    )
+
+
+_ERRORS: Final = ("mae", "rmse", "r2")
 
 
 def _as_list(metrics: Any) -> Sequence[Any]:

@@ -30,6 +30,7 @@ from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric
+from evaluand.metrics.function import as_metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
@@ -436,7 +437,7 @@ def _experiment(
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
     named = options.metrics or propose_metrics(target, decides, gives)
-    found = [named_metric(each, target, gives) if isinstance(each, str) else each for each in named]
+    found = [named_metric(each, target, gives) if isinstance(each, str) else as_metric(each) or each for each in named]
     blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
     if blind and not decides:
         raise SpecError(
