@@ -10,8 +10,8 @@ from typing import Any
 
 from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.fingerprint import Identity
-from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.adapters.base.options import AdapterError, WrongType
+from evaluand.data.view import ViewSpec
 from evaluand.evaluation.scorer import Scorer
 
 
@@ -23,7 +23,9 @@ class OutputView(Scorer):
 
     Args:
         scorer: what grades.
-        adapters: a `Pipeline`, or its JSON configuration.
+        adapters: a `Pipeline`, or its JSON configuration, which may have a `schema` in addition.
+        schema: what each row that the adapters make must be, in any form that `ValueSchema` takes; an output that
+            breaks it has no score.
 
     Raises:
         SpecError: the adapters are wrong as configured, have onError, or make requests.
@@ -37,9 +39,10 @@ class OutputView(Scorer):
 
     kind = "view"
 
-    def __init__(self, scorer: Scorer, adapters: Any) -> None:
+    def __init__(self, scorer: Scorer, adapters: Any, schema: Any = None) -> None:
         self.scorer = scorer
-        self.pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
+        spec = ViewSpec.of(adapters, schema)
+        self.pipeline, self.schema = spec.pipeline, spec.schema
         if self.pipeline.on_error != "abort":
             raise SpecError("an output that a view cannot transform costs its grade: leave onError out")
         if "source" in scorer.arguments:
@@ -70,7 +73,8 @@ class OutputView(Scorer):
 
     def identify(self) -> Identity:
         inner = self.scorer.identify()
-        return replace(inner, spec={**inner.spec, "view": self.pipeline.spec})
+        view = {"view": self.pipeline.spec} | ({"view_schema": self.schema.spec} if self.schema else {})
+        return replace(inner, spec={**inner.spec, **view})
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self.scorer.check(expected, [self._seen(output) for output in outputs])
@@ -93,14 +97,18 @@ class OutputView(Scorer):
     def _seen(self, output: Any) -> Any:
         if isinstance(output, list):
             return [new for place, item in enumerate(output) for new in self._made(item, f"view: item {place}")]
-        if not isinstance(output, Mapping):
+        if not isinstance(output, Mapping) and self.pipeline.adapters:
             raise WrongType(f"the output is {kind_of(output)}; a view is made of objects")
-        made = self._made(dict(output), "view")
+        made = self._made(dict(output) if isinstance(output, Mapping) else output, "view")
         return made[0] if len(made) == 1 else list(made)
 
     def _made(self, row: Any, where: str) -> Sequence[Any]:
         try:
-            return self.pipeline.apply(row)
+            made = self.pipeline.apply(row)
         except AdapterError as error:
             error.add_place(where)
             raise
+        for each in made if self.schema else ():
+            if self.schema and (fault := self.schema.fault(each)):
+                raise WrongType(f"{where}: {fault}: it does not fit the schema of the view")
+        return made
