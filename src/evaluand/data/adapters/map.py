@@ -44,7 +44,7 @@ class Map(Adapter):
             return super().adapt_many(rows)
         new_rows = list(map(dict.copy, rows))
         for name in self._collections:
-            lists = [row.get(name) for row in new_rows]
+            lists: list[Any] = [row.get(name) for row in new_rows]
             if set(map(type, lists)) != {list}:
                 return None
             made = self._pipeline.adapt_many(list(chain.from_iterable(lists)))  # the elements of all rows at once

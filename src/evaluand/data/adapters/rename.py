@@ -46,7 +46,7 @@ class Rename(Adapter):
             raise self._find_fault(row)
         return [new_row]
 
-    def adapt_many(self, rows: Sequence[Row]) -> list[Row] | None:
+    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
         if not self._pairs:
             return super().adapt_many(rows)
         try:

@@ -40,7 +40,7 @@ class Select(Adapter):
             (name,) = error.args
             raise AbsentField(f"there is no field {name!r}{nearest(name, row)}") from None
 
-    def adapt_many(self, rows: Sequence[Row]) -> list[Row] | None:
+    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
         fields = self._fields
         if not fields:
             return super().adapt_many(rows)

@@ -54,7 +54,7 @@ def _find_broken(scalar: Scalar, array: pa.Array) -> Iterator[tuple[str, str, np
             bad = _find_failing(array, partial(_satisfies, compare, bound))
         yield "bounds", f"{words} {format_value(bound)}", bad
     if scalar.multiple_of is not None:
-        spacing = np.finfo(np.float32).eps if scalar.kind == "float32" else 0.0
+        spacing = float(np.finfo(np.float32).eps) if scalar.kind == "float32" else 0.0
         bad = _find_failing(array, lambda value: _is_multiple(value, scalar.multiple_of, spacing))
         yield "bounds", f"is not a multiple of {scalar.multiple_of}", bad
     if scalar.finite:

@@ -183,7 +183,7 @@ OnError = Literal["abort", "skip", "default"]
 _MAX_REASONS: Final = 100
 _CHUNK: Final = 64
 """Rows of a list that are transformed at once: few enough that Python reuses the dictionaries of the last ones."""
-_IN_MEMORY: Final = (list, tuple, type(iter([])), type(iter(())))
+_IN_MEMORY: Final[tuple[type[Any], ...]] = (list, tuple, type(iter([])), type(iter(())))
 
 
 @dataclass(slots=True)
@@ -362,12 +362,12 @@ class Pipeline:
 
     def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
         """The new rows of several rows, or None where an adapter or a row requires that they go one by one."""
-        made: Sequence[Row] | None = rows
         for adapter in self.adapters:
-            made = adapter.adapt_many(made)
+            made = adapter.adapt_many(rows)
             if made is None:
                 return None
-        return made
+            rows = made
+        return rows
 
     def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """The new rows of a whole batch, or None where an adapter or a row requires that it goes row by row."""
