@@ -18,6 +18,11 @@ def reference() -> str:
     lines = ["# Commands", "", "Written by `write_cli.py` from the help of the commands.", ""]
     lines += [_fill(main.help or ""), ""]
     lines += ["Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 stopped by Ctrl-C.", ""]
+    lines += ["| option before the command | meaning |", "|---|---|"]
+    for option in main.params:
+        flags, help_text = option.get_help_record(ctx) or ("", "")
+        lines.append(f"| `{flags}` | {help_text} |")
+    lines.append("")
     for name in main.list_commands(ctx):
         command = main.get_command(ctx, name)
         assert command is not None
@@ -30,7 +35,7 @@ def _command(name: str, command: click.Command, ctx: click.Context) -> Iterator[
     usage = " ".join(command.collect_usage_pieces(ctx))
     yield from (f"## evaluand {name}", "", "```text", f"evaluand {name} {usage}", "```", "")
     yield from (_fill(command.help or ""), "")
-    options = [param for param in command.params if isinstance(param, click.Option)]
+    options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
     if options:
         yield from ("| option | meaning | environment variable |", "|---|---|---|")
         yield from (_option(name, option, ctx) for option in options)

@@ -236,6 +236,14 @@ def test_tasks_are_compared_as_a_step_and_the_report_reads_the_stored_comparison
     assert "Differences b − a on the same examples" in page.read_text()
 
 
+def test_tasks_with_the_same_answers_are_compared_by_their_own_names(place: Place) -> None:
+    path = place.experiment()
+    path.write_text(path.read_text().replace("scorers:", "  other: {function: app.py:double}\nscorers:"))
+    place.done("run", str(path))
+    assert len(place.store().ids("evaluations")) == 1
+    assert [row["label"] for row in place.json("compare", "doubling")["evaluations"]] == ["mine", "other"]
+
+
 def test_a_task_that_is_not_there_is_refused_with_the_nearest(place: Place) -> None:
     result = place.call("run", str(place.experiment()), "--task", "mien")
     assert result.exit_code == 1

@@ -15,13 +15,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 from support.commands import Folder as Commands
+from support.d3m_problem import DATASET, ROWS, SPLITS, Made, column
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds, Split
 from evaluand.interop.d3m.dataset import dataset_document, examine_dataset, read_dataset, write_dataset
-from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, open_folder
+from evaluand.interop.d3m.folder import open_folder
 from evaluand.interop.d3m.splits import read_splits, write_splits
 from evaluand.interop.d3m.write import write_folder
 from evaluand.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
@@ -29,112 +30,6 @@ from evaluand.problem.truth import RowKeys
 
 VECTORS = VECTORS_FOLDER / "d3m" / "problems"
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
-
-
-def column(index: int, name: str, kind: str, *roles: str, **more: Any) -> dict[str, Any]:
-    return {"colIndex": index, "colName": name, "colType": kind, "role": list(roles), **more}
-
-
-DATASET: dict[str, Any] = {
-    "about": {
-        "datasetID": "p_dataset",
-        "datasetName": "a dataset",
-        "license": "CC0",
-        "datasetVersion": "1.0",
-        "datasetSchemaVersion": "3.1.1",
-        "redacted": False,
-    },
-    "dataResources": [
-        {
-            "resID": "0",
-            "resPath": "media/",
-            "resType": "image",
-            "resFormat": ["image/png"],
-            "isCollection": True,
-        },
-        {
-            "resID": "1",
-            "resPath": "tables/learningData.csv",
-            "resType": "table",
-            "resFormat": ["text/csv"],
-            "isCollection": False,
-            "columns": [
-                column(0, "d3mIndex", "integer", "index"),
-                column(1, "image", "string", "attribute", refersTo={"resID": "0", "resObject": "item"}),
-                column(2, "code", "categorical", "attribute"),
-                column(3, "label", "categorical", "suggestedTarget"),
-            ],
-        },
-    ],
-}
-PROBLEM: dict[str, Any] = {
-    "about": {
-        "problemID": "p_problem",
-        "problemName": "a problem",
-        "taskType": "classification",
-        "taskSubType": "binary",
-        "problemVersion": "1.0",
-        "problemSchemaVersion": "3.1.1",
-    },
-    "inputs": {
-        "data": [
-            {
-                "datasetID": "p_dataset",
-                "targets": [{"targetIndex": 0, "resID": "1", "colIndex": 3, "colName": "label"}],
-            }
-        ],
-        "dataSplits": {"method": "holdOut", "testSize": 0.5, "splitsFile": "dataSplits.csv"},
-        "performanceMetrics": [{"metric": "accuracy"}],
-    },
-    "expectedOutputs": {"predictionsFile": "predictions.csv"},
-}
-ROWS = "d3mIndex,image,code,label\n10,a.png,007,yes\n11,b.png,08,no\n12,c.png,,yes\n13,d.png,1.50,no\n"
-SPLITS = "d3mIndex,type,repeat,fold\n10,TRAIN,0,0\n11,TEST,0,0\n12,TRAIN,0,0\n13,TEST,0,0\n"
-
-
-class Made:
-    """A folder of a problem that is whole, to be broken."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.dataset, self.problem = copy.deepcopy(DATASET), copy.deepcopy(PROBLEM)
-        (root / "p_dataset" / "tables").mkdir(parents=True)
-        (root / "p_dataset" / "media").mkdir()
-        (root / "p_problem").mkdir()
-        for name in "abcd":
-            (root / "p_dataset" / "media" / f"{name}.png").write_bytes(b"")
-        self.rows(ROWS)
-        self.splits(SPLITS)
-
-    def rows(self, text: str) -> None:
-        (self.root / "p_dataset" / "tables" / "learningData.csv").write_text(text)
-
-    def splits(self, text: str) -> None:
-        (self.root / "p_problem" / "dataSplits.csv").write_text(text)
-
-    @property
-    def columns(self) -> list[dict[str, Any]]:
-        return self.dataset["dataResources"][1]["columns"]  # type: ignore[no-any-return]
-
-    @property
-    def target(self) -> dict[str, Any]:
-        return self.problem["inputs"]["data"][0]["targets"][0]  # type: ignore[no-any-return]
-
-    def write(self) -> Path:
-        (self.root / "p_dataset" / "datasetDoc.json").write_text(json.dumps(self.dataset))
-        (self.root / "p_problem" / "problemDoc.json").write_text(json.dumps(self.problem))
-        return self.root
-
-    def opened(self) -> ProblemFolder:
-        return open_folder(self.write())
-
-    def found(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """The places and codes of faults and of notes."""
-        _, findings = examine_folder(self.write())
-        return tuple(  # type: ignore[return-value]
-            [(fault.where.replace(f"{self.root}/", ""), fault.code) for fault in kind]
-            for kind in (findings.faults, findings.notes)
-        )
 
 
 @pytest.fixture
@@ -316,7 +211,6 @@ def test_a_misplaced_target_is_reported_where_it_is(made: Made) -> None:
         (lambda m: m.columns[1].update(colType="text"), "dataResources[1].columns[1].colType", "not_allowed"),
         (lambda m: m.columns[1].update(colIndex=0), "dataResources[1].columns[1].colIndex", "twice"),
         (lambda m: m.columns[1].update(colName="code"), "dataResources[1].columns[2].colName", "twice"),
-        (lambda m: m.columns[1].pop("role"), "dataResources[1].columns[1].role", "missing_key"),
         (lambda m: m.columns[1].update(colKind="x"), "dataResources[1].columns[1].colKind", "unknown_key"),
         (lambda m: m.columns[1]["refersTo"].update(resID="9"),
          "dataResources[1].columns[1].refersTo.resID", "no_such_resource"),
@@ -484,7 +378,7 @@ def test_no_problem_and_several_are_refused(made: Made, tmp_path: Path) -> None:
         open_folder(made.root / "p_dataset")
     Made(tmp_path / "q").write()
     made.write()
-    with pytest.raises(SpecError, match=r"there are 2 problems: p/p_problem, q/p_problem; name the folder of one"):
+    with pytest.raises(SpecError, match=r"there are 2 problems: p, q; name the folder of one, such as .*/p"):
         open_folder(tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         open_folder(tmp_path / "none")

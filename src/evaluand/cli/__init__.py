@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 i
 
 import importlib
 from keyword import iskeyword
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +16,9 @@ from click.exceptions import Exit
 from click.shell_completion import CompletionItem
 
 from evaluand._version import __version__
-from evaluand.cli.options import complete_artifact, variable
+from evaluand.cli.logs import log_to_stderr
+from evaluand.cli.options import STORE, complete_artifact, variable
+from evaluand.cli.settings import find_settings
 from evaluand.core.errors import EvaluandError
 from evaluand.report.text import safe
 
@@ -91,9 +94,11 @@ class _Commands(click.Group):
             ctx.fail(f"no command is called {cmd_name!r}; {_NEAR_NAMES.get(cmd_name.lower(), known)}")
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command: click.Command = importlib.import_module(f"evaluand.cli.{module}").command
-        for option in command.params:
-            if isinstance(option, click.Option) and option.envvar is None:
-                option.envvar = variable(cmd_name, option)
+        if verbose_option not in command.params:
+            for option in command.params:
+                if isinstance(option, click.Option) and option.envvar is None:
+                    option.envvar = variable(cmd_name, option)
+            command.params.append(verbose_option)
         return command
 
     def resolve_command(
@@ -122,6 +127,16 @@ class _Commands(click.Group):
         raise Exit(1)
 
 
+def _log_more(ctx: click.Context, param: click.Parameter, value: int) -> None:
+    log_to_stderr(value + int(ctx.find_root().params.get("verbose") or 0))
+
+
+verbose_option = click.Option(["-v", "--verbose"], count=True, expose_value=False, hidden=True, callback=_log_more)
+"""`-v` after a command, which does the same as before it."""
+
+_STORE_HELP = "The folder where everything is stored, for any command."
+
+
 class _FirstWord(click.Command):
     """A stand-in for a command while a shell completes its first word, which must not wait for Arrow to load."""
 
@@ -138,12 +153,21 @@ class _FirstWord(click.Command):
     cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, message="evaluand %(version)s")
-def main() -> None:
+@click.option("--store", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help=_STORE_HELP)
+@click.option("-v", "--verbose", count=True, help="Log what happens to stderr; -vv also each request.")
+@click.pass_context
+def main(ctx: click.Context, folder: Path | None, verbose: int) -> None:
     """Evaluate any ML or AI system on one reproducible path: run → evaluate → aggregate → compare → report.
 
     Every step is stored in --store DIR, or $EVALUAND_STORE, or .evaluand, and nothing is computed twice. Every other
-    option can be set as EVALUAND_COMMAND_OPTION: EVALUAND_RUN_LIMIT sets --limit of run.
+    option can be set as EVALUAND_COMMAND_OPTION: EVALUAND_RUN_LIMIT sets --limit of run. Both can also be written into
+    evaluand.toml, or [tool.evaluand] of pyproject.toml: store = "DIR", and [run] limit = 20.
     """
+    log_to_stderr(verbose)
+    name, settings = ctx.invoked_subcommand, find_settings(Path.cwd())
+    if name is not None and settings is not None:
+        ctx.meta[STORE] = settings.store
+        ctx.default_map = {name: settings.defaults(main, ctx, name)}
 
 
 def _print_error(error: BaseException, message: str) -> None:

@@ -6,14 +6,14 @@ from typing import get_args
 
 import click
 
-from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.aggregator import Aggregation, Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import confidence_option, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison.comparing import compare, short_labels
 from evaluand.comparison.gates import check_gates
-from evaluand.comparison.measures import find_evaluations, find_measures
+from evaluand.comparison.measures import find_artifact, find_measures, read_evaluations
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
 from evaluand.report.facts.base import Facts
@@ -90,8 +90,11 @@ def command(
 
 def _find_labelled(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
     """The evaluations that a name or id refers to, each with its label."""
-    found = find_evaluations(store, text)
-    if len(found) == 1 and any(ref.name == text for ref in store.refs()):
+    kind, id = find_artifact(store, text)
+    found = read_evaluations(store, kind, id)
+    if kind == "aggregations":  # its labels, since tasks with the same answers share one evaluation
+        return [*zip(Aggregation(store, id).labels, found, strict=True)]
+    if any(ref.name == text for ref in store.refs()):
         return [(text, found[0])]
     return [(e.name or e.id[:SHORT_ID], e) for e in found]
 

@@ -7,6 +7,7 @@ from shlex import join, quote
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from click.types import StringParamType
 
 COMPLETE = "_EVALUAND_COMPLETE"
@@ -14,9 +15,21 @@ COMPLETE = "_EVALUAND_COMPLETE"
 
 _VARIABLE, _DEFAULT = "EVALUAND_STORE", ".evaluand"
 
+STORE = "evaluand.store"
+"""Where the context of a command has the store of the folder's settings."""
+
+
+def _choose_store(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+    """`--store` after the command, else before it, else the environment, the settings or the default."""
+    before: Path | None = ctx.find_root().params.get("folder")
+    is_after = ctx.get_parameter_source("folder") is ParameterSource.COMMANDLINE
+    return value if before is None or is_after else before
+
+
 store_option = click.option(
     "--store",
     "folder",
+    callback=_choose_store,
     type=click.Path(file_okay=False, path_type=Path),
     default=_DEFAULT,
     envvar=_VARIABLE,
@@ -26,6 +39,11 @@ store_option = click.option(
     help="The folder where everything is stored.",
 )
 
+where_option = click.option(
+    "--where",
+    metavar="CONDITION",
+    help="Only rows that match, such as 'sex == \"F\" and age > 30'; a missing value matches nothing.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 
 
@@ -71,9 +89,15 @@ def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, el
         what: the argument of the command, or several.
         elsewhere: the command will run at another time in another shell, whose environment is unknown.
     """
-    usual = Path((not elsewhere and os.environ.get(_VARIABLE)) or _DEFAULT)
+    usual = Path(_DEFAULT if elsewhere else _usual_store())
     store = "" if folder == usual else f" --store {quote(str(folder))}"
     return f"evaluand {command} {join([what] if isinstance(what, str) else what)}{store}"
+
+
+def _usual_store() -> str | Path:
+    """The store of a command without `--store`."""
+    ctx = click.get_current_context(silent=True)
+    return os.environ.get(_VARIABLE) or (ctx and ctx.meta.get(STORE)) or _DEFAULT
 
 
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:

@@ -105,12 +105,13 @@ def _facts(fault: Fault) -> Facts:
 
 def _data_facts(found: OpenProblem) -> Facts:
     data = found.dataset(truth=False)
-    return {"examples": len(data), "hidden": found.hidden, "tested": _count_tested(found)}
+    tested_by = None if found.tested_by is None else str(found.tested_by)
+    return {"examples": len(data), "hidden": found.hidden, "tested": _count_tested(found), "tested_by": tested_by}
 
 
 def _count_tested(found: OpenProblem) -> list[list[int]] | None:
     """How many examples each fold of each repeat tests."""
-    if found.problem.division is None:
+    if found.tested_by is None:
         return None
     folds = found.folds()
     return [[len(folds.test(repeat, fold)) for fold in range(folds.count)] for repeat in range(len(folds.numbers))]
@@ -130,15 +131,16 @@ def _describe(problem: Problem, found: OpenProblem) -> list[tuple[str, str]]:
     lines.append(("examples", f"{data['examples']:,}{hidden}"))
     if problem.division is not None and tested is not None:
         sizes = " | ".join(", ".join(f"{size:,}" for size in repeat) for repeat in tested)
-        lines.append(("split", f"{_describe_division(problem.division)}; tested: {sizes}"))
+        assert found.tested_by is not None  # else nothing were counted
+        lines.append(("split", f"{_describe_division(problem.division, found.tested_by.name)}; tested: {sizes}"))
     lines += [("judged by", _describe_criterion(criterion)) for criterion in problem.criteria]
     return lines
 
 
-def _describe_division(division: Division) -> str:
+def _describe_division(division: Division, file: str) -> str:
     method = f"{division.folds} folds" if division.method == "folds" else "hold-out"
     share = f" of {division.test:g}" if division.test is not None else ""
-    return method + share + (", stratified" if division.stratified else "") + f", {division.file}"
+    return method + share + (", stratified" if division.stratified else "") + f", {file}"
 
 
 def _describe_criterion(criterion: Criterion) -> str:

@@ -37,7 +37,7 @@ def find_evaluations(store: Store, text: str) -> list[Evaluation]:
         NotFound: nothing has this name.
         SpecError: it has no evaluations, or one of them is not finished.
     """
-    return _read_evaluations(store, *_find_artifact(store, text))
+    return read_evaluations(store, *find_artifact(store, text))
 
 
 def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
@@ -46,7 +46,7 @@ def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
     Returns:
         None where no aggregation is named.
     """
-    found = [_find_artifact(store, text) for text in texts]
+    found = [find_artifact(store, text) for text in texts]
     if all(kind != "aggregations" for kind, _ in found):
         return None
     return [
@@ -55,7 +55,7 @@ def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
         for measure in (
             Aggregation(store, id).measures
             if kind == "aggregations"
-            else declared_measures(_read_evaluations(store, kind, id))
+            else declared_measures(read_evaluations(store, kind, id))
         )
     ]
 
@@ -66,7 +66,13 @@ def declared_measures(evaluations: Iterable[Evaluation]) -> list[Measure]:
     return [measure for summary in {s.id: s for s in summaries}.values() for measure in summary.measures]
 
 
-def _find_artifact(store: Store, text: str) -> tuple[str, str]:
+def find_artifact(store: Store, text: str) -> tuple[str, str]:
+    """The kind and id of the evaluation, run or aggregation that a name or id refers to.
+
+    Raises:
+        NotFound: nothing has this name.
+        SpecError: it is of another kind.
+    """
     for kind in ("evaluations", "runs", "aggregations"):
         with suppress(NotFound):
             return resolve(store, text, kind)
@@ -74,7 +80,12 @@ def _find_artifact(store: Store, text: str) -> tuple[str, str]:
     raise SpecError(f"{text!r} is {singular(kind)} {id[:12]}; name evaluations, runs or an aggregation to compare")
 
 
-def _read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
+def read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
+    """The evaluations of an artifact; of an aggregation in the order of its labels.
+
+    Raises:
+        SpecError: it has none, or one of them is not finished.
+    """
     if kind == "runs":
         return [_newest_of_run(store, id)]
     ids = [id] if kind == "evaluations" else store.manifest(kind, id)["provenance"]["evaluations"]

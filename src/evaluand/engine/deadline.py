@@ -4,11 +4,12 @@ A thread cannot be stopped from outside. So the call is made in a separate threa
 too long, and used for the next call otherwise: what a client caches per thread, such as a connection, stays useful.
 """
 
-import os
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, Final, TypeVar, cast
+
+from evaluand.core.system import call_after_fork
 
 T = TypeVar("T")
 
@@ -89,4 +90,4 @@ class _Thread:
 
 
 _idle: Final[list[_Thread]] = []
-os.register_at_fork(after_in_child=_idle.clear)  # a forked process has none of these threads
+call_after_fork(_idle.clear)  # a forked process has none of these threads

@@ -6,6 +6,7 @@ what is missing.
 """
 
 import inspect
+import logging
 import math
 import threading
 import time
@@ -18,6 +19,8 @@ from evaluand.engine.engine import Aborted, Engine, LocalEngine, Outcome, Policy
 from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.store.journal import SHARD_SLOTS, WorkLog
 from evaluand.store.store import Store, resolve
+
+logger = logging.getLogger(__name__)
 
 _PATIENCE = 0.5
 
@@ -101,6 +104,8 @@ class Artifact:
     def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
         self.store, self.id, self.receipt = store, id, receipt
         self.manifest = store.manifest(self.kind, id)
+        if receipt is not None:
+            logger.info("%s %s: %s", singular(self.kind), id[:12], receipt)
 
     @classmethod
     def open(cls, store: Store, name: str) -> Self:

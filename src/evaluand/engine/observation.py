@@ -42,6 +42,7 @@ from evaluand.core.fingerprint import CodeFacts
 from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of
 from evaluand.core.fingerprint.homes import is_first_party, working_folder
 from evaluand.core.fingerprint.tokens import leaf
+from evaluand.core.system import call_after_fork
 
 
 class Slotted(Protocol):
@@ -352,7 +353,7 @@ def _install() -> None:
     if not _hooks:
         _hooks.append(_hook)
         sys.addaudithook(_hook)
-        os.register_at_fork(after_in_child=_in_progress.clear)
+        call_after_fork(_in_progress.clear)
 
 
 def _hook(event: str, args: Any) -> None:

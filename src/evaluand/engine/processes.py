@@ -25,6 +25,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from evaluand.core.errors import TaskError
+from evaluand.core.system import KILLED, kill_group
 from evaluand.engine.engine import Aborted, Outcome, Policy, UnitCodec, stop_message, too_long
 from evaluand.engine.rate_limit import Turn
 
@@ -274,7 +275,7 @@ def _death_error(code: int) -> WorkerDied:
     if code >= 0:
         return WorkerDied(f"its process ended with exit status {code} during the call", code=f"exit {code}")
     name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
-    hint = " (perhaps out of memory)" if -code == signal.SIGKILL else ""
+    hint = " (perhaps out of memory)" if -code == KILLED else ""
     return WorkerDied(f"its process was ended by {name} during the call{hint}", code=name)
 
 
@@ -331,8 +332,7 @@ def _serve(
 
 def _kill(process: Any) -> None:
     """Kill a child and the processes that it started."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     process.kill()
 
 

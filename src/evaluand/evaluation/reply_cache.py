@@ -20,6 +20,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.system import call_after_fork, put_if_absent
 
 APPLICATION: Final = 0x65766C72  # SQLite's application_id: identifies the owner of a file
 LAYOUT: Final = 1  # version of the table below
@@ -230,15 +231,13 @@ def _create(path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}-", dir=path.parent) as folder:
         temporary = Path(folder, "replies")
         with closing(_connect(temporary, "rwc")) as db:
-            db.execute("PRAGMA journal_mode = WAL")
             db.execute("CREATE TABLE evaluand_reply (key BLOB PRIMARY KEY, reply BLOB NOT NULL, created REAL NOT NULL)")
             db.execute(f"PRAGMA application_id = {APPLICATION}")
             db.execute(f"PRAGMA user_version = {LAYOUT}")
         if path.exists() and not path.stat().st_size:
             os.replace(temporary, path)
             return
-        with suppress(FileExistsError):
-            os.link(temporary, path)
+        put_if_absent(temporary, path)
 
 
 def _check(path: Path) -> None:
@@ -283,4 +282,4 @@ def _reset_after_fork() -> None:
 
 _NOBODY: Final = _Pending(lambda: True)
 _all: WeakSet[Replies] = WeakSet()
-os.register_at_fork(after_in_child=_reset_after_fork)
+call_after_fork(_reset_after_fork)

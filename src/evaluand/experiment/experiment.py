@@ -64,6 +64,7 @@ class Experiment:
 
     Args:
         name: the name of the experiment, and the first part of the runs' names.
+        dataset: the examples: a dataset, or whatever `Dataset.from_data` reads with the roles of its column names.
         tasks: name → task, function or object with `do_run`.
         scorers: name → scorer or function.
         measures: metrics on the scorers' tables.
@@ -126,7 +127,7 @@ class Experiment:
                 scorers[check_name(name)] = build.scorer(scorer, folder)
         for i, metric in spec.metrics.items():
             with document.at("metrics", i):
-                measures["metrics", i] = [build.measure(metric, spec.scorer_names)]
+                measures["metrics", i] = [build.measure(metric, spec.scorer_names, folder)]
         for i, rule in spec.fairness.items():
             with document.at("fairness", i):
                 measures["fairness", i] = build.fairness(rule, spec.scorer_names)
@@ -158,8 +159,7 @@ class Experiment:
         )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.dataset, Dataset):
-            raise SpecError(f"dataset must be a Dataset, not {kind_of(self.dataset)}; see Dataset.from_file")
+        self.dataset = Dataset.from_data(self.dataset)
         parts: Any
         for what, parts in (("task", self.tasks), ("scorer", self.scorers)):
             if not isinstance(parts, Mapping) or not parts:
@@ -197,6 +197,10 @@ class Experiment:
     def seen_by(self, task: str) -> Dataset:
         """The dataset as a task sees it."""
         return self.dataset.view(self.views[task]) if task in self.views else self.dataset
+
+    def where(self, condition: str) -> Experiment:
+        """This experiment over the examples that match a condition; see `Dataset.where`."""
+        return replace(self, dataset=self.dataset.where(condition), origin=self.origin | {"where": condition})
 
     def run(
         self,

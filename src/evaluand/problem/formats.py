@@ -47,6 +47,10 @@ class OpenProblem(Protocol):
     def hidden(self) -> bool:
         """Whether the target values are missing from the data."""
 
+    @property
+    def tested_by(self) -> Path | None:
+        """The file that says which rows are tested: the split, or without one the truth; None for neither."""
+
     def dataset(self, *, truth: bool = True) -> Dataset:
         """The rows as examples; with `truth`, hidden target values are read from their own file if there is one."""
 

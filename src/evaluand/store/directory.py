@@ -27,8 +27,9 @@ import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, NotFound
+from evaluand.core.system import has_locks, is_alive, put_if_absent, sync_folder
 from evaluand.store.journal import WorkLog
-from evaluand.store.log import FileLog, SqliteLeases, is_alive
+from evaluand.store.log import FileLog, SoleLeases, SqliteLeases
 from evaluand.store.store import KINDS, Draft, Manifest, Ref, check_name, with_seal
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class DirectoryStore:
         folder = self._folder(kind, id) / "journal" / _file_name(name)
         with suppress(FileNotFoundError):  # another process has sealed the artifact
             folder.mkdir(exist_ok=True)
-        return WorkLog(FileLog(folder), SqliteLeases(folder / "leases.db"), slots)
+        leases = SqliteLeases(folder / "leases.db") if has_locks(self.root) else SoleLeases(folder / "writer")
+        return WorkLog(FileLog(folder), leases, slots)
 
     def draft(self, kind: str, id: str) -> Draft:
         return _DirectoryDraft(self, kind, id)
@@ -227,17 +229,13 @@ def _read_json(path: Path) -> Manifest | None:
 def _put_if_absent(path: Path, value: Manifest) -> Manifest:
     """Writes a file atomically unless it exists; returns its content."""
     temporary = _write(path, value)
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        existing = _read_json(path)
-        if existing is None:
-            raise EngineError(f"{path}: vanished while it was read") from None
-        return existing
-    finally:
-        temporary.unlink()
-    _sync_folder(path.parent)
-    return value
+    if put_if_absent(temporary, path):
+        sync_folder(path.parent)
+        return value
+    existing = _read_json(path)
+    if existing is None:
+        raise EngineError(f"{path}: vanished while it was read")
+    return existing
 
 
 def _write(path: Path, value: Manifest) -> Path:
@@ -247,14 +245,6 @@ def _write(path: Path, value: Manifest) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return temporary
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 LAYOUT = 1  # of the table below; a catalog with another layout is rebuilt
@@ -312,7 +302,7 @@ class Catalog:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
-            db = _connect(str(self._root / "catalog.db"))
+            db = _connect(str(self._root / "catalog.db") if has_locks(self._root) else ":memory:")
         except sqlite3.OperationalError:  # a read-only store or a full disk
             db = _connect(":memory:")
         except sqlite3.DatabaseError:  # not a catalog
@@ -328,7 +318,6 @@ class Catalog:
 def _connect(place: str) -> sqlite3.Connection:
     db = sqlite3.connect(place, timeout=30)
     try:
-        db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = OFF")  # it can always be rebuilt
         if db.execute("PRAGMA user_version").fetchone() != (LAYOUT,):
             db.execute("DROP TABLE IF EXISTS artifact")

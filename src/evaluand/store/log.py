@@ -1,16 +1,22 @@
 """The journal's log and leases on a local disk."""
 
+from __future__ import annotations
+
 import os
 import secrets
 import socket
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from evaluand.core.errors import EngineError
+from evaluand.core.system import BINARY, is_alive, read_at
+from evaluand.store.journal import MemoryLeases, MemoryShards
 
 T = TypeVar("T")
 
@@ -55,8 +61,8 @@ class FileLog:
     def read(self, segment: str, offset: int, size: int) -> bytes:
         handle = self._readers.get(segment)
         if handle is None:
-            handle = self._readers[segment] = os.open(self._folder / segment, os.O_RDONLY)
-        return os.pread(handle, size, offset)
+            handle = self._readers[segment] = os.open(self._folder / segment, os.O_RDONLY | BINARY)
+        return read_at(handle, size, offset)
 
     def close(self) -> None:
         handles = [*self._readers.values(), *([] if self._own is None else [self._own])]
@@ -75,7 +81,7 @@ class FileLog:
     def _create(self) -> int | None:
         name = f"{time.time_ns():020d}-{secrets.token_hex(4)}.jsonl"
         try:
-            return os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+            return os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | BINARY, 0o644)
         except FileNotFoundError:
             return None
 
@@ -202,6 +208,87 @@ class SqliteLeases:
             return result
 
 
+class SoleLeases(MemoryLeases):
+    """Leases on a file system without locks: one process at a time has all of them, and a file names it.
+
+    A process of this machine that has died gives way to the next. Whether one of another machine lives is not known:
+    then the message says which file to remove.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _sole:
+            shards = _shards.get(path.absolute()) or _shards.setdefault(path.absolute(), MemoryShards())
+        super().__init__(shards)
+        self._has_entered = False
+
+    def claim(self, shards: int) -> tuple[int, int] | None:
+        self._enter()
+        return super().claim(shards)
+
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        self._enter()
+        return super().take(units)
+
+    def release(self) -> None:
+        super().release()
+        if self._has_entered:
+            self._has_entered = False
+            with _sole:
+                _writers[self._path.absolute()] -= 1
+                if not _writers[self._path.absolute()]:
+                    self._path.unlink(missing_ok=True)
+
+    def held(self) -> int:
+        return super().held() + (self._other() is not None)
+
+    def busy(self) -> bool:
+        return super().busy() or self._other() is not None
+
+    def _enter(self) -> None:
+        if self._has_entered:
+            return
+        with _sole:
+            if not _writers[self._path.absolute()]:
+                self._write_name()
+            _writers[self._path.absolute()] += 1
+            self._has_entered = True
+
+    def _write_name(self) -> None:
+        while True:
+            try:
+                handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            except FileNotFoundError:  # another process has sealed the artifact and removed the folder
+                return
+            except FileExistsError:
+                if other := self._other():
+                    raise EngineError(
+                        f"{self._path}: this file system has no locks, so one process at a time may work on this, and"
+                        f" process {other} does; wait for it, or if it has ended, remove the file"
+                    ) from None
+                self._path.unlink(missing_ok=True)
+                continue
+            with os.fdopen(handle, "w") as file:
+                file.write(f"{socket.gethostname()}/{os.getpid()}")
+            return
+
+    def _other(self) -> str | None:
+        """The living process that writes here, if it is not this one."""
+        try:
+            host, _, pid = self._path.read_text().rpartition("/")
+        except OSError:
+            return None
+        if host != socket.gethostname():
+            return f"{pid or '?'} on {host or 'an unknown machine'}"
+        is_other = pid.isdigit() and int(pid) != os.getpid() and is_alive(int(pid))
+        return f"{pid} on this machine" if is_other else None
+
+
+_sole = threading.Lock()
+_shards: WeakValueDictionary[Path, MemoryShards] = WeakValueDictionary()
+_writers: Counter[Path] = Counter()
+
+
 def unwritable(path: Path, error: OSError) -> EngineError:
     """The error of a failed write to a full, broken or read-only disk."""
     return EngineError(
@@ -221,14 +308,3 @@ def _connect(path: Path) -> sqlite3.Connection:
     )
     db.execute("COMMIT")
     return db
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process of this machine is alive."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

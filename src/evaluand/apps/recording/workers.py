@@ -21,6 +21,7 @@ from evaluand.apps.recording.stored import (
     seal_recording,
 )
 from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.system import require_forks
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress, Tally
 from evaluand.engine.processes import GRACE, fork, settle
@@ -73,6 +74,8 @@ def work(
         )
     if workers and isinstance(store, MemoryStore):
         raise SpecError("other processes cannot read a store in memory; work with workers=0")
+    if workers:
+        require_forks("workers", "work with workers=0")
     scorers = _load(opened, recording, allow) if feedbacks is None else _check_same(opened, feedbacks)
     policy, attempts = policy or recorded_policy(opened.manifest, 1), int(opened.manifest["spec"]["attempts"])
     tally = Tally(opened.name or "feedback")

@@ -48,6 +48,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, warn, with_article
 from evaluand.core.json_like import text_of
 from evaluand.core.provenance import provenance
+from evaluand.core.system import call_after_fork
 from evaluand.engine.engine import InlineEngine, Outcome, Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.grading import FeedbackInput, Unit, source_of, units_of
@@ -570,5 +571,4 @@ def _fork_all() -> None:
 
 
 atexit.register(_end_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_fork_all)
+call_after_fork(_fork_all)

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError
 from evaluand.core.json_like import escape_surrogates
@@ -62,6 +62,7 @@ class JsonEquality(Scorer):
     kind = "json_equality"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 1.0)}
 
     ignore: tuple[str, ...] = ()
     unordered: bool = False

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorer import (
@@ -69,6 +69,7 @@ class NumericAnswer(Scorer):
     kind = "numeric_answer"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 1.0)}
 
     after: str | None = None
     expected_after: str | None = None

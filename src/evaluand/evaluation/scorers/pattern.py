@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.evaluation.scorer import (
@@ -55,6 +55,7 @@ class Pattern(Scorer):
     kind = "pattern"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 1.0)}
 
     pattern: str
     flags: tuple[str, ...] = ()
@@ -151,6 +152,7 @@ class Includes(Scorer):
     kind = "includes"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 1.0)}
 
     any_of: bool = False
     all_of: bool = False

@@ -12,7 +12,6 @@ from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import relative_name, require_within
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
-    DATASET,
     LEARNING,
     Column,
     DatasetDocument,
@@ -21,6 +20,7 @@ from evaluand.interop.d3m.dataset import (
     one_chunk,
     read_table,
 )
+from evaluand.interop.d3m.documents import DATASET
 from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.problem import SPLITS_FILE
 from evaluand.interop.d3m.splits import examine_splits
@@ -44,13 +44,27 @@ def check_table(
     number: int, expected: TargetDataset, dataset: DatasetDocument, document: Path, root: Path, findings: Findings
 ) -> pa.Table | None:
     """The learning table of a dataset, after what the problem says of it was checked against the dataset's document."""
-    place = f"{relative_name(document, root)}: inputs.data[{number}]"
+    places, before = Findings(), len(findings.faults)
+    _check_places(expected, f"{relative_name(document, root)}: inputs.data[{number}]", dataset, places)
+    table = _read_learning_table(expected, dataset, root, findings)
+    unread = any(fault.code in ("bad_csv", "no_such_file") for fault in findings.faults[before:])
+    findings.faults += [fault for fault in places.faults if not (unread and fault.code == "no_such_column")]
+    return table
+
+
+def _check_places(expected: TargetDataset, place: str, dataset: DatasetDocument, findings: Findings) -> None:
+    """Checks that the columns that the problem names are where it says."""
     for i, target in enumerate(expected.targets):
         _check_place(target, f"{place}.targets[{i}]", dataset, findings)
     for i, column in enumerate(expected.privileged):
         _check_place(column, f"{place}.privilegedData[{i}]", dataset, findings)
     if expected.horizon is not None:
         _check_place(expected.horizon.place, f"{place}.forecastingHorizon", dataset, findings)
+
+
+def _read_learning_table(
+    expected: TargetDataset, dataset: DatasetDocument, root: Path, findings: Findings
+) -> pa.Table | None:
     assert dataset.folder is not None
     name = relative_name(dataset.folder / DATASET, root)
     resource = learning_resource(dataset, expected)
@@ -160,11 +174,6 @@ def check_splits(
         require_within(path, document.parent)
     except DataError:
         findings.fault(f"{place}.splitsFile", "unsafe_path", f"{division.file!r} leads out of the folder")
-        return None
-    if not path.is_file():
-        findings.fault(
-            f"{place}.splitsFile", "no_such_file", f"there is no file {division.file} in the problem's folder"
-        )
         return None
     if table is None or dataset is None:
         return None

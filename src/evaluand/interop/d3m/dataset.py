@@ -5,9 +5,10 @@ The learning table becomes a `Dataset`. Where its index has several columns, or 
 one example: an image with its boxes, a text with its labels.
 """
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,6 @@ from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
 from evaluand.problem.files import MOST_SHOWN
 from evaluand.problem.problem import TargetDataset
 
-DATASET: Final = "datasetDoc.json"
 LEARNING: Final = "learningData"
 
 _RESOURCE_TYPES: Final = (
@@ -58,6 +58,9 @@ _ROLES: Final = (
     "suggestedGroupingKey",
     *(f"{edge}{end}" for end in ("Source", "Target") for edge in _EDGES),
 )
+_UNKNOWN: Final = -1
+"""The index of a column that its document does not state, until the table was read."""
+
 _OBJECTS: Final = ("item", "node", "nodeAttribute", "edge", "edgeAttribute")
 
 
@@ -184,7 +187,8 @@ def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, 
     resources = tuple(_resource(node) for node in nodes)
     root.ignore("qualities")
     root.refuse_unknown_keys()
-    _check_references(nodes, resources)
+    resources = tuple(_place_columns(*each, path.parent) for each in zip(nodes, resources, strict=True))
+    _check_references(nodes, resources, path.parent)
     return DatasetDocument(**attributes, resources=resources, folder=path.parent), findings
 
 
@@ -238,7 +242,7 @@ def _resource(node: Node) -> Resource:
     node.refuse_unknown_keys()
     for key, values in (("colIndex", [c.index for c in made.columns]), ("colName", [c.name for c in made.columns])):
         for i, value in enumerate(values):
-            if value in values[:i]:
+            if value in values[:i] and value not in ("", _UNKNOWN):
                 columns[i].fault(key, "twice", f"two columns have the {key} {value!r}")
     return made
 
@@ -260,18 +264,22 @@ def _column(node: Node) -> Column:
     if isinstance(value, str):
         node.note("role", "text_for_list", "is one text; read as a list of one")
         value = [value]
-    if value is None or not isinstance(value, list) or not all(isinstance(role, str) for role in value):
-        node.fault("role", "missing_key" if value is None else "wrong_type", "must be a list of texts")
+    if value is not None and (not isinstance(value, list) or not all(isinstance(role, str) for role in value)):
+        node.fault("role", "wrong_type", "must be a list of texts")
         value = []
-    for i, role in enumerate(value):
+    for i, role in enumerate(value or ()):
         roles.append(role)
         if role not in _ROLES:
             node.note(f"role[{i}]", "unknown_word", f"unknown role {role!r}{nearest(role, _ROLES)}")
     target = node.node("refersTo")
+    index, name = node.integer("colIndex", least=0), node.text("colName")
+    for key in ("colIndex", "colName", "colType", "role"):
+        if not node.has(key):
+            node.note(key, "undescribed_column", "is missing; the table decides")
     made = Column(
-        index=node.integer("colIndex", required=True, least=0) or 0,
-        name=node.text("colName", required=True) or "",
-        type=node.choice("colType", [*COLUMN_TYPES], required=True) or "unknown",
+        index=_UNKNOWN if index is None else index,
+        name=name or "",
+        type=node.choice("colType", [*COLUMN_TYPES]) or "unknown",
         roles=tuple(roles),
         refers_to=_reference(target) if target else None,
         description=node.text("colDescription", empty=True),
@@ -279,6 +287,34 @@ def _column(node: Node) -> Column:
     node.ignore("timeGranularity")
     node.refuse_unknown_keys()
     return made
+
+
+def _place_columns(node: Node, resource: Resource, folder: Path) -> Resource:
+    """The resource with the index and the name of each column, of which the document may state only one."""
+    if all(column.index != _UNKNOWN and column.name for column in resource.columns):
+        return resource
+    header = _header(folder, resource)
+    columns = []
+    for i, column in enumerate(resource.columns):
+        if not column.name and 0 <= column.index < len(header):
+            column = replace(column, name=header[column.index])
+        elif column.index == _UNKNOWN and column.name in header:
+            column = replace(column, index=header.index(column.name))
+        elif not column.name or column.index == _UNKNOWN:
+            key, known = ("colName", column.index) if not column.name else ("colIndex", repr(column.name))
+            reason = "so is colIndex" if known == _UNKNOWN else f"{resource.path} has no column {known}"
+            node.fault(f"columns[{i}].{key}", "missing_key", f"is missing, and {reason}")
+        columns.append(column)
+    return replace(resource, columns=tuple(columns))
+
+
+def _header(folder: Path, resource: Resource) -> list[str]:
+    """The names of a table's columns; none if it cannot be read, which reading the table reports."""
+    path = folder / resource.path
+    if resource.path and path.is_file() and _real(path).is_relative_to(_real(folder)):
+        with contextlib.suppress(DataError):
+            return [*open_texts(path).schema.names]
+    return []
 
 
 def _reference(node: Node) -> Reference | None:
@@ -296,7 +332,7 @@ def _reference(node: Node) -> Reference | None:
     return Reference(resource=resource, object=value)
 
 
-def _check_references(nodes: Sequence[Node], resources: Sequence[Resource]) -> None:
+def _check_references(nodes: Sequence[Node], resources: Sequence[Resource], folder: Path) -> None:
     """Checks that ids of resources are unique, and that what columns refer to exists."""
     known = {resource.id: resource for resource in resources}
     for i, (node, resource) in enumerate(zip(nodes, resources, strict=True)):
@@ -314,8 +350,11 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource]) -> N
                 if not found.collection:
                     node.fault(f"{place}.resID", "not_a_collection", f"{found.id!r} is not a collection of files")
             elif reference.object not in _OBJECTS and found.columns:
-                by = "name" if isinstance(reference.object, str) else "index"
-                known_columns = [getattr(one, by) for one in found.columns]
+                by_name = isinstance(reference.object, str)
+                known_columns: list[Any] = [one.name if by_name else one.index for one in found.columns]
+                if reference.object not in known_columns:
+                    names = _header(folder, found)  # which may have columns that the document does not describe
+                    known_columns = [*names] if by_name else [*range(len(names))]
                 if reference.object not in known_columns:
                     message = f"resource {found.id!r} has no column {reference.object!r}"
                     node.fault(f"{place}.resObject", "no_such_column", message)
@@ -394,7 +433,7 @@ def _check_header(header: Sequence[str], resource: Resource, findings: Findings,
     for index, (i, column) in sorted(by_index.items()):
         where = f"{place}.columns[{i}]".lstrip(".")
         found = header[index] if index < len(header) else None
-        if found == column.name:
+        if found == column.name or index == _UNKNOWN or not column.name:  # which are reported already
             continue
         if column.name in header:
             message = f"is {index}, but in {path.name} {column.name!r} is column {header.index(column.name)}"

@@ -8,24 +8,37 @@ found in its folder may not lead out of it, not even by a link; paths that users
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError, nearest
 from evaluand.core.files.json import Findings
-from evaluand.core.files.paths import is_within, relative_name, require_within
+from evaluand.core.files.paths import relative_name, require_within
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.checks import check_splits, check_table, learning_resource, row_keys
-from evaluand.interop.d3m.dataset import DATASET, DatasetDocument, Resource, examine_dataset, examples, read_table
-from evaluand.interop.d3m.problem import examine_problem
+from evaluand.interop.d3m.columns import describe_table
+from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples, read_table
+from evaluand.interop.d3m.documents import (
+    DATASET,
+    PARTS,
+    TRUTH,
+    DocumentChoice,
+    below,
+    document_at,
+    find_file,
+    leading_out,
+    root_of,
+)
+from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
+from evaluand.interop.d3m.splits import tested_by_truth
 from evaluand.problem.problem import Problem, TargetDataset
 from evaluand.problem.truth import RowKeys
 from evaluand.store.store import check_name
@@ -37,8 +50,11 @@ _Content = TypeVar("_Content")
 class ProblemFolder:
     """A problem with its data. All files are within `root`; a link that leads out of it is a DataError.
 
-    Of several datasets the main one is the default: see `Problem.main`. `notes` are deviations that did not prevent
-    reading.
+    Of several datasets the main one is the default: see `Problem.main`.
+
+    Attributes:
+        notes: deviations that did not prevent reading.
+        tested_by: the file that says which rows are tested: the split, or without one the truth; None for neither.
     """
 
     root: Path
@@ -46,6 +62,7 @@ class ProblemFolder:
     problem: Problem
     datasets: tuple[DatasetDocument, ...]
     notes: tuple[Fault, ...] = ()
+    tested_by: Path | None = None
     _tables: Mapping[int, pa.Table] = field(default_factory=dict, repr=False)
     _folds: Folds | None = field(default=None, repr=False)
 
@@ -100,7 +117,10 @@ class ProblemFolder:
         return examples(resource, table, targets, _valid_name(targets.id), **roles)
 
     def folds(self) -> Folds:
-        """The split of the file, over the examples of `dataset()`; a SpecError if there is no such file."""
+        """The split of the file, over the examples of `dataset()`; a SpecError if there is no such file.
+
+        Without a split, the examples that have a row in the truth are tested.
+        """
         if self._folds is None:
             raise SpecError(f"{self.document}: the problem has no split file; make a Split")
         return self._folds
@@ -142,14 +162,26 @@ def open_folder(path: str | os.PathLike[str], part: str | None = None) -> Proble
     return folder
 
 
-def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tuple[ProblemFolder | None, Findings]:
-    """Opens the problem in a folder as far as it can be read, with its faults and notes."""
+def examine_folder(
+    path: str | os.PathLike[str], part: str | None = None, truth: Path | None = None
+) -> tuple[ProblemFolder | None, Findings]:
+    """Opens the problem in a folder as far as it can be read, with its faults and notes.
+
+    Args:
+        path: the folder, the problem's folder in it, or its document.
+        part: TRAIN, TEST or SCORE, where each has its own documents.
+        truth: the file of target values, if it is not that of the folder; without a split it says what is tested.
+    """
     start = Path(path)
     if start.name in ("", "..") or (len(start.parts) == 1 and start.is_file()):
         start = Path(os.path.abspath(start))  # whose parents have names
-    document = document_at(start, part)
+    choice = document_at(start, part)
+    document = choice.path
     root = root_of(start, document)
     findings = Findings()
+    if part is None and choice.part is not None and len(choice.parts) > 1:
+        others = " and ".join(each for each in choice.parts if each != choice.part)
+        findings.note(str(root), "chosen_part", f"the part {choice.part} is read; --part chooses {others}")
     problem = take_findings(findings, relative_name(document, root), *examine_problem(document))
     if problem is None:
         return None, findings
@@ -161,11 +193,13 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
     tables: dict[int, pa.Table] = {}
     for i, (expected, dataset) in enumerate(zip(problem.datasets, found, strict=True)):
         if dataset is not None:
+            found[i] = dataset = describe_table(dataset, expected, problem, findings)
             table = check_table(i, expected, dataset, document, root, findings)
             if table is not None:
                 tables[i] = table
-    main = problem.main
-    folds = check_splits(problem, found[main], tables.get(main), document, root, findings)
+    tested_by, folds = _tested_rows(
+        problem, found[problem.main], tables.get(problem.main), choice, root, truth, findings
+    )
     if findings.faults:
         return None, findings
     known = tuple(dataset for dataset in found if dataset is not None)
@@ -175,6 +209,7 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
         problem=problem,
         datasets=known,
         notes=tuple(findings.notes),
+        tested_by=tested_by,
         _tables=tables,
         _folds=folds,
     )
@@ -188,6 +223,44 @@ def take_findings(findings: Findings, name: str, content: _Content, inner: Findi
     return content
 
 
+def _tested_rows(
+    problem: Problem,
+    dataset: DatasetDocument | None,
+    table: pa.Table | None,
+    choice: DocumentChoice,
+    root: Path,
+    truth: Path | None,
+    findings: Findings,
+) -> tuple[Path | None, Folds | None]:
+    """The file that says which rows are tested, and the folds that it describes.
+
+    That is the split of the problem's document. Where the document names one that does not exist, it is the truth.
+    """
+    if problem.division is None:
+        return None, None
+    document, name = choice.path, problem.division.file or SPLITS_FILE
+    split = document.parent / name
+    if split.is_file() or os.path.lexists(split):
+        return split, check_splits(problem, dataset, table, document, root, findings)
+    place = f"{relative_name(document, root)}: inputs.dataSplits.splitsFile"
+    path = truth or find_file(document, root, TRUTH)
+    if path is None or not path.is_file():
+        message = f"there is no file {name} in the problem's folder, and no {TRUTH}, so no row is known to be tested"
+        findings.fault(place, "no_such_file", message)
+        return None, None
+    if table is None or dataset is None:
+        return None, None
+    resource = learning_resource(dataset, problem.datasets[problem.main])
+    assert resource is not None  # else there were no table
+    folds = tested_by_truth(path, row_keys(resource, table), findings)
+    if folds is not None:
+        count = int((folds.numbers >= 0).sum())
+        shown = relative_name(path, root)
+        message = f"there is no file {name}, so the rows of {shown} are tested: {count:,} of {len(table):,}"
+        findings.note(place, "no_split", message)
+    return path, folds
+
+
 def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) -> list[DatasetDocument | None]:
     """The document of each dataset: the one with its id that is nearest to the problem."""
     read = {path: _examined(path) for path in below(root, DATASET)}
@@ -195,7 +268,8 @@ def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) 
     found: list[DatasetDocument | None] = []
     for i, expected in enumerate(problem.datasets):
         where = f"{relative_name(document, root)}: inputs.data[{i}].datasetID"
-        fits = [path for path, content in known.items() if content.id in {expected.id + part for part in ("", *PARTS)}]
+        fits = [path for path, content in known.items() if content.id in _names_with_parts(expected.id)]
+        fits = fits or [p for p, content in known.items() if _is_mislabelled(p, content.id, expected.id, document)]
         best = max(fits, key=lambda path: (_nearness(path, document), known[path].id == expected.id), default=None)
         if best is None:
             if known or not read:  # else the faults of the documents are reported below
@@ -209,6 +283,25 @@ def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) 
         for path, (_, inner) in read.items():
             take_findings(findings, relative_name(path, root), None, inner)
     return found
+
+
+def _names_with_parts(id: str) -> set[str]:
+    return {id, *(f"{id}_{part}" for part in PARTS)}
+
+
+def _is_mislabelled(path: Path, id: str, expected: str, document: Path) -> bool:
+    """Whether a dataset is next to the problem, in a folder of the same part, and only its id names another part."""
+    bases = {_without_part(id), _without_part(expected)}
+    return path.parent.parent == document.parent.parent and len(bases) == 1 and _end(path) == _end(document) != ""
+
+
+def _without_part(id: str) -> str:
+    return next((id.removesuffix(f"_{part}") for part in PARTS if id.endswith(f"_{part}")), id)
+
+
+def _end(path: Path) -> str:
+    """The part that the folder of a document is named after; an empty text for none."""
+    return next((part for part in PARTS if path.parent.name.upper().endswith(f"_{part}")), "")
 
 
 def _examined(path: Path) -> tuple[DatasetDocument | None, Findings]:
@@ -230,8 +323,7 @@ def _report_missing(id: str, where: str, known: list[str], root: Path, findings:
 def _nearness(path: Path, other: Path) -> int:
     """How near two paths are: twice their common folders, and one for the same part such as _TEST."""
     common = sum(1 for a, b in zip(path.parent.parts, other.parent.parts, strict=False) if a == b)
-    ends = [next((part for part in PARTS if p.parent.name.upper().endswith(part)), "") for p in (path, other)]
-    return 2 * common + (ends[0] == ends[1])
+    return 2 * common + (_end(path) == _end(other))
 
 
 def _with_truth(table: pa.Table, resource: Resource, targets: TargetDataset, path: Path) -> pa.Table:
@@ -267,78 +359,3 @@ def _valid_name(id: str) -> str | None:
         return check_name(id)
     except (SpecError, DataError):
         return None
-
-
-PROBLEM: Final = "problemDoc.json"
-TRUTH: Final = "targets.csv"
-PARTS: Final = ("_TRAIN", "_TEST", "_SCORE")
-_DEEPEST: Final = 4
-
-
-def document_at(path: Path, part: str | None) -> Path:
-    """The document of the problem at a path; see `open_folder` for the errors."""
-    if path.is_file():
-        return path
-    if not path.is_dir():
-        message = "is neither a file nor a folder" if path.exists() else "no such file or folder"
-        raise DataError(Fault(str(path), message, code="no_such_file"))
-    found = [one for one in below(path, PROBLEM) if part is None or _is_of(part, one, path)]
-    least = min((len(one.parts) for one in found), default=0)
-    nearest = [one for one in found if len(one.parts) == least]
-    if len({one.parent.parent for one in nearest}) == 1:  # parts of the data next to all of it
-        nearest = [one for one in nearest if not one.parent.name.upper().endswith(PARTS)] or nearest
-    if len(nearest) == 1:
-        return nearest[0]
-    for outside in leading_out(path, PROBLEM) if not nearest else ():
-        require_within(outside, path)
-    of = f" of the part {part}" if part else ""
-    if not nearest:
-        raise SpecError(f"{path}: there is no {PROBLEM}{of} in this folder or below it")
-    listed = ", ".join(str(one.parent.relative_to(path)) for one in nearest[:10])
-    raise SpecError(f"{path}: there are {len(nearest)} problems{of}: {listed}; name the folder of one")
-
-
-def _is_of(part: str, document: Path, root: Path) -> bool:
-    names = [root.name, *document.parent.relative_to(root).parts]
-    return any(name.upper().endswith(f"_{part.upper()}") for name in names)
-
-
-def root_of(path: Path, document: Path) -> Path:
-    """The folder with the problem's folder and those of its datasets."""
-    folder = document.parent
-    if path.is_dir() and path.resolve() != folder.resolve():
-        return path
-    alone = any(below(folder, DATASET)) or not any(below(folder.parent, DATASET))
-    return folder if alone else folder.parent
-
-
-def below(folder: Path, name: str) -> Iterator[Path]:
-    """The files of a name below a folder, not too deep and without links that lead out of it."""
-    return (path for path in _below(folder, name) if is_within(path, folder))
-
-
-def leading_out(folder: Path, name: str) -> Iterator[Path]:
-    """The files of a name below a folder that are links out of it."""
-    return (path for path in _below(folder, name) if not is_within(path, folder))
-
-
-def _below(folder: Path, name: str) -> Iterator[Path]:
-    base = len(folder.parts)
-    for at, folders, files in os.walk(folder):
-        place = Path(at)
-        folders[:] = sorted(f for f in folders if not f.startswith(".")) if len(place.parts) - base < _DEEPEST else []
-        if name in files:
-            yield place / name
-        for linked in (place / f / name for f in folders if (place / f).is_symlink()):  # which are not walked into
-            if linked.is_file() and not is_within(linked, folder):
-                yield linked
-
-
-def find_file(document: Path, root: Path, name: str) -> Path | None:
-    """A file next to the problem's document or in a folder above; a DataError if a link leads out of the root."""
-    for place in (document.parent, *document.parent.parents):
-        if (place / name).is_file():
-            return require_within(place / name, root)
-        if place == root:
-            return None
-    return None

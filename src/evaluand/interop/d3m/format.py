@@ -13,8 +13,10 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import Findings, no_file
 from evaluand.core.files.paths import relative_name, require_within
 from evaluand.interop.d3m.checks import declared_layout, learning_resource
-from evaluand.interop.d3m.dataset import DATASET, Resource, examine_dataset, gathered_positions
-from evaluand.interop.d3m.folder import PROBLEM, ProblemFolder, below, examine_folder, take_findings
+from evaluand.interop.d3m.columns import describe_table
+from evaluand.interop.d3m.dataset import Resource, examine_dataset, gathered_positions
+from evaluand.interop.d3m.documents import DATASET, PROBLEM, SCORED, TRUTH, below, part_of
+from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, take_findings
 from evaluand.interop.d3m.names import METRICS, UPPER, WORDS, name_of, translate
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.splits import examine_splits
@@ -36,8 +38,7 @@ def _truth_of_folder(
     layout = declared_layout(folder.problem, resource)
     path = named or folder.truth_path
     if path is None and folder.hidden:
-        message = f"{folder.root}: target values are hidden, and there is no targets.csv"
-        raise SpecError(message, python="give truth", command="give --truth FILE")
+        _refuse_hidden(folder)
     name = relative_name(folder.document, folder.root)
     in_table = path is None or not _is_csv(path)
     if path is None:
@@ -53,11 +54,20 @@ def _truth_of_folder(
     if cells is None or findings.faults:
         return None
     keys = folder.keys()
-    folds = folder.folds() if folder.problem.division is not None else None
+    folds = folder.folds() if folder.tested_by is not None else None
     parts = split_parts(cells, layout, keys, folds, findings)
     known = keys.columns[layout.key]
     predictions = lambda: folder.predictions_path  # noqa: E731 - a link out of the folder is an error only on use
     return ProblemTruth(folder.problem, folder.document, name, layout, cells, parts, known, predictions, format)
+
+
+def _refuse_hidden(folder: ProblemFolder) -> None:
+    message = f"{folder.root}: target values are hidden, and there is no {TRUTH}"
+    others = (part_of(one, folder.root) for one in below(folder.root, PROBLEM) if one != folder.document)
+    python, command = "give truth", "give --truth FILE"
+    if SCORED in others:
+        python, command = f'{python}, or part="{SCORED}"', f"{command}, or --part {SCORED}"
+    raise SpecError(message, python=python, command=command)
 
 
 def _truth_of_document(document: Path, path: Path, format: ProblemFormat) -> tuple[ProblemTruth | None, Findings]:
@@ -113,6 +123,15 @@ def _is_csv(path: Path) -> bool:
     return path.is_file() and path.name != DATASET
 
 
+def _truth_file(path: Path) -> Path:
+    """The file of a truth that may be a dataset."""
+    if _is_csv(path):
+        return path
+    document = path if path.is_file() else next(below(path, DATASET), None)
+    table = None if document is None else examine_dataset(document)[0].learning
+    return path if table is None or document is None else document.parent / table.path
+
+
 def _learning_table(path: Path, problem: Problem) -> tuple[Path, Resource]:
     """The learning table of a dataset, by the dataset's folder or document."""
     document_path = path if path.is_file() else next(below(path, DATASET), None)
@@ -120,13 +139,17 @@ def _learning_table(path: Path, problem: Problem) -> tuple[Path, Resource]:
         raise SpecError(f"{path}: there is no {DATASET} in this folder or below it")
     document, findings = examine_dataset(document_path)
     findings.check()
-    resource = learning_resource(document, problem.datasets[problem.main])
+    expected = problem.datasets[problem.main]
+    resource = learning_resource(describe_table(document, expected, problem, Findings()), expected)
     if resource is None or not resource.index:
         raise SpecError(f"{document_path}: there is no learning table with an index")
     return require_within(document_path.parent / resource.path, document_path.parent), resource
 
 
 LAYOUTS: Final = ("3.1.1", "4")
+_NOTES: Final = ("no_split", "chosen_part")
+"""What scores note of the folder: which rows are tested."""
+
 _ATTRIBUTES: Final = {"metric": "metric", "k": "K", "positive": "posLabel", "jointly": "applicabilityToTarget"}
 
 
@@ -157,8 +180,8 @@ class D3MFormat(ProblemFormat):
             return _truth_in(truth, problem, truth, findings, self), findings
         if truth is not None and problem.is_file():
             return _truth_of_document(problem, truth, self)
-        folder, findings = examine_folder(problem, part)
-        findings.notes.clear()  # `evaluand problem check` shows them
+        folder, findings = examine_folder(problem, part, None if truth is None else _truth_file(truth))
+        findings.notes[:] = [note for note in findings.notes if note.code in _NOTES]  # `evaluand problem check` has all
         return (None if folder is None else _truth_of_folder(folder, truth, findings, self)), findings
 
     def metric_name(self, word: str) -> str:

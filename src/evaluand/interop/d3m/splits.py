@@ -16,7 +16,7 @@ from evaluand.core.errors import SpecError, nearest
 from evaluand.core.files.cells import typed
 from evaluand.core.files.csv import write_table
 from evaluand.core.files.json import Findings
-from evaluand.data.split import Folds
+from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.interop.d3m.dataset import one_chunk, open_csv
 from evaluand.problem.files import MOST_SHOWN
 from evaluand.problem.truth import RowKeys
@@ -24,6 +24,7 @@ from evaluand.problem.truth import RowKeys
 TESTED: Final = "TEST"
 LEARNT: Final = "TRAIN"
 _NUMBERED: Final = ("repeat", "fold")
+_FEW: Final = 5
 _MANY: Final = 1 << 16  # numbers below this cost little, and a gap before them is reported instead
 
 
@@ -43,15 +44,15 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
         return None
     needed = [*[*keys.columns][:1], "type", *_NUMBERED]
     missing = [name for name in needed if name not in source.schema.names]
-    for name in missing:
-        near = nearest(name, source.schema.names)
-        findings.fault(str(path), "missing_column", f"there is no column {name!r}{near}")
+    if missing:
+        listed = ", ".join(repr(name) + nearest(name, source.schema.names) for name in missing)
+        noun = "column" if len(missing) == 1 else "columns"
+        findings.fault(str(path), "missing_column", f"is no split of rows; it lacks the {noun} {listed}")
+        return None
     known = {*needed, *keys.columns}
     for name in source.schema.names:
         if name not in known:
             findings.note(str(path), "undescribed_column", f"the column {name!r} is ignored")
-    if missing:
-        return None
     table = pa.Table.from_batches(source.batches(), source.schema)
     log = _RowFaults(findings, source.where, str(path))
     columns = {name: one_chunk(table.column(name)) for name in table.column_names if name in known}
@@ -85,6 +86,28 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     _check_listed(keys, row_of[rows], log)
     log.summarise()
     return None if len(findings.faults) > before else folds_of_rows
+
+
+def tested_by_truth(path: Path, keys: RowKeys, findings: Findings) -> Folds | None:
+    """One fold that tests the examples with a row in a file of target values; None, with faults, if it is none."""
+    source = open_csv(path, findings)
+    if source is None:
+        return None
+    name = next(iter(keys.columns))
+    if name not in source.schema.names:
+        near = nearest(name, source.schema.names)
+        findings.fault(str(path), "missing_column", f"the index {name!r} has no column{near}")
+        return None
+    table = pa.Table.from_batches(source.batches(), source.schema)
+    before = len(findings.faults)
+    log = _RowFaults(findings, source.where, str(path))
+    row_of = _rows_of({name: one_chunk(table.column(name))}, keys, log)
+    log.summarise()
+    if len(findings.faults) > before:
+        return None
+    numbers = np.full((1, keys.count), NOT_TESTED, np.int32)
+    numbers[0, keys.positions[row_of[row_of >= 0]]] = 0
+    return Folds(numbers, 1)
 
 
 def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> None:
@@ -173,7 +196,12 @@ def _check_known(
                 "other_part", f"{lost.sum():,} {part} rows are of examples that this part of the data does not have"
             )
             continue
-        for row in np.flatnonzero(lost).tolist():
+        rows = np.flatnonzero(lost).tolist()
+        if len(rows) > _FEW:
+            message = f"{len(rows):,} of {int(which.sum()):,} {part} rows are not in the learning table, first {name} "
+            log.add_row(rows[0], "unknown_index", f"{message}{columns[name][rows[0]].as_py()!r}")
+            continue
+        for row in rows:
             log.add_row(row, "unknown_index", f"{name} {columns[name][row].as_py()!r} is not in the learning table")
     return row_of
 

@@ -17,7 +17,6 @@ from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
-    DATASET,
     LEARNING,
     Column,
     DatasetDocument,
@@ -25,7 +24,8 @@ from evaluand.interop.d3m.dataset import (
     described,
     write_dataset,
 )
-from evaluand.interop.d3m.folder import PROBLEM, ProblemFolder, open_folder
+from evaluand.interop.d3m.documents import DATASET, PROBLEM
+from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.problem import SPLITS_FILE, write_problem
 from evaluand.interop.d3m.splits import write_splits
 from evaluand.problem.problem import Problem

@@ -3,7 +3,6 @@
 A shelf has heads, each a text under an id, and rows, one for each example, in lists under an id and a name.
 """
 
-import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from evaluand.core.files.paths import replaced
+from evaluand.core.system import BINARY, lock_file
 from evaluand.interop.pharia.repository_files import (
     AppendedRows,
     JoinedRows,
@@ -145,16 +145,12 @@ class FileShelf:
     def hold(self, id: str, suffix: str) -> bool:
         path = self._path(id, suffix)
         try:
-            descriptor = os.open(path, os.O_RDWR)
+            descriptor = os.open(path, os.O_RDWR | BINARY)
         except FileNotFoundError:
             return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock_file(descriptor):
             os.close(descriptor)
             return False
-        except OSError:  # a file system without locks excludes nobody
-            pass
         self._locks[path] = descriptor
         if os.fstat(descriptor).st_nlink:
             return True

@@ -23,6 +23,7 @@ from urllib.parse import unquote_to_bytes
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from evaluand.core.errors import EngineError
+from evaluand.core.system import BINARY, read_at
 from evaluand.interop.pharia.domain import Refused
 
 _PLAIN = re.compile(r"[a-z0-9_-]+")
@@ -188,9 +189,9 @@ class AppendedRows(Rows):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             size = file.seek(0, os.SEEK_END)
-            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            if size and read_at(file.fileno(), 1, size - 1) != b"\n":
                 file.write(b"\n")
-        return os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        return os.open(self.path, os.O_WRONLY | os.O_APPEND | BINARY)
 
     def _catch_up(self) -> None:
         """Read the lines added since the last call; an incomplete last line is read later."""
@@ -216,7 +217,7 @@ class AppendedRows(Rows):
             return
         with self.path.open("rb") as file:
             for offset, size in places:
-                yield from_json(os.pread(file.fileno(), size, offset))
+                yield from_json(read_at(file.fileno(), size, offset))
 
 
 class SdkRows(Rows):

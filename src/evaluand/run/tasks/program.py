@@ -36,6 +36,7 @@ import orjson
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout
 from evaluand.core.fingerprint import Identity
+from evaluand.core.system import kill_group
 from evaluand.data.dataset import Dataset
 from evaluand.run.task import Request, Task
 from evaluand.trace.spans import TaskSpan
@@ -143,7 +144,12 @@ class ProgramTask(Task[Any, Any]):
         )
 
     def prepare(self, dataset: Dataset) -> None:
-        """Raise a SpecError if the program cannot be found or executed."""
+        """Raise a SpecError if the program cannot be found or executed, or this system cannot wait for its output."""
+        if not hasattr(select, "poll"):
+            raise SpecError(
+                f"{self.name}: programs are called with select.poll, which this operating system does not have;"
+                " use a service (kind: http) or a function"
+            )
         _ = self._program
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
@@ -394,8 +400,7 @@ class _Process:
         with self._killing:
             if self._popen.returncode is None:
                 self._await_exit(until)
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self._popen.pid, signal.SIGKILL)  # before it is reaped, while the pid is still its own
+                kill_group(self._popen.pid)  # before it is reaped, while the pid is still its own
             return self._popen.wait()
 
     def bury(self, until: float = 0.0) -> None:
@@ -435,6 +440,8 @@ class _Process:
         return True
 
     def _has_exited(self) -> bool:
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            return self._popen.poll() is not None
         try:
             return os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
         except ChildProcessError:  # another thread has ended and buried it

@@ -19,6 +19,7 @@ import orjson
 from orjson import Fragment
 
 from evaluand.core.errors import DataError, EngineError, EvaluandWarning, Fault
+from evaluand.core.system import BINARY, read_at
 from evaluand.trace.export import ErrorValue, ExportedSpan, ExportedSpanList, at, json_text
 from evaluand.trace.spans import Span
 from evaluand.trace.tracers.in_memory import ENTRIES, InMemorySpan, InMemoryTracer
@@ -203,9 +204,9 @@ _BEGINNING: Final = b'{"trace_id"'
 def _open_for_append(path: Path) -> int:
     """Open the file for another line, ending an incomplete one that a dead process left."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | BINARY, 0o666)
     size = os.fstat(file).st_size
-    if size and os.pread(file, 1, size - 1) != b"\n":
+    if size and read_at(file, 1, size - 1) != b"\n":
         os.write(file, b"\n")
     return file
 

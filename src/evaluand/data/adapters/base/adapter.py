@@ -99,7 +99,7 @@ class Adapter(ABC):
     def __call__(self, stream: Iterable[Row]) -> Adapted:
         """The new rows of a stream of rows."""
         step = make_step(self.adapt, self.kind, objects_only=self.objects_only)
-        return Adapted(step, stream, Counts(), many=self.adapt_many)
+        return Adapted(step, stream, Counts(), many=self.adapt_many if self.makes_one else None)
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.configuration!r})"

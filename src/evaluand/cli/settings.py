@@ -1,0 +1,126 @@
+"""Settings of a folder: `evaluand.toml`, or `[tool.evaluand]` in `pyproject.toml`.
+
+    store = "results"            # --store of every command, relative to this file
+    [run]
+    concurrency = 8              # options of a command by their names
+
+The nearest such file counts, from the working folder upwards to the folder of a repository. An option of the command
+line or of the environment comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evaluand.core.errors import SpecError, alternatives
+from evaluand.core.files.paths import relative_name
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a file of settings says.
+
+    Attributes:
+        path: the file.
+        values: its keys, of `pyproject.toml` those below `[tool.evaluand]`.
+    """
+
+    path: Path
+    values: Mapping[str, Any]
+
+    @property
+    def store(self) -> Path | None:
+        """The store of every command; None if the file names none."""
+        store = self.values.get("store")
+        if store is None:
+            return None
+        if not isinstance(store, str) or not store:
+            raise SpecError(f"{self.path}: store: is {store!r}; write the path of a folder as text")
+        return Path(relative_name(self.path.parent / store, Path.cwd()))
+
+    def defaults(self, group: click.Group, ctx: click.Context, name: str) -> dict[str, Any]:
+        """The default values of a command's parameters, and of those of its subcommands.
+
+        Raises:
+            SpecError: a key is neither a command nor an option, or a value cannot be one of the option.
+        """
+        commands = group.list_commands(ctx)
+        for key, value in self.values.items():
+            if key != "store" and not (key in commands and isinstance(value, dict)):
+                known = alternatives(key, ["store", *commands])
+                raise SpecError(f"{self.path}: {key}: is neither `store` nor a table of a command's options{known}")
+        command = group.get_command(ctx, name)
+        return self._options(command, name, self.values.get(name, {})) if command else {}
+
+    def _options(self, command: click.Command, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        subcommands = command.commands if isinstance(command, click.Group) else {}
+        options = {
+            flag: option for option in command.params if option.param_type_name == "option" for flag in _names(option)
+        }
+        defaults: dict[str, Any] = {"folder": str(self.store)} if self.store and "store" in options else {}
+        for key, value in values.items():
+            option = options.get(key.replace("_", "-"))
+            if option is not None and not isinstance(value, dict):
+                defaults[str(option.name)] = self._check(f"{name}.{key}", option, value)
+            elif key not in subcommands or not isinstance(value, dict):
+                known = alternatives(key, [*options, *subcommands])
+                raise SpecError(f"{self.path}: {name}.{key}: the command has no such option{known}")
+        for key, subcommand in subcommands.items():
+            defaults[key] = self._options(subcommand, f"{name}.{key}", values.get(key, {}))
+        return defaults
+
+    def _check(self, key: str, option: click.Parameter, value: Any) -> Any:
+        is_flag = isinstance(option, click.Option) and option.is_flag
+        fits = isinstance(value, bool) if is_flag else isinstance(value, list) if option.multiple else True
+        if not fits or (isinstance(value, bool) and not is_flag):
+            form = "true or false" if is_flag else "a list" if option.multiple else "one value"
+            raise SpecError(f"{self.path}: {key}: is {value!r}; give {form}")
+        return value
+
+
+def _names(option: click.Parameter) -> Iterator[str]:
+    return (flag.lstrip("-") for flag in option.opts if flag.startswith("--"))
+
+
+def find_settings(folder: Path) -> Settings | None:
+    """The settings of the nearest folder that has any, or None.
+
+    Raises:
+        SpecError: the file is not valid TOML.
+    """
+    for place in (folder, *folder.parents):
+        for name, keys in (("evaluand.toml", ()), ("pyproject.toml", ("tool", "evaluand"))):
+            values = _read(place / name, keys)
+            if values is not None:
+                return Settings(place / name, values)
+        if (place / ".git").exists():
+            break
+    return None
+
+
+def _read(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
+    try:
+        text = path.read_bytes()
+    except OSError:
+        return None
+    if keys and b"evaluand" not in text:  # most projects, whose file need not be parsed
+        return None
+    import tomllib
+
+    try:
+        values = tomllib.loads(text.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path}: is not valid TOML: {error}") from None
+    for key in keys:
+        found = values.get(key)
+        if found is None:
+            return None
+        if not isinstance(found, dict):
+            raise SpecError(f"{path}: {'.'.join(keys)}: is not a table")
+        values = found
+    return values

@@ -1,0 +1,219 @@
+"""What not every operating system and file system offers, each with its substitute or one clear sentence.
+
+Windows has neither forks nor process groups, and ends a process that is sent signal 0; some network drives and memory
+cards have neither hard links nor locks. Modules import none of these names themselves, so that every module can be
+imported everywhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from evaluand.core.errors import SpecError
+
+BINARY: Final[int] = getattr(os, "O_BINARY", 0)
+"""A flag for `os.open`: without it, Windows changes line ends."""
+
+KILLED: Final[int] = getattr(signal, "SIGKILL", signal.SIGTERM)
+
+
+def call_after_fork(reset: Callable[[], object]) -> None:
+    """Calls a function in every forked child, where there are forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=reset)
+
+
+def require_forks(what: str, instead: str) -> None:
+    """Checks that processes can be forked.
+
+    Args:
+        what: what needs forks, the start of the message.
+        instead: what the reader can do.
+
+    Raises:
+        SpecError: this system has no forks.
+    """
+    if not hasattr(os, "fork"):
+        raise SpecError(f"{what} need forks, which this operating system ({sys.platform}) does not have; {instead}")
+
+
+def kill_group(pid: int) -> None:
+    """Kills the process group of a process; without groups, the process alone."""
+    with suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(pid, KILLED)
+        else:
+            os.kill(pid, KILLED)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine is alive."""
+    if sys.platform == "win32":
+        return _is_alive_on_windows(pid)
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _is_alive_on_windows(pid: int) -> bool:
+    """`os.kill(pid, 0)` would send Ctrl-C to the process."""
+    import ctypes
+
+    query, still_active = 0x1000, 259
+    kernel: Any = ctypes.windll.kernel32  # type: ignore[attr-defined, unused-ignore]
+    handle = kernel.OpenProcess(query, False, pid)
+    if not handle:
+        return False
+    code = ctypes.c_ulong()
+    kernel.GetExitCodeProcess(handle, ctypes.byref(code))
+    kernel.CloseHandle(handle)
+    return code.value == still_active
+
+
+def read_at(handle: int, size: int, offset: int) -> bytes:
+    """Up to `size` bytes of an open file from an offset, from any thread."""
+    if hasattr(os, "pread"):
+        return os.pread(handle, size, offset)
+    with _seeking:
+        os.lseek(handle, offset, os.SEEK_SET)
+        return os.read(handle, size)
+
+
+_seeking: Final = threading.Lock()
+
+
+def put_if_absent(temporary: Path, path: Path) -> bool:
+    """Gives a complete file its final name unless that exists; the temporary name is removed.
+
+    A hard link does this in one step. On a file system without hard links a claim file excludes other processes. One
+    that died with its claim delays the next by `CLAIM_SECONDS`.
+
+    Returns:
+        Whether the file was put there.
+    """
+    try:
+        os.link(temporary, path)
+        return True
+    except FileExistsError:
+        return False
+    except (AttributeError, NotImplementedError):  # a Python without os.link
+        return _move_if_absent(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return _move_if_absent(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+CLAIM_SECONDS: Final = 10.0
+_UNSUPPORTED: Final = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
+_NO_LINKS: Final = {errno.EPERM, errno.EACCES, errno.EMLINK, *_UNSUPPORTED}
+
+
+def _move_if_absent(temporary: Path, path: Path) -> bool:
+    claim = path.with_name(f".{path.name}.claim")
+    until = time.monotonic() + CLAIM_SECONDS
+    while not path.exists():
+        try:
+            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+        except FileExistsError:
+            if time.monotonic() < until:
+                time.sleep(0.01)
+            else:
+                claim.unlink(missing_ok=True)
+            continue
+        try:
+            if path.exists():
+                return False
+            os.replace(temporary, path)
+            return True
+        finally:
+            claim.unlink(missing_ok=True)
+    return False
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder survive a crash of the machine, where a folder can be synced."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+    finally:
+        os.close(handle)
+
+
+@cache
+def has_locks(folder: Path) -> bool:
+    """Whether files in a folder can be locked, as SQLite requires; some network drives refuse.
+
+    A folder that cannot be written to is taken to have locks.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows, whose locks SQLite uses
+        return True
+    probe = folder / f".locks-{secrets.token_hex(4)}.{os.getpid()}.tmp"
+    try:
+        handle = os.open(probe, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError:
+        return True
+    try:
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in {errno.ENOLCK, *_UNSUPPORTED}:
+            return False
+    finally:
+        os.close(handle)
+        probe.unlink(missing_ok=True)
+    return True
+
+
+def lock_file(handle: int) -> bool:
+    """Locks an open file until it is closed: False if another process has locked it.
+
+    A file system without locks excludes nobody.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return _lock_on_windows(handle)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _lock_on_windows(handle: int) -> bool:
+    try:
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+    except ImportError:
+        return True
+    except OSError:
+        return False
+    return True

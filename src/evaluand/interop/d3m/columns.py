@@ -1,0 +1,83 @@
+"""Columns that a dataset's document does not describe, or describes by index or name alone: the table has the rest.
+
+D3M's `*_MIN_METADATA` datasets describe only the index and what the table cannot say, such as what a column refers to.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from evaluand.core.errors import DataError
+from evaluand.core.files.json import Findings
+from evaluand.core.files.paths import is_within
+from evaluand.data.sources import open_file
+from evaluand.interop.d3m.checks import learning_resource
+from evaluand.interop.d3m.dataset import Column, DatasetDocument, Resource, described
+from evaluand.problem.layout import INDEX_COLUMN, reads_of
+from evaluand.problem.problem import Problem, TargetDataset, TaskType
+
+_NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})
+_MOST_LISTED: Final = 10
+
+
+def describe_table(
+    document: DatasetDocument, expected: TargetDataset, problem: Problem, findings: Findings
+) -> DatasetDocument:
+    """The document with every column of its learning table, as far as the table can be read.
+
+    Types that the document does not state are inferred from the cells, except those of targets, which follow from the
+    task: labels are text, because `1` and `1.0` are different labels. Without an index, `d3mIndex` is the index.
+    """
+    resource = learning_resource(document, expected)
+    if resource is None or document.folder is None:
+        return document
+    path = document.folder / resource.path
+    if not path.is_file() or not is_within(path, document.folder):
+        return document
+    try:
+        schema = open_file(path, "csv").schema
+    except DataError:  # which reading the table reports
+        return document
+    added = _undescribed(resource, schema.names, expected)
+    columns = [*resource.columns, *added]  # described ones keep their place in the document
+    if not any(column.is_index for column in columns):
+        columns = [replace(c, roles=(*c.roles, "index")) if c.name == INDEX_COLUMN else c for c in columns]
+    targets = {target.name for target in expected.targets}
+    types = dict(described(schema)) | dict.fromkeys(targets, _target_type(problem))
+    columns = [replace(c, type=types.get(c.name, c.type)) if c.type == "unknown" else c for c in columns]
+    if columns == [*resource.columns]:
+        return document
+    if added:
+        _note_undescribed(path, added, types, findings)
+    complete = replace(resource, columns=tuple(columns))
+    return replace(document, resources=tuple(complete if each is resource else each for each in document.resources))
+
+
+def _undescribed(resource: Resource, header: list[str], expected: TargetDataset) -> list[Column]:
+    """The columns of the table that the document does not describe, and the targets that such a table hides."""
+    indices = {column.index for column in resource.columns}
+    targets = {target.name: target.column for target in expected.targets}
+    places = {name: i for i, name in enumerate(header) if i not in indices}
+    if places:
+        end = len(header) + len(targets)
+        places |= {name: i for name, i in targets.items() if name not in header and len(header) <= i < end}
+    return [
+        Column(index=i, name=name, type="unknown", roles=("suggestedTarget" if name in targets else "attribute",))
+        for name, i in places.items()
+        if resource.column(name) is None
+    ]
+
+
+def _target_type(problem: Problem) -> str:
+    reads = reads_of(problem)
+    if "boxes" in reads:
+        return "realVector"
+    return "real" if "numbers" in reads or _NUMERIC.intersection(problem.task_types) else "categorical"
+
+
+def _note_undescribed(path: Path, added: list[Column], types: Mapping[str, str], findings: Findings) -> None:
+    listed = ", ".join(f"{column.name!r} ({types.get(column.name, 'string')})" for column in added[:_MOST_LISTED])
+    more = f" and {len(added) - _MOST_LISTED} more" if len(added) > _MOST_LISTED else ""
+    message = f"the document does not describe {listed}{more}; types are inferred from the table and the task"
+    findings.note(str(path), "undescribed_column", message)

@@ -1,0 +1,124 @@
+"""Settings of a folder, the store before the command, and the log."""
+
+import logging
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from evaluand.cli import main
+
+ROWS = b'{"input": "a", "expected": "a"}\n{"input": "b", "expected": "c"}\n'
+EXPERIMENT = """
+name: echo
+dataset: {path: rows.jsonl}
+tasks: {same: {function: app.py:same}}
+scorers: {right: exact_match}
+metrics: [{kind: mean, scorer: right}]
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "rows.jsonl").write_bytes(ROWS)
+    (tmp_path / "app.py").write_text("def same(input):\n    return input\n")
+    (tmp_path / "e.yaml").write_text(EXPERIMENT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVALUAND_STORE", raising=False)
+    return tmp_path
+
+
+def call(*arguments, code=0, **env):
+    result = CliRunner(env=env).invoke(main, arguments)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def names(*arguments, **env):
+    return [entry["name"] for entry in orjson.loads(call(*arguments, "list", "runs", "--json", **env).stdout)]
+
+
+@pytest.mark.parametrize(
+    ("file", "head"), [("evaluand.toml", ""), ("pyproject.toml", "[project]\nname = 'p'\n[tool.evaluand]\n")]
+)
+def test_settings_name_the_store_and_options_for_a_folder_and_those_below(project, monkeypatch, file, head):
+    table = "[tool.evaluand.run]" if head else "[run]"
+    (project / file).write_text(f'{head}store = "results"\n{table}\nlimit = 1\n')
+    assert "1 done now" in call("run", "e.yaml").stdout
+    assert (project / "results" / "runs").is_dir()
+    (project / "below").mkdir()
+    monkeypatch.chdir(project / "below")
+    assert names() == ["echo/same"]
+
+
+def test_the_command_line_comes_before_the_environment_and_that_before_the_settings(project):
+    (project / "evaluand.toml").write_text('store = "of-settings"\n[run]\nlimit = 1\n')
+    assert "2 done now" in call("run", "e.yaml", "--limit", "2").stdout
+    call("run", "e.yaml", EVALUAND_STORE="of-environment")
+    call("--store", "before", "run", "e.yaml", EVALUAND_STORE="of-environment")
+    call("--store", "before", "run", "e.yaml", "--store", "after")
+    stores = [path.name for path in project.iterdir() if (path / "runs").is_dir()]
+    assert sorted(stores) == ["after", "before", "of-environment", "of-settings"]
+    assert names("--store", "before") == ["echo/same"]
+
+
+def test_settings_of_a_folder_above_the_repository_do_not_count(project, monkeypatch):
+    inner = project / "inner"
+    (inner / ".git").mkdir(parents=True)
+    (project / "evaluand.toml").write_text('store = "results"\n')
+    monkeypatch.chdir(inner)
+    assert "nothing is stored in .evaluand yet" in call("list").stderr
+
+
+def test_a_suggested_command_leaves_out_the_store_of_the_settings(project):
+    (project / "evaluand.toml").write_text('store = "results"\n')
+    assert "more: evaluand show echo\n" in call("run", "e.yaml").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("stor = 'x'", "stor: is neither `store` nor a table of a command's options (did you mean 'store'?)"),
+        ("store = 3", "store: is 3; write the path of a folder as text"),
+        ("[run]\nlimt = 1", "run.limt: the command has no such option (did you mean 'limit'?)"),
+        ("[run]\nfresh = 'yes'", "run.fresh: is 'yes'; give true or false"),
+        ("[run]\ngate = 'x'", "run.gate: is 'x'; give a list"),
+        ("[run", "is not valid TOML: "),
+        ("run = 1", "run: is neither `store` nor a table of a command's options"),
+    ],
+)
+def test_faults_of_settings_are_reported_with_the_file_and_key(project, text, message):
+    (project / "evaluand.toml").write_text(text)
+    error = call("run", "e.yaml", code=1).stderr
+    assert error.startswith(f"error: {Path.cwd() / 'evaluand.toml'}: ")
+    assert message in error
+
+
+def test_an_unknown_subcommand_of_the_settings_is_reported(project):
+    (project / "evaluand.toml").write_text("[tradeoff.solv]\nx = 1\n")
+    assert "tradeoff.solv: the command has no such option" in call("tradeoff", "solve", code=1).stderr
+
+
+def test_a_value_that_does_not_fit_an_option_is_a_usage_error(project):
+    (project / "evaluand.toml").write_text("[run]\nlimit = 0\n")
+    assert "'--limit'" in call("run", "e.yaml", code=2).stderr
+
+
+@pytest.mark.parametrize("arguments", [("-v", "run", "e.yaml"), ("run", "e.yaml", "-v")])
+def test_verbose_logs_the_work_of_each_step_to_stderr(project, arguments):
+    logger = logging.getLogger("evaluand")
+    level = logger.level
+    try:
+        result = call(*arguments)
+    finally:
+        logger.setLevel(level)
+        logger.handlers = [handler for handler in logger.handlers if handler.get_name() != "evaluand"]
+    assert " INFO evaluand.engine.keyed_work: run " in result.stderr
+    assert "2 of 2 done now" in result.stderr
+    assert " INFO " not in result.stdout
+
+
+def test_without_verbose_nothing_is_logged(project):
+    assert call("run", "e.yaml").stderr == ""

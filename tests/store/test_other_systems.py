@@ -1,0 +1,234 @@
+"""Stores and imports where the operating system or the file system lacks something: refusals are simulated."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import evaluand
+
+SOURCE = Path(evaluand.__file__).parent
+FRAMEWORKS = ("langchain", "llama_index")  # which import their packages
+
+NAMES_OF_POSIX = """
+    import asyncio, ctypes, multiprocessing.connection, os, select, signal, sqlite3, subprocess, sys, tempfile
+    import numpy, pyarrow.parquet, pydantic, sysconfig
+    for module in ("fcntl", "grp", "pwd", "resource", "termios"):
+        sys.modules[module] = None
+    for name in (
+        "fork forkpty register_at_fork killpg setpgid setsid pread pwrite waitid link fdatasync getuid geteuid uname"
+        " set_blocking sched_getaffinity O_CLOEXEC getpgid mkfifo"
+    ).split():
+        if hasattr(os, name):
+            delattr(os, name)
+    for name in ("SIGKILL", "SIGHUP", "SIGQUIT", "pthread_sigmask", "setitimer", "SIGALRM"):
+        delattr(signal, name)
+    del select.poll
+"""
+
+EXPERIMENT = """
+    import sys
+    from pathlib import Path
+    from evaluand import Dataset, DirectoryStore, Experiment, Measure
+    from evaluand.metrics.column_statistics import Mean
+
+    def shout(text):
+        return text.upper()
+
+    def same(output, expected):
+        return float(output == expected)
+
+    rows = Dataset.from_rows([{"input": word, "expected": word.upper()} for word in ("a", "b", "c")])
+    experiment = Experiment("shouting", rows, {"upper": shout}, {"same": same}, [Measure("same", Mean())])
+    store = DirectoryStore("store")
+"""
+
+
+def run(folder, *parts, **environment):
+    """Runs a program in a new interpreter."""
+    file = folder / "program.py"
+    file.write_text("".join(textwrap.dedent(part) for part in parts))
+    return subprocess.run(
+        [sys.executable, file],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_every_module_can_be_imported_without_the_names_of_posix(tmp_path):
+    modules = sorted(
+        ".".join(("evaluand", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+        for path in SOURCE.rglob("*.py")
+        if path.name != "__main__.py" and not path.stem.startswith(FRAMEWORKS)
+    )
+    done = run(
+        tmp_path,
+        NAMES_OF_POSIX,
+        f"import importlib\nfor name in {modules}: importlib.import_module(name)\nprint('all')",
+    )
+    assert (done.stdout, done.returncode) == ("all\n", 0), done.stderr
+
+
+SHOW = """
+    print(experiment.run(store=store).aggregation.digest)
+    print(store.ids("aggregations") == DirectoryStore("store").ids("aggregations"), [*Path("store").rglob(".*")])
+"""
+
+
+@pytest.fixture(scope="session")
+def usual(tmp_path_factory):
+    """What the experiment shows where nothing is refused."""
+    done = run(tmp_path_factory.mktemp("usual"), EXPERIMENT, SHOW)
+    assert done.stdout.endswith("True []\n"), done.stderr
+    return done.stdout
+
+
+def test_an_experiment_without_the_names_of_posix_gives_the_same_digests(tmp_path, usual):
+    reduced = run(tmp_path, NAMES_OF_POSIX, EXPERIMENT, SHOW)
+    assert reduced.stdout == usual, reduced.stderr
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        ("from evaluand import Policy; Policy(processes=True)", "calls in processes need forks"),
+        (
+            "from evaluand.run.tasks.program import ProgramTask; ProgramTask(command='true').prepare(None)",
+            "programs are called with select.poll",
+        ),
+    ],
+)
+def test_what_needs_forks_or_poll_says_so(tmp_path, attempt, message):
+    done = run(tmp_path, NAMES_OF_POSIX, attempt)
+    assert message in done.stderr.splitlines()[-1]
+
+
+REFUSALS = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <errno.h>
+    #include <fcntl.h>
+    #include <stdarg.h>
+    int link(const char *a, const char *b) { errno = EPERM; return -1; }
+    int linkat(int a, const char *b, int c, const char *d, int e) { errno = EPERM; return -1; }
+    #ifdef NO_LOCKS
+    int flock(int fd, int how) { errno = ENOLCK; return -1; }
+    static int refuse(const char *name, int fd, int command, void *argument) {
+        if (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK) { errno = ENOLCK; return -1; }
+        int (*real)(int, int, ...) = (int (*)(int, int, ...)) dlsym(RTLD_NEXT, name);
+        return real(fd, command, argument);
+    }
+    int fcntl(int fd, int command, ...) {
+        va_list more; va_start(more, command); void *argument = va_arg(more, void *); va_end(more);
+        return refuse("fcntl", fd, command, argument);
+    }
+    int fcntl64(int fd, int command, ...) {
+        va_list more; va_start(more, command); void *argument = va_arg(more, void *); va_end(more);
+        return refuse("fcntl64", fd, command, argument);
+    }
+    #endif
+"""
+
+
+@pytest.fixture(scope="session")
+def refuse(tmp_path_factory):
+    """Environments in which the file system refuses hard links, or hard links and locks."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if sys.platform != "linux" or compiler is None:
+        pytest.skip("needs Linux and a C compiler to simulate the refusals of a file system")
+    folder = tmp_path_factory.mktemp("refusals")
+    (folder / "refusals.c").write_text(textwrap.dedent(REFUSALS))
+    environments = {}
+    for name, flags in (("links", []), ("locks", ["-DNO_LOCKS"])):
+        library = folder / f"{name}.so"
+        build = [compiler, "-shared", "-fPIC", *flags, "-o", library, folder / "refusals.c", "-ldl"]
+        subprocess.run(build, check=True, capture_output=True)
+        environments[name] = {"LD_PRELOAD": str(library)}
+    return environments
+
+
+@pytest.mark.parametrize("refused", ["links", "locks"])
+def test_a_store_without_hard_links_and_locks_gives_the_same_digests_and_reads_back(tmp_path, refuse, refused, usual):
+    reduced = run(tmp_path, EXPERIMENT, SHOW, **refuse[refused])
+    assert reduced.stdout == usual, reduced.stderr
+    assert (tmp_path / "store" / "catalog.db").exists() == (refused == "links")
+
+
+def test_without_hard_links_the_first_of_many_writers_wins(tmp_path, refuse):
+    race = """
+    import multiprocessing
+    from pathlib import Path
+    from evaluand.core.system import put_if_absent
+
+    def put(number):
+        temporary = Path(f"{number}.tmp")
+        temporary.write_text(str(number) * 1000)
+        return put_if_absent(temporary, Path("one"))
+
+    if __name__ == "__main__":
+        with multiprocessing.get_context("fork").Pool(4) as pool:
+            winners = [number for number, won in enumerate(pool.map(put, range(40))) if won]
+        content = Path("one").read_text()
+        print(len(winners), content == str(winners[0]) * 1000, sorted(path.name for path in Path().glob("*.*")))
+    """
+    done = run(tmp_path, race, **refuse["links"])
+    assert done.stdout == "1 True ['program.py']\n", done.stderr
+
+
+def test_without_hard_links_a_writer_that_died_with_its_claim_does_not_block_for_ever(tmp_path, refuse):
+    claim = """
+    from pathlib import Path
+    from evaluand.core import system
+    system.CLAIM_SECONDS = 0.05
+    Path(".one.claim").touch()
+    Path("one.tmp").write_text("content")
+    print(system.put_if_absent(Path("one.tmp"), Path("one")), Path("one").read_text(), Path(".one.claim").exists())
+    """
+    assert run(tmp_path, claim, **refuse["links"]).stdout == "True content False\n"
+
+
+SOLE = """
+    import os, subprocess, sys
+    from pathlib import Path
+    from evaluand.core.errors import EngineError
+    from evaluand.store.log import SoleLeases
+    leases = SoleLeases(Path("writer"))
+    if sys.argv[1:]:
+        try:
+            print(leases.claim(3), leases.busy())
+            if sys.argv[1] == "die":
+                os._exit(0)
+            leases.release()
+        except EngineError as error:
+            print(error)
+        raise SystemExit
+    def other(*how):
+        print(subprocess.run([sys.executable, *sys.orig_argv[1:], *how], capture_output=True, text=True).stdout.strip())
+"""
+
+
+def test_without_locks_a_second_process_is_refused_while_the_first_works(tmp_path):
+    done = run(tmp_path, SOLE, "print(leases.claim(3)); other('try'); leases.release(); other('try')")
+    first, second, third = done.stdout.splitlines()
+    assert (first, third) == ("(0, 0)", "(0, 0) False"), done.stderr
+    assert "one process at a time may work on this, and process" in second
+    assert "on this machine does; wait for it, or if it has ended, remove the file" in second
+
+
+def test_without_locks_a_process_takes_over_from_one_that_died(tmp_path):
+    done = run(tmp_path, SOLE, "other('die'); print(Path('writer').exists(), leases.claim(3), leases.busy())")
+    assert done.stdout == "(0, 0) False\nTrue (0, 0) False\n", done.stderr
+
+
+def test_without_locks_a_process_of_another_machine_is_never_taken_for_dead(tmp_path):
+    (tmp_path / "writer").write_text("elsewhere/1")
+    done = run(tmp_path, SOLE, "print(leases.busy(), leases.held()); other('try')")
+    assert done.stdout.startswith("True 1\n"), done.stderr
+    assert "process 1 on elsewhere does" in done.stdout
