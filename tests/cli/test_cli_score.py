@@ -98,7 +98,7 @@ def test_stdin_is_read_in_any_format(folder: Folder) -> None:
         given = ("score", "-", "--truth", "label", "--prediction", "a", "--metric", "accuracy", "--json")
         assert values(json.loads(folder.call(*given, input=text).stdout)) == {("a", "accuracy"): 0.75}
     said = folder.call("score", "-", "--truth", "label", "--prediction", "a", input="label,a\nyes\n").stderr
-    assert "stdin:2:4: 1 value where the header names 2" in said
+    assert "<stdin>:2:4: 1 value where the header names 2" in said
 
 
 def test_results_can_be_stored_and_reported(folder: Folder) -> None:

@@ -121,10 +121,10 @@ def test_a_role_that_does_not_exist_is_refused_with_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("role", "value", "wanted"),
     [
-        ("input", 5, "the name of a column, or a list of names"),
-        ("input", {"a": "a"}, "the name of a column, or a list of names"),
-        ("attributes", ["a", 1], "the name of a column, or a list of names"),
-        ("metadata", True, "the name of a column, or a list of names"),
+        ("input", 5, "the name of a column, a list of names, or a mapping name: column"),
+        ("input", {"a": 1}, "the name of a column, a list of names, or a mapping name: column"),
+        ("attributes", ["a", 1], "the name of a column, a list of names, or a mapping name: column"),
+        ("metadata", True, "the name of a column, a list of names, or a mapping name: column"),
         ("expected", {"a": 1}, "the name of a column, or a list of names, or a mapping target: column"),
         ("weight", ["a"], "the name of a column"),
         ("id", 5, "the name of a column"),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from evaluand import Accuracy, Aggregation, Dataset, DirectoryStore, Experiment, Measure
-from evaluand.core.errors import DataError, EvaluandError, SpecError
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError
 from evaluand.data import DataNote
 from evaluand.report.facts.aggregation import metrics_facts
 
@@ -104,7 +104,7 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
         ("sums", "5", '1: name: is 5; give text in quotes ("5")'),
         ("sums", "''", "1: name: is ''; give some text"),
         ("sums", "", "1: name: is empty; give text"),
-        (": question", ": {a: b}", "4: dataset.input: is a mapping of a; give text or a list"),
+        (": question", ": {a: 4}", '4: dataset.input.a: is 4; give text in quotes ("4")'),
         (": question", ": [question, {}]", "4: dataset.input.1: is empty; give text"),
         (": answer\n", ": []\n  weight: [a]\n", "6: dataset.weight: is a list; give text"),
         ("app.py:answer", "'app.py:'", "8: tasks.mine.function: is 'app.py:'; give file.py:name or module:name"),
@@ -143,7 +143,8 @@ def test_an_entry_is_code_or_a_kind(place: Place, entry: str, shown: str) -> Non
 
 def test_unknown_missing_and_empty_keys_are_reported_all_at_once_in_the_order_of_the_lines(place: Place) -> None:
     scorers = ("scorers:\n  same: {kind: exact_match}", "scorers: {}")
-    keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, views"
+    roles = "input, expected, attributes, id, weight, cluster, metadata"
+    keys = f"path, format, delimiter, name, {roles}, where, views, adapters, schema"
     assert place.reported(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
         "2: dataset.path: is missing",
         f"3: dataset.pth: unknown key (did you mean 'path'?); known keys: {keys}",
@@ -188,7 +189,7 @@ def test_a_dataset_with_faulty_keys_is_opened_all_the_same(place: Place) -> None
     reported = place.reported(("rows.csv", "gone.csv"), (": topic\n", ": {}\n"))
     assert reported == [
         "3: dataset.path: gone.csv: no such file",
-        "6: dataset.attributes: is empty; give text or a list",
+        "6: dataset.attributes: is empty; give text or a list or at least one entry",
     ]
 
 
@@ -394,8 +395,10 @@ def test_a_scorer_that_can_grade_no_row_is_reported_before_anything_is_called(
 
 def test_outputs_that_are_all_wrong_are_no_mistake(place: Place) -> None:
     recorded(place, [1, 2], ["I do not know", "nor that"])
-    made = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), (", by: topic", ""))
-    assert made.run().aggregation.table()["value"].to_pylist() == [0.0]
+    with pytest.warns(EvaluandWarning, match=r"no output of task 'mine' can be right: the task returns text and the"):
+        made = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), (", by: topic", ""))
+    with pytest.warns(EvaluandWarning, match=r"scorer 'same' gave every answer 0, and none could be right"):
+        assert made.run().aggregation.table()["value"].to_pylist() == [0.0]
 
 
 def test_a_scorer_that_can_grade_some_row_of_every_task_is_no_fault(place: Place) -> None:

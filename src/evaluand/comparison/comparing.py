@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure, dataset_of
+from evaluand.comparison.changed import check_examples
 from evaluand.comparison.difference import difference, rows_without_partner, weighted_mean
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.pairing import PairedRows, pair_rows
@@ -178,8 +179,8 @@ def compare(
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
 
     Two rows are paired if they have the same example (by its digest) and replication. Rows that only one side has are
-    counted and listed. Rows without a score on a side are left out of the pair, with the bounds that follow; see
-    `missing` of the metrics.
+    counted and listed; a warning says how many examples have the same id but different content. Rows without a score on
+    a side are left out of the pair, with the bounds that follow; see `missing` of the metrics.
 
     Args:
         evaluations: two or more; the first is the baseline.
@@ -196,7 +197,8 @@ def compare(
 
     Raises:
         SpecError: the evaluations share nothing that could be compared.
-        DataError: a metric refuses missing rows, and some rows are missing.
+        DataError: a metric refuses missing rows, and some rows are missing; or examples of the same id differ in the
+            recorded outputs of the systems.
 
     Example:
         >>> from evaluand.data.dataset import Dataset
@@ -220,6 +222,7 @@ def compare(
     known = declared_measures(evaluations) if declared is None else declared
     measures, left_out = resolve_measures(evaluations, scorers, metrics, missing, known)
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
+    check_examples(evaluations, short)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],

@@ -4,6 +4,8 @@ dataset.py       `Dataset` and `Example`
 sources.py       files, tables of other libraries and Python rows as Arrow batches
 formats/         the formats of files, one module each
 roles.py         what the columns are for
+paths.py         roles as paths into columns
+row_filter.py    conditions on rows
 view.py          what a task sees of a dataset's rows
 split.py         hold-outs and cross-validations
 adapters/        rows from one shape to another
@@ -15,8 +17,10 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from evaluand.core.selector import Selector as Selector
     from evaluand.data.dataset import Dataset as Dataset, Example as Example
     from evaluand.data.roles import RoleError as RoleError, Roles as Roles
+    from evaluand.data.row_filter import RowFilter as RowFilter
     from evaluand.data.sources import (
         DataNote as DataNote,
         DataSource as DataSource,

@@ -23,11 +23,13 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.conform import conform
+from evaluand.data.paths import read_paths
 from evaluand.data.roles import Roles, read_roles
+from evaluand.data.row_filter import RowFilter, combine
 from evaluand.data.sources import (
     DataSource,
     Faults,
@@ -107,7 +109,14 @@ class Dataset:
     """
 
     def __init__(
-        self, source: DataSource, *, name: str | None = None, adapters: Any = None, schema: Any = None, **roles: Any
+        self,
+        source: DataSource,
+        *,
+        name: str | None = None,
+        adapters: Any = None,
+        schema: Any = None,
+        where: str | None = None,
+        **roles: Any,
     ) -> None:
         self.name = None if name is None else check_name(name)
         self.adapter_counts: Counts | None = None
@@ -119,13 +128,21 @@ class Dataset:
         _check_names(source)
         if not [name for name in names if name != INDEX]:
             raise DataError(f"{source.name}: there are no columns, and so no examples")
-        self.roles = Roles.over([name for name in names if name != INDEX], **(roles or dict(source.roles)))
-        self._source, self.indices = add_index(_drop_digests(source))
+        source, roles = read_paths(_drop_digests(source), roles or dict(source.roles))
+        names = source.schema.names
+        self.roles = Roles.over([name for name in names if name != INDEX], **roles)
+        self._source, self.indices = add_index(source)
+        self._filter = where
+        if where is not None:
+            self._source, self.indices = _filter_rows(self._source, RowFilter(where))
         _check_rows(self._source, self.roles)
 
     @classmethod
     def from_rows(cls, records: Iterable[Mapping[str, Any]], *, name: str | None = None, **roles: Any) -> Dataset:
-        """From Python mappings. Roles as in `Roles`: `input="question", expected="answer"`."""
+        """From Python mappings. Roles as in `Roles`: `input="question", expected="gold.answers[0]"`.
+
+        This and the other constructors take `where`: only rows that match this filter, such as `age > 30`.
+        """
         return cls(from_rows(records), name=name, **roles)
 
     @classmethod
@@ -200,7 +217,7 @@ class Dataset:
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = read_roles(manifest["spec"]["roles"])
-        self._store, self._view, self.adapter_counts = store, None, None
+        self._store, self._view, self._filter, self.adapter_counts = store, None, None, None
         self._source = DataSource(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
         )
@@ -245,6 +262,30 @@ class Dataset:
     @property
     def spec(self) -> dict[str, Any]:
         return {"digest": self.digest, "roles": asdict(self.roles)}
+
+    def where(self, condition: str) -> Dataset:
+        """The examples that match a filter; their `_index_` stays.
+
+        A missing value matches nothing; how many rows do not match because of one is reported in a warning.
+
+        Args:
+            condition: such as `sex == "F" and age > 30`. Of a stored dataset it sees the columns with a role.
+
+        Raises:
+            SpecError: the condition is wrong, or does not fit the columns.
+            DataError: no example matches.
+
+        Example:
+            >>> data = Dataset.from_rows([{"input": "a", "age": 20}, {"input": "b", "age": 40}])
+            >>> [(example.index, example.input) for example in data.where("age > 30")]
+            [(1, 'b')]
+        """
+        dataset = copy.copy(self)
+        dataset.__dict__.pop("digest", None)
+        dataset.__dict__.pop("id", None)
+        dataset._store, dataset._filter = None, combine([each for each in (self._filter, condition) if each])
+        dataset._source, dataset.indices = _filter_rows(self._source, RowFilter(condition))
+        return dataset
 
     def view(self, adapters: Any, *, checked: bool = False) -> Dataset:
         """This dataset with inputs transformed by adapters, for a service that needs them in another shape.
@@ -333,12 +374,13 @@ class Dataset:
 
     @property
     def _left_out(self) -> dict[str, Any]:
-        """How many rows the adapters left out or replaced, and why; empty if none."""
+        """The filter, and how many rows the adapters left out or replaced, and why; empty if neither."""
+        where = {} if self._filter is None else {"where": self._filter}
         counts = self.adapter_counts
         if counts is None or not counts.reasons:
-            return {}
+            return where
         rows = {"read": counts.read, "skipped": counts.skipped, "defaulted": counts.defaulted}
-        return {"adapters": rows | {"reasons": dict(counts.reasons)}}
+        return where | {"adapters": rows | {"reasons": dict(counts.reasons)}}
 
     def _empty_batch(self) -> pa.RecordBatch:
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
@@ -463,6 +505,30 @@ def _drop_digests(source: DataSource) -> DataSource:
     names = [name for name in source.schema.names if name != DIGEST]
     schema = pa.schema([source.schema.field(name) for name in names])
     return replace(source, schema=schema, batches=lambda: (batch.select(names) for batch in source.batches()))
+
+
+def _filter_rows(source: DataSource, condition: RowFilter) -> tuple[DataSource, array[int]]:
+    """The rows of a source that match a filter, and their indices."""
+    condition.check(source.schema)
+    indices, rows = array("q"), array("q")
+    total = missing = 0
+    for batch in source.batches():
+        mask = condition.mask(batch)
+        matching = np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
+        indices.frombytes(batch.column(INDEX).to_numpy()[matching].tobytes())
+        rows.frombytes((matching + total).astype(np.int64).tobytes())
+        total, missing = total + batch.num_rows, missing + mask.null_count
+    because = f"{missing:,} of {plural(total, 'row')} have a missing value in {condition.text!r}"
+    if total and not rows:
+        raise DataError(f"{source.name}: no row matches where: {condition.text}" + (f"; {because}" if missing else ""))
+    if missing:
+        warn(f"where: {because}, and match nothing")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        return (condition.apply(batch)[0] for batch in source.batches())
+
+    where, count = (lambda row: source.where(rows[row])), len(rows)
+    return replace(source, batches=batches, where=where, n_rows=count, objects=None, texts=None), indices
 
 
 def _check_rows(source: DataSource, roles: Roles) -> None:

@@ -37,7 +37,7 @@ def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, 
     Raises:
         DataError: a row is not a mapping, or a value is not data; lists every fault with its place.
     """
-    guesses: dict[str, _Guess] = {}
+    guesses: dict[str, ColumnGuess] = {}
     faults = Faults()
     lines = [_inspect_file(records, partial(where, number), guesses, faults) for number, records in enumerate(files)]
     faults.check()
@@ -50,10 +50,10 @@ def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, 
             chunk.append(record)
             size += sum(len(value) for value in record.values() if isinstance(value, str))
             if len(chunk) >= BATCH_ROWS or size >= BATCH_CHARACTERS:
-                yield _build_batch(chunk, schema)
+                yield build_batch(chunk, schema)
                 chunk, size = [], 0
         if chunk:
-            yield _build_batch(chunk, schema)
+            yield build_batch(chunk, schema)
 
     return OpenFiles(
         schema,
@@ -65,7 +65,7 @@ def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, 
 
 
 def _inspect_file(
-    records: Records, where: Callable[[int], str], guesses: dict[str, _Guess], faults: Faults
+    records: Records, where: Callable[[int], str], guesses: dict[str, ColumnGuess], faults: Faults
 ) -> Sequence[int]:
     """The line of each row; the types of columns and faults are collected."""
     lines = array("q")
@@ -76,7 +76,9 @@ def _inspect_file(
     return range(len(lines)) if contiguous else lines
 
 
-def _inspect(record: Any, where: Callable[[int], str], line: int, guesses: dict[str, _Guess], faults: Faults) -> None:
+def _inspect(
+    record: Any, where: Callable[[int], str], line: int, guesses: dict[str, ColumnGuess], faults: Faults
+) -> None:
     if isinstance(record, Broken):
         return faults.add(where(line), record.message)
     if not isinstance(record, Mapping):
@@ -87,14 +89,14 @@ def _inspect(record: Any, where: Callable[[int], str], line: int, guesses: dict[
             if not isinstance(column, str) or not column:
                 faults.add(where(line), f"{column!r} is not a column name; column names are non-empty text")
                 continue
-            guess = guesses[column] = _Guess()
+            guess = guesses[column] = ColumnGuess()
         guess.see(value)
         if guess.sample_fault:
             faults.add(where(line), f"{column}: {guess.sample_fault}")
             guess.sample_fault = None
 
 
-def _build_batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+def build_batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
     arrays = []
     for column in schema:
         values = [record.get(column.name) for record in records]
@@ -126,7 +128,7 @@ _EXACT = 2**53  # the integers a float64 holds exactly
 
 
 @dataclass(slots=True)
-class _Guess:
+class ColumnGuess:
     """The narrowest Arrow type for every value seen in a column."""
 
     kinds: set[str] = field(default_factory=set)

@@ -1,6 +1,7 @@
 """Builds the parts of an experiment from its spec: dataset, views, tasks, scorers and measures."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
-from evaluand.data.roles import RoleError
+from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
 from evaluand.evaluation.output_view import OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
@@ -35,6 +36,7 @@ from evaluand.experiment.spec import (
 )
 from evaluand.experiment.user_code import import_reference, load
 from evaluand.metrics.names import resolve_metric, with_parameters
+from evaluand.run.output_columns import RECORDED, output_columns
 from evaluand.run.outputs import output_schema
 from evaluand.run.task import FunctionTask, Task, as_task
 from evaluand.tradeoff.trade import Trade
@@ -45,29 +47,105 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
     source = spec.dataset
     if source is None:
         return None
-    other = {"path", "format", "delimiter", "name", "views", "adapters", "schema_"}
+    other = {"path", "format", "delimiter", "name", "views", "where", "adapters", "schema_"}
     roles = source.model_dump(exclude=other, exclude_defaults=True)
     path = folder / source.path
-    form: dict[str, Any] = {}
+    settings: dict[str, Any] = {
+        "format": source.format,
+        "delimiter": source.delimiter,
+        "name": source.name or spec.name,
+    }
     with document.at("dataset", "adapters"):
-        form["adapters"] = None if source.adapters is None else Pipeline.of(source.adapters)
+        settings["adapters"] = None if source.adapters is None else Pipeline.of(source.adapters)
     with document.at("dataset", "schema"):
-        form["schema"] = None if source.schema_ is None else Schema.of(read_schema(source.schema_, folder))
-    if len(form) < len(("adapters", "schema")):
+        settings["schema"] = None if source.schema_ is None else Schema.of(read_schema(source.schema_, folder))
+    if not {"adapters", "schema"} <= settings.keys():
         return None
     with document.at("dataset", "path"):
         try:
-            examples = Dataset.from_file(
-                path, format=source.format, delimiter=source.delimiter, name=source.name or spec.name, **form, **roles
-            )
+            examples = _read_examples(spec, folder, roles, settings)
         except RoleError as error:
             for role, message in error.faults:
                 document.add(("dataset", role), message)
             return None
         if not len(examples):
             raise DataError(f"{path}: the file has no examples")
-        return examples
+        if source.where is None:
+            return examples
+        with document.at("dataset", "where"):
+            return examples.where(source.where)
     return None
+
+
+def _read_examples(spec: ValidParts, folder: Path, roles: dict[str, Any], settings: Mapping[str, Any]) -> Dataset:
+    """The examples; recorded outputs in their file are no part of the input unless it names them."""
+    assert spec.dataset is not None
+    path = folder / spec.dataset.path
+    try:
+        examples = Dataset.from_file(path, **settings, **roles)
+    except RoleError as error:
+        if {role for role, _ in error.faults} != {"input"} or spec.dataset.input is not None or not _are_recorded(spec):
+            raise
+        return Dataset.from_file(path, **settings, **roles | {"input": _first_role(roles)})  # which no task reads
+    outputs = _recorded_outputs(spec, folder)
+    if spec.dataset.input is None and outputs & {*_list(examples.roles.input)}:
+        own = _input_without(examples.roles, outputs, all_recorded=_are_recorded(spec))
+        return Dataset.from_file(path, **settings, **roles | {"input": own})
+    return examples
+
+
+def _list(columns: str | Sequence[str]) -> Sequence[str]:
+    return (columns,) if isinstance(columns, str) else columns
+
+
+def _first_role(roles: Mapping[str, Any]) -> str:
+    """A column that every example has."""
+    expected = roles.get("expected") or "expected"
+    return str(
+        roles.get("id")
+        or (
+            expected
+            if isinstance(expected, str)
+            else next(iter(expected.values() if isinstance(expected, Mapping) else expected))
+        )
+    )
+
+
+def _recorded_outputs(spec: ValidParts, folder: Path) -> set[str]:
+    """The columns of the dataset's file from which recorded tasks take their outputs: no task may see them."""
+    assert spec.dataset is not None
+    path = (folder / spec.dataset.path).resolve()
+    found: set[str] = set()
+    for task in spec.tasks.values():
+        if (
+            isinstance(task, KindSpec)
+            and task.kind == RECORDED
+            and isinstance(file := task.parameters.get("path"), str)
+        ):
+            with suppress(SpecError):
+                same = (folder / file).resolve() == path
+                found |= {*output_columns({"kind": RECORDED, **task.parameters})} if same else set()
+    return found
+
+
+def _are_recorded(spec: ValidParts) -> bool:
+    """Whether all tasks are recorded, so that none reads the input."""
+    tasks = [spec.tasks.get(name) for name in spec.task_names]
+    return all(isinstance(task, KindSpec) and task.kind == RECORDED for task in tasks)
+
+
+def _input_without(roles: Roles, outputs: set[str], *, all_recorded: bool) -> str | list[str]:
+    """The default input without recorded outputs; if nothing is left and no task reads it, the id or the truth.
+
+    Raises:
+        RoleError: nothing is left for a task to see.
+    """
+    rest = [name for name in _list(roles.input) if name not in outputs]
+    if rest:
+        return rest
+    if not all_recorded or not (roles.id or roles.expected):
+        raise RoleError([("input", "every column has another role or is a recorded output; name the input column")])
+    return _first_role({"id": roles.id, "expected": roles.expected})
 
 
 def view(entry: Any, of: DatasetSpec | None) -> Pipeline:

@@ -26,6 +26,7 @@ _Adapters = Annotated[
     list[dict[str, Any]] | dict[str, Any],
     Field(description="adapters, each with `kind` and `configuration`, applied one after the other"),
 ]
+_Named = Annotated[dict[str, str], Field(min_length=1)]
 _VIEW: Any = Field(None, description="adapters that transform the dataset's rows, or the name of one of its views")
 _OUTPUT_SCHEMA: Any = Field(
     None, description="what each output must be: a JSON Schema, a name, a file, or a model as file.py:name"
@@ -41,13 +42,24 @@ class DatasetSpec(BaseModel):
     format: str | None = Field(None, description="the file format; by default from the suffix")
     delimiter: str | None = Field(None, description="the delimiter of a CSV file; a comma by default")
     name: str | None = Field(None, description="by default the name of the experiment")
-    input: str | list[str] | None = Field(None, description="the column that the task sees, or several, as a mapping")
-    expected: str | list[str] | dict[str, str] | None = Field(None, description="column, columns, or target: column")
-    attributes: str | list[str] = Field(default=[], description="columns to group by")
+    input: str | list[str] | _Named | None = Field(
+        None,
+        description="the column that the task sees, or a path into one (question.text); several, as a list or name: "
+        "path, are seen as a mapping",
+    )
+    expected: str | list[str] | dict[str, str] | None = Field(
+        None, description="column or path (gold.answers[0]), several, or target: path"
+    )
+    attributes: str | list[str] | _Named = Field(default=[], description="columns or paths to group by, or name: path")
     id: str | None = Field(None, description="the column of the examples' ids")
     weight: str | None = Field(None, description="the column of the examples' weights")
     cluster: str | None = Field(None, description="the column that groups dependent examples")
-    metadata: str | list[str] = Field(default=[], description="columns to store with the examples")
+    metadata: str | list[str] | _Named = Field(
+        default=[], description="columns or paths to store with the examples, or name: path"
+    )
+    where: str | None = Field(
+        None, min_length=1, description='only rows that match: sex == "F" and age > 30; missing values match nothing'
+    )
     views: dict[str, _Adapters] = Field(default={}, description="name: adapters; tasks refer to a view by name")
     adapters: _Adapters | None = Field(None, description="adapters that transform the rows of the file")
     schema_: str | dict[str, Any] | None = Field(

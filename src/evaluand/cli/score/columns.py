@@ -1,10 +1,9 @@
 """Columns of predictions in files scored against a column of truth."""
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join
@@ -21,6 +20,7 @@ from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
 from evaluand.cli.score.problems import check_targets
 from evaluand.core import identity
+from evaluand.data.files import STDIN
 from evaluand.experiment.columns.names import ColumnGuesses, guess_columns
 from evaluand.experiment.columns.scoring import ColumnOptions, score_tables
 from evaluand.experiment.columns.tables import NamedTable, read_table
@@ -32,7 +32,6 @@ from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore, Store
 
-STDIN: Final = "-"
 _SHOWN: Final = 12
 _FLIPS: Final = 3
 
@@ -44,6 +43,7 @@ class ColumnFiles:
     files: tuple[str, ...]
     truth_file: str | None
     format: str | None
+    delimiter: str | None
     options: ColumnOptions
     junit: Path | None
     table: Path | None
@@ -65,14 +65,13 @@ def score_files(given: ColumnFiles) -> None:
         raise UsageError("name the file that has the columns: evaluand score FILE --truth COLUMN --prediction COLUMN")
     require_gates(tuple(given.options.gates), given.junit)
     check_targets([None, given.table, given.report], given.force)
-    with ExitStack() as stack:
-        tables = [stack.enter_context(_open_table(each, given.format)) for each in given.files]
-        base = tables[0] if given.truth_file is None else stack.enter_context(_open_table(given.truth_file, None))
+    with notes():
+        tables = [read_table(each, given.format, given.delimiter) for each in given.files]
+        base = tables[0] if given.truth_file is None else read_table(given.truth_file, delimiter=given.delimiter)
         options = _complete(given, base, tables)
-        store = stack.enter_context(_open_store(given))
-        name = given.name or Path(given.files[0]).stem if given.files[0] != STDIN else given.name or "stdin"
-        with notes():
-            scores = score_tables(base, tables, replace(options, origin={"files": [*given.files]}), store, name)
+    name = given.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
+    with notes(), _open_store(given) as store:
+        scores = score_tables(base, tables, replace(options, origin={"files": [*given.files]}), store, name)
         if given.report is not None:
             assert isinstance(store, DirectoryStore)
             commands = None if given.name is not None else {"Score again": f"evaluand {join(sys.argv[1:])}"}
@@ -80,35 +79,6 @@ def score_files(given: ColumnFiles) -> None:
         facts = scores.facts(flips=_FLIPS if given.options.inputs or given.as_json else 0)
     _print(facts, given)
     conclude(facts["gates"], given.junit)
-
-
-@contextmanager
-def _open_table(path: str, format: str | None) -> Iterator[NamedTable]:
-    if path != STDIN:
-        if not Path(path).exists():
-            raise UsageError(f"{path}: no such file")
-        yield read_table(path, format)
-        return
-    with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
-        head = sys.stdin.buffer.read(4096)
-        copy = Path(place) / f"stdin.{format or _sniff(head)}"
-        with copy.open("wb") as file:
-            file.write(head)
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        yield read_table(copy, name="stdin")
-
-
-def _sniff(head: bytes) -> str:
-    """The format that a file with these first bytes has."""
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith((b"{", b"[")):
-        return "jsonl" if text.startswith(b"{") else "json"
-    first = text.split(b"\n", 1)[0]
-    return "tsv" if b"\t" in first and b"," not in first else "csv"
 
 
 @contextmanager

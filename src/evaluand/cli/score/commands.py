@@ -10,8 +10,9 @@ from click import UsageError
 
 from evaluand.cli.gates import gate_options
 from evaluand.cli.options import TARGET, force_option, json_option, repeatable, store_option
-from evaluand.cli.score.columns import STDIN, ColumnFiles, score_files
+from evaluand.cli.score.columns import ColumnFiles, score_files
 from evaluand.cli.score.problems import ProblemOptions, score_problem
+from evaluand.data.files import STDIN, is_glob
 from evaluand.experiment.columns.proposals import KINDS
 from evaluand.experiment.columns.scoring import ColumnOptions
 from evaluand.problem.formats import default_format
@@ -75,7 +76,8 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
 @repeatable("--input", "inputs", metavar="COLUMN", help="A column to show with each example; repeatable.")
 @click.option("--weight", metavar="COLUMN", help="The weight of each row.")
 @click.option("--cluster", metavar="COLUMN", help="Rows with equal values are not independent.")
-@click.option("--format", "form", metavar="FORMAT", help="The format of FILE, by default from its suffix.")
+@click.option("--format", "form", metavar="FORMAT", help="The format of FILE, by default from its suffix or content.")
+@click.option("--delimiter", metavar="CHARACTER", help="The delimiter of a CSV file.  [default: a comma]")
 @gate_options
 @click.option("--problem", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="Instead of FOLDER.")
 @repeatable(
@@ -103,7 +105,7 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
 def command(**given: Any) -> None:
     """Score predictions: columns of a file against a column of truth, or files by the metrics of their problem.
 
-    FILE is CSV, JSON lines, JSON, Parquet or Arrow, or - for stdin; several files are one system each. Types and
+    FILE is CSV, JSON lines, JSON, Parquet, Arrow or Excel, or - for stdin; several files are one system each. Types and
     metrics follow from the data. Several systems are compared row by row. FOLDER is a problem with its data: every
     fault of its files is reported with line, column and code, and the exit code is 1. It is 3 if a gate fails.
     """
@@ -120,7 +122,7 @@ def command(**given: Any) -> None:
 
 _COLUMN_OPTIONS: Final = (
     *("prediction", "scores", "confidences", "threshold", "truth_file", "id_", "by", "kind", "inputs", "weight"),
-    *("cluster", "form", "gates", "junit"),
+    *("cluster", "form", "delimiter", "gates", "junit"),
 )
 _PROBLEM_OPTIONS: Final = ("predictions", "k", "definition", "part", "out", "layout")
 _FLAGS: Final = {"id_": "--id", "form": "--format", "scores": "--score", "confidences": "--confidence"}
@@ -140,7 +142,7 @@ def _find_problem(given: dict[str, Any], used: list[str]) -> Path | None:
     if len(files) != 1 or files[0] == STDIN:
         return None
     path = Path(files[0])
-    if not path.exists():
+    if not path.exists() and not is_glob(files[0]):
         raise UsageError(f"{files[0]}: no such file or folder")
     if used and not (path.is_dir() and given["predictions"]):
         return None
@@ -190,6 +192,7 @@ def _column_files(given: dict[str, Any]) -> ColumnFiles:
         files=files,
         truth_file=given["truth_file"],
         format=given["form"],
+        delimiter=given["delimiter"],
         options=options,
         junit=given["junit"],
         table=given["table"],

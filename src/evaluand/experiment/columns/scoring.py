@@ -22,12 +22,13 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.prediction_table import SCORER, common_type
-from evaluand.experiment.columns.proposals import Target, find_target, fit_metric, named_metric, propose_metrics
+from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
 from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
-from evaluand.experiment.columns.tables import JoinedTables, NamedTable, check_ids, join_tables, mark_json, read_table
+from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
-from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.base.metric import VALUE, Metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
@@ -146,7 +147,8 @@ def score_columns(
     Types and metrics follow from the data: see `notes` of the result for what was taken for granted.
 
     Args:
-        tables: a table (Arrow, pandas, a mapping column → values), a file, or several files, each of one system.
+        tables: a table of any library, a mapping column → values, a list of rows, a file; or a list of tables or
+            files, each of one system.
         truth: the column of the truth.
         predictions: the columns of predictions, one for each system; the first is the baseline.
         truth_file: the table or file with the truth, if it is another one; joined by `id`.
@@ -185,7 +187,8 @@ def score_columns(
     }
     named = (predictions,) if isinstance(predictions, str) else tuple(predictions)
     chosen = ColumnOptions(truth=truth, predictions=named, **options | texts)
-    files = [*map(_as_table, tables)] if isinstance(tables, list | tuple) else [_as_table(tables)]
+    several = isinstance(tables, list | tuple) and not (tables and isinstance(tables[0], Mapping))
+    files = [*map(_as_table, tables)] if several else [_as_table(tables)]
     base = files[0] if truth_file is None else _as_table(truth_file)
     return score_tables(base, files, chosen, store or MemoryStore(), name)
 
@@ -193,20 +196,7 @@ def score_columns(
 def _as_table(value: Any) -> NamedTable:
     if isinstance(value, NamedTable):
         return value
-    if isinstance(value, str | os.PathLike):
-        return read_table(value)
-    try:
-        if isinstance(value, Mapping):
-            table = pa.table({str(name): pa.array(column, from_pandas=True) for name, column in value.items()})
-        elif hasattr(value, "__arrow_c_stream__"):
-            table = pa.table(value)
-        elif hasattr(value, "columns") and hasattr(value, "index"):
-            table = pa.Table.from_pandas(value, preserve_index=False)
-        else:
-            raise SpecError(f"give a table or a file, not {type(value).__name__}")
-    except (pa.ArrowException, TypeError) as error:
-        raise SpecError(f"the table cannot be read as columns: {error}") from None
-    return NamedTable("the table", mark_json(table.replace_schema_metadata(None)), lambda row: f"row {row}")
+    return read_table(value) if isinstance(value, str | os.PathLike) else as_table(value)
 
 
 def score_tables(
@@ -444,18 +434,13 @@ def _experiment(
 
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
-    if not options.metrics:
-        found = propose_metrics(target, decides, gives)
-    else:
-        found = [
-            named_metric(each, target, gives) if isinstance(each, str) else fit_metric(each, target, gives)
-            for each in options.metrics
-        ]
-        blind = [each for each in found if "prediction" in each.columns or each.kind == "accuracy"]
-        if blind and not decides:
-            raise SpecError(
-                f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
-            )
+    named = options.metrics or propose_metrics(target, decides, gives)
+    found = [named_metric(each, target, gives) if isinstance(each, str) else each for each in named]
+    blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
+    if blind and not decides:
+        raise SpecError(
+            f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
+        )
     if options.weight:
         found = [replace(each, weighted=True) if hasattr(each, "weighted") else each for each in found]  # type: ignore[call-arg]
     if not options.intervals:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, plural
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
@@ -182,6 +182,7 @@ class RecordedTask(Task[Any, Any]):
                 f"{self.path} is joined by: id, but the dataset has no ids; set its role id to their column"
             )
         self._warn_of_unmatched_rows(dataset)
+        self._warn_of_other_truth(dataset)
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
         row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
@@ -291,6 +292,33 @@ class RecordedTask(Task[Any, Any]):
             if len(unused) > 1:
                 count = f"{len(unused):,} rows match no example, such as {example}"
             warnings.warn(f"{self.path}: {count}", DoubtfulJoin, stacklevel=1)
+
+    def _warn_of_other_truth(self, dataset: Dataset) -> None:
+        """Warns if the file has the column of the expected values too, with other values."""
+        source, name = self._outputs.source, dataset.roles.expected
+        used = {step for _, place in self._places for step in _selector(place).steps[:1]}
+        if source is None or not isinstance(name, str) or name not in source.schema.names or name in used:
+            return
+        own = {number: _text(row[name]) for number, row in enumerate(_rows(source))}
+        differing = []
+        for example in dataset:
+            number = self._outputs.rows.get(example.id if self.by == "id" else example.index)
+            text = None if number is None else own[number]
+            if number is not None and text is not None and text != _text(example.expected):
+                differing.append((source.where(number), text, _text(example.expected)))
+        if differing:
+            where, one, other = differing[0]
+            warnings.warn(
+                f"{self.path}: {name!r} differs from the expected value of the dataset in"
+                f" {plural(len(differing), 'row')}, such as {where}: {one} and not {other}; the dataset's value counts",
+                DoubtfulJoin,
+                stacklevel=1,
+            )
+
+
+def _text(value: Any) -> str | None:
+    """A value as text, by which columns of different formats can be compared."""
+    return None if value is None else str(value)
 
 
 @dataclass
