@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.base.metric import Metric
 
 GROUP: Final = "metrics"
+COCO: Final = "0.50:0.95"
 BINARY: Final = "binary"
 """The value of `average` that stands for one class, which the truths must imply."""
 
@@ -477,6 +478,23 @@ _OTHERS: Final = (
     ),
     MetricName(
         "average_recall", "average_recall", "recall of boxes: object detection", {}, ("mar", "mean_average_recall")
+    ),
+    *(
+        MetricName(f"coco_{name}", kind, f"COCO's {name}: {about}", {"definition": "coco", "iou": iou} | parameters)
+        for name, kind, iou, about, parameters in (
+            ("ap", "mean_average_precision", COCO, "average precision over ten overlaps", {}),
+            ("ap50", "mean_average_precision", 0.5, "average precision from an overlap of .5", {}),
+            ("ap75", "mean_average_precision", 0.75, "average precision from an overlap of .75", {}),
+            ("ap_small", "mean_average_precision", COCO, "average precision of small objects", {"area": "small"}),
+            ("ap_medium", "mean_average_precision", COCO, "average precision of medium objects", {"area": "medium"}),
+            ("ap_large", "mean_average_precision", COCO, "average precision of large objects", {"area": "large"}),
+            ("ar_1", "average_recall", COCO, "recall of one detection by image and class", {"max_detections": 1}),
+            ("ar_10", "average_recall", COCO, "recall of ten detections by image and class", {"max_detections": 10}),
+            ("ar_100", "average_recall", COCO, "recall of a hundred detections by image and class", {}),
+            ("ar_small", "average_recall", COCO, "recall of small objects", {"area": "small"}),
+            ("ar_medium", "average_recall", COCO, "recall of medium objects", {"area": "medium"}),
+            ("ar_large", "average_recall", COCO, "recall of large objects", {"area": "large"}),
+        )
     ),
 )
 

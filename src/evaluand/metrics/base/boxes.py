@@ -51,7 +51,7 @@ class OfBoxes(WeightedRowsMetric):
     Args:
         iou: intersection over union from which boxes match; several for the mean over them, and `0.50:0.95` for that
             of COCO, over .50, .55, … .95.
-        label: only boxes of this label.
+        label: only boxes of this label, or of one of several, for the mean over them.
         definition: `standard`, `3.1.1`, `core-2022` or `coco`; see `DEFINITIONS`.
         area: only boxes of this area, by COCO's ranges: `small` up to 32², `medium` up to 96², or `large`. True boxes
             outside are ignored, and so are detections outside that find nothing.
@@ -72,13 +72,15 @@ class OfBoxes(WeightedRowsMetric):
     fill_columns = ("truths",)
 
     iou: float | Sequence[float] | str = 0.5
-    label: str | int | None = None
+    label: str | int | Sequence[str | int] | None = None
     definition: str = "standard"
     area: Area | None = None
     max_detections: int | None = None
 
     def __post_init__(self) -> None:
         rules, thresholds = self.rules, self.thresholds
+        if isinstance(self.label, list | tuple):
+            object.__setattr__(self, "label", tuple(self.label))
         if not thresholds:
             raise SpecError(f"{self.kind}: iou={self.iou!r} has no threshold; give one, such as 0.5")
         for iou in thresholds:
@@ -205,7 +207,8 @@ class OfBoxes(WeightedRowsMetric):
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         of_area = "" if self.area is None else f" of the area {self.area!r}"
-        return f"no image has a true box{of_area}" + ("" if self.label is None else f" with the label {self.label!r}")
+        several = f"one of {len(self.label)} labels" if isinstance(self.label, tuple) else f"the label {self.label!r}"
+        return f"no image has a true box{of_area}" + ("" if self.label is None else f" with {several}")
 
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The number of boxes, and the value of each label if there are labels."""
@@ -295,7 +298,8 @@ class OfBoxes(WeightedRowsMetric):
         )
         vocabulary = np.fromiter(matching.labels, np.object_, len(matching.labels))
         if self.label is not None:
-            chosen = np.append(vocabulary == self.label, True)[boxes["label"]]
+            wanted = self.label if isinstance(self.label, tuple) else (self.label,)
+            chosen = np.append([one in wanted for one in vocabulary.tolist()], True)[boxes["label"]]
             boxes, image = boxes[chosen], image[chosen]
         order = np.argsort(image, kind="stable")
         by_image = np.split(boxes[order], np.searchsorted(image[order], np.arange(1, n))) if n else []
