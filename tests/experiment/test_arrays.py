@@ -174,7 +174,7 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         (
             {"truth": [1], "predictions": [1], "metrics": Accuracy},
             SpecError,
-            "metrics: give names or metrics such as Accuracy",
+            "metrics: give names, functions or metrics such as Accuracy",
         ),
         ({"truth": [1], "predictions": [1], "metrics": []}, SpecError, "metrics is empty"),
         ({"truth": None, "predictions": [1]}, SpecError, "truth is None; give an array"),

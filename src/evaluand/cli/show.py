@@ -108,7 +108,12 @@ def command(
     store = DirectoryStore(folder)
     graded = bool(chosen or scorers)
     expected = "aggregations" if metric else "evaluations" if graded else None
-    kind, id = _find_calls(store, artifact) if index is not None else resolve(store, artifact, expected)
+    try:
+        kind, id = _find_calls(store, artifact) if index is not None else resolve(store, artifact, expected)
+    except NotFound:
+        if artifact != "metrics":
+            raise
+        raise UsageError("`evaluand list metrics` lists the names of metrics") from None
     with notes():
         if metric is not None:
             facts = _facts(store, kind, id)

@@ -10,12 +10,22 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import Measure, attribute_columns, check_measures, cluster_keys, compute_measures
+from evaluand.aggregation.aggregator import (
+    Measure,
+    MetricFailed,
+    attribute_columns,
+    check_measures,
+    cluster_keys,
+    compute_accepted,
+    compute_measures,
+)
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
@@ -27,7 +37,17 @@ from evaluand.data.roles import Roles
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
-from evaluand.metrics.names import accepted_parameters, explain_unknown, has_name, is_name, make_metric, name_in_tables
+from evaluand.metrics.function import as_metric
+from evaluand.metrics.name_table import BINARY
+from evaluand.metrics.names import (
+    accepted_parameters,
+    explain_unknown,
+    has_name,
+    is_name,
+    make_metric,
+    name_in_tables,
+    resolve_metric,
+)
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
 from evaluand.run.tasks.recorded import RecordedTask
@@ -92,7 +112,8 @@ def evaluate(
     arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster)
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
-    chosen = [_metric(metric, kind, one_class, weighted=weight is not None) for metric in _as_list(metrics)]
+    inferred = one_class or _infer_class(arrays.predictions.truth)
+    chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in _as_list(metrics)]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
@@ -105,7 +126,8 @@ def evaluate(
     check_measures(measures, {SCORER: arrays.predictions.scorer.readable}, arrays.roles)
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    results = compute_measures(measures, lambda _, __: shards, drawn=False)
+    compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
+    results = compute_accepted(measures, compute, MetricFailed)
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
     return ArrayEvaluation(values, disparity, tuple(measures), arrays)
 
@@ -325,10 +347,25 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
     return chosen | ({"scored_by": "classes"} if chosen and scores is not None else {})
 
 
-def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: bool) -> Metric:
-    metric = _find_metric(metric, kind, one_class) if isinstance(metric, str) else metric
+def _infer_class(truth: pa.Array) -> dict[str, Any]:
+    """The positive class of bools, or of integers that are all 0 or 1; none of other labels."""
+    if pa.types.is_boolean(truth.type):
+        return {"label": True}
+    if not pa.types.is_integer(truth.type):
+        return {}
+    ends = pc.min_max(truth).as_py()
+    return {"label": 1} if ends["min"] is not None and 0 <= ends["min"] <= ends["max"] <= 1 else {}
+
+
+def _metric(
+    metric: Any, kind: str, one_class: Mapping[str, Any], inferred: Mapping[str, Any], *, weighted: bool
+) -> Metric:
+    if isinstance(metric, str):
+        must_choose = is_name(metric) and resolve_metric(metric).parameters.get("average") == BINARY
+        metric = _find_metric(metric, kind, inferred if must_choose else one_class)
+    metric = metric if isinstance(metric, Metric) else as_metric(metric) or metric
     if not isinstance(metric, Metric):
-        raise SpecError(f"metrics: give names or metrics such as Accuracy(), not {metric!r}")
+        raise SpecError(f"metrics: give names, functions or metrics such as Accuracy(), not {metric!r}")
     if kind == "number" and VALUE in metric.columns:
         raise SpecError(f"{metric.kind}: real numbers are hardly ever equal; {_NUMERIC_HINT}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))

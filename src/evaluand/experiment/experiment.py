@@ -127,7 +127,7 @@ class Experiment:
                 scorers[check_name(name)] = build.scorer(scorer, folder)
         for i, metric in spec.metrics.items():
             with document.at("metrics", i):
-                measures["metrics", i] = [build.measure(metric, spec.scorer_names)]
+                measures["metrics", i] = [build.measure(metric, spec.scorer_names, folder)]
         for i, rule in spec.fairness.items():
             with document.at("fairness", i):
                 measures["fairness", i] = build.fairness(rule, spec.scorer_names)

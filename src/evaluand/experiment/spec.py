@@ -118,12 +118,30 @@ class ScorerKindSpec(KindSpec):
     view: _Adapters | None = _OUTPUT_VIEW
 
 
-class MetricSpec(KindSpec):
-    """A metric: the scorer whose table it reads, the groups, and the kind's parameters."""
+class MetricPlace(BaseModel):
+    """What a metric is computed on: the scorer whose table it reads, and the groups."""
 
     scorer: str | None = Field(None, description="may be omitted if there is one scorer")
     by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
     disparities: str | list[str] = Field(default=[], description="disparities of the groups: difference, ratio, …")
+
+
+class MetricSpec(MetricPlace, KindSpec):
+    """A metric: the scorer whose table it reads, the groups, and the kind's parameters."""
+
+
+class MetricCodeSpec(MetricPlace, CodeSpec):
+    """A metric in code: a function of columns that returns a number, or a class of metrics."""
+
+    name: str | None = Field(None, min_length=1, description="its name in tables; by default that of the function")
+    direction: Literal["higher", "lower"] | None = Field(
+        None, description="which values are better; by default neither"
+    )
+    range: tuple[float, float] | None = Field(None, description="the lowest and the highest possible value")
+    bootstrap: int | None = Field(None, description="how many times rows are drawn for the interval; 400 by default")
+    confidence: float | None = Field(0.95, gt=0, lt=1, description="level of the interval; null for none")
+    weighted: bool = Field(False, strict=True, description="pass the weights of examples to the function")
+    missing: Literal["leave_out", "refuse"] = Field("leave_out", description="what happens to rows without a score")
 
 
 class RunSpec(BaseModel):
@@ -218,6 +236,11 @@ ScorerEntry = Annotated[
 ]
 
 
+MetricEntry = Annotated[
+    Annotated[MetricCodeSpec, Tag("code")] | Annotated[MetricSpec, Tag("a kind")], Discriminator(_branch)
+]
+
+
 class ExperimentSpec(BaseModel):
     """An experiment file."""
 
@@ -226,7 +249,7 @@ class ExperimentSpec(BaseModel):
     dataset: DatasetSpec
     tasks: dict[str, TaskEntry] = Field(min_length=1)
     scorers: dict[str, ScorerEntry] = Field(min_length=1)
-    metrics: list[MetricSpec] = Field(min_length=1)
+    metrics: list[MetricEntry] = Field(min_length=1)
     fairness: list[FairnessSpec] = []
     tradeoffs: list[TradeoffSpec] = []
     run: RunSpec = RunSpec()
@@ -254,7 +277,9 @@ def json_schema() -> dict[str, Any]:
         by_name = {"enum": known, "description": "a kind without parameters"}
         place = schema["properties"][group]
         if group == "metrics":
-            place["items"] = {"anyOf": [*alternatives, by_name]}
+            code = {"$ref": "#/$defs/MetricCodeSpec"}
+            by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
+            place["items"] = {"anyOf": [code, *alternatives, by_name, by_place]}
         else:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
@@ -296,7 +321,7 @@ class ValidParts:
     is_dataset_valid: bool
     tasks: dict[str, spec.TaskEntry]
     scorers: dict[str, spec.ScorerEntry]
-    metrics: dict[int, spec.MetricSpec]
+    metrics: dict[int, spec.MetricEntry]
     fairness: dict[int, spec.FairnessSpec]
     tradeoffs: dict[int, spec.TradeoffSpec]
     run: spec.RunSpec
@@ -336,7 +361,9 @@ def _expand(entry: Any, document: Document, group: str, name: str) -> Any:
 
 
 def _expand_metric(name: str) -> dict[str, Any]:
-    """A metric's name in the long form; an unknown name is reported where metrics are built."""
+    """A metric's name or place in the long form; an unknown name is reported where metrics are built."""
+    if ":" in name:
+        return {"function": name}
     if not is_name(name):
         return {"kind": name}
     kind, parameters = resolve_metric(name)
@@ -355,7 +382,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         is_valid,
         _valid_entries(spec.TaskEntry, tasks.items()),
         _valid_entries(spec.ScorerEntry, scorers.items()),
-        _valid_entries(spec.MetricSpec, enumerate(metrics)),
+        _valid_entries(spec.MetricEntry, enumerate(metrics)),
         _valid_entries(spec.FairnessSpec, enumerate(fairness)),
         _valid_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
         run or spec.RunSpec(),

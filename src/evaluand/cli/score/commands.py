@@ -12,6 +12,7 @@ from evaluand.cli.gates import gate_options
 from evaluand.cli.options import FILE, TARGET, force_option, json_option, repeatable, store_option
 from evaluand.cli.score.columns import ColumnFiles, score_files
 from evaluand.cli.score.objects import SHAPES, ObjectFiles, score_objects
+from evaluand.cli.score.output import Output
 from evaluand.cli.score.problems import ProblemOptions, score_problem
 from evaluand.data.files import STDIN, is_glob
 from evaluand.experiment.columns.proposals import KINDS
@@ -207,14 +208,13 @@ def _column_files(given: dict[str, Any]) -> ColumnFiles:
         format=given["form"],
         delimiter=given["delimiter"],
         options=options,
-        junit=given["junit"],
-        table=given["table"],
-        report=given["report"],
-        force=given["force"],
-        name=given["name"],
-        folder=given["folder"],
-        as_json=given["as_json"],
+        output=_output(given),
     )
+
+
+def _output(given: dict[str, Any]) -> Output:
+    names = ("junit", "table", "report", "force", "name", "folder", "as_json")
+    return Output(**{name: given[name] for name in names})
 
 
 def _object_files(given: dict[str, Any]) -> ObjectFiles:
@@ -231,7 +231,7 @@ def _object_files(given: dict[str, Any]) -> ObjectFiles:
     return ObjectFiles(
         instances=given["coco"],
         intervals=not given["no_intervals"],
-        **{name: given[name] for name in (*taken, "files", "metrics", "shape")},
+        **{name: given[name] for name in ("by", "gates", "files", "metrics", "shape")},
         output=_output(given),
     )
 
