@@ -64,8 +64,9 @@ class Boxes:
 
         Args:
             source: a table or mapping of columns with `image`, `x_min`, `y_min`, `x_max`, `y_max` (or `box`, text of
-                these four with commas between them), and perhaps `confidence`, `label` and `crowd` (true or false);
-                or rows of an image, four coordinates or a text of four, and perhaps a confidence.
+                these four, or of the corners of a polygon, with commas between them), and perhaps `confidence`, `label`
+                and `crowd` (true or false); or rows of an image, four coordinates, eight of a polygon or a text of
+                them, and perhaps a confidence.
             what: the name of a row in messages.
 
         Raises:
@@ -176,6 +177,9 @@ def _select_columns(source: Any, what: str) -> Mapping[str, Any]:
     return {name: source[name] for name in dict.fromkeys([*needed, *optional])}
 
 
+_POLYGON: Final = (9, 10)
+"""Cells of a row with a polygon of four corners, without and with a confidence."""
+
 _BY_LENGTH: Final = {
     2: (IMAGE, BOX),
     3: (IMAGE, BOX, CONFIDENCE),
@@ -193,18 +197,26 @@ def _columns_of_rows(rows: Sequence[Any], what: str) -> Mapping[str, Any]:
     if bad:
         raise DataError(Fault(f"{what} row {row}", f"is {rows[row]!r}, not a list of {_FORM}") for row in bad)
     length = len(rows[0])
+    if length in _POLYGON:
+        _refuse_other_lengths(rows, length, what)
+        columns = {IMAGE: [row[0] for row in rows], BOX: [",".join(map(str, row[1:9])) for row in rows]}
+        return columns | ({CONFIDENCE: [row[9] for row in rows]} if length == _POLYGON[1] else {})
     if length not in _BY_LENGTH:
         raise DataError(Fault(_where(what, 0, next(iter(rows[0]), None)), f"has {length} cells; give {_FORM}"))
+    _refuse_other_lengths(rows, length, what)
+    return dict(zip(_BY_LENGTH[length], zip(*rows, strict=True), strict=True))
+
+
+def _refuse_other_lengths(rows: Sequence[Any], length: int, what: str) -> None:
     odd = [row for row, cells in enumerate(rows) if len(cells) != length]
     if odd:
         raise DataError(
             Fault(_where(what, row, next(iter(rows[row]), None)), f"has {len(rows[row])} cells, and the first {length}")
             for row in odd
         )
-    return dict(zip(_BY_LENGTH[length], zip(*rows, strict=True), strict=True))
 
 
-_FORM: Final = "image, x_min, y_min, x_max, y_max and perhaps a confidence"
+_FORM: Final = "image, x_min, y_min, x_max, y_max (or the eight numbers of a polygon) and perhaps a confidence"
 
 
 def _arrow(values: Any, what: str) -> pa.Array:
