@@ -322,6 +322,8 @@ def _run_command(root: Path, part: Part, alone: bool) -> str | None:
     words = suggest_command("run", str(_shorten_path(origin["experiment"])), root, elsewhere=True)
     if origin.get("limit"):
         words += f" --limit {origin['limit']}"
+    if origin.get("where"):
+        words += f" --where {quote(origin['where'])}"
     return f"{words} --task {quote(origin['task'])}" if alone and origin.get("task") else words
 
 

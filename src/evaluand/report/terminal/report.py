@@ -373,6 +373,7 @@ def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
     if "experiment" in source:
         task = f", task {safe(source['task'], CELL)}" if source.get("task") else ""
         limit = f", limit {source['limit']:,}" if source.get("limit") else ""
+        limit += f", where {source['where']}" if source.get("where") else ""
         yield "experiment", f"{safe(source['experiment'], 4 * CELL)}{task}{limit}"
     if "source" in origin:
         yield "source", safe(origin["source"], 4 * CELL)
