@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
     from evaluand.experiment.experiment import Experiment as Experiment
     from evaluand.metrics.accuracy import Accuracy as Accuracy, TopK as TopK
+    from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation as AdjustedMutualInformation
     from evaluand.metrics.areas import AveragePrecision as AveragePrecision, RocAuc as RocAuc
     from evaluand.metrics.box_averages import (
         AverageRecall as AverageRecall,
@@ -86,6 +87,16 @@ if TYPE_CHECKING:
         RSquared as RSquared,
         Spearman as Spearman,
     )
+    from evaluand.metrics.covers import (
+        OmegaIndex as OmegaIndex,
+        OverlappingMutualInformation as OverlappingMutualInformation,
+    )
+    from evaluand.metrics.deviances import (
+        MeanGammaDeviance as MeanGammaDeviance,
+        MeanPoissonDeviance as MeanPoissonDeviance,
+        MeanTweedieDeviance as MeanTweedieDeviance,
+        PinballLoss as PinballLoss,
+    )
     from evaluand.metrics.errors import (
         MaxError as MaxError,
         MeanAbsoluteError as MeanAbsoluteError,
@@ -95,6 +106,25 @@ if TYPE_CHECKING:
         MedianAbsoluteError as MedianAbsoluteError,
         RootMeanSquaredError as RootMeanSquaredError,
     )
+    from evaluand.metrics.explained_deviance import (
+        D2AbsoluteError as D2AbsoluteError,
+        D2Pinball as D2Pinball,
+        D2Tweedie as D2Tweedie,
+    )
+    from evaluand.metrics.forecasts import (
+        Crps as Crps,
+        MeanAbsoluteScaledError as MeanAbsoluteScaledError,
+        MeanQuantileLoss as MeanQuantileLoss,
+        SymmetricMeanAbsolutePercentageError as SymmetricMeanAbsolutePercentageError,
+        WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
+        seasonal_naive_scale as seasonal_naive_scale,
+    )
+    from evaluand.metrics.label_rankings import (
+        CoverageError as CoverageError,
+        LabelRankingAveragePrecision as LabelRankingAveragePrecision,
+        LabelRankingLoss as LabelRankingLoss,
+    )
+    from evaluand.metrics.one_vs_one import OneVsOneRocAuc as OneVsOneRocAuc
     from evaluand.metrics.partitions import (
         AdjustedRand as AdjustedRand,
         Completeness as Completeness,
@@ -117,6 +147,11 @@ if TYPE_CHECKING:
         RecallAtK as RecallAtK,
     )
     from evaluand.metrics.replications import KOfN as KOfN, PassAtK as PassAtK
+    from evaluand.metrics.text_errors import (
+        CharacterErrorRate as CharacterErrorRate,
+        WordErrorRate as WordErrorRate,
+    )
+    from evaluand.metrics.weighted_kappa import WeightedKappa as WeightedKappa
     from evaluand.run.runner import Run as Run, Runner as Runner
     from evaluand.run.task import Candidates as Candidates, Task as Task, task as task
     from evaluand.run.tasks.chat import ChatModel as ChatModel

@@ -69,21 +69,33 @@ SETUPS = {
         [[box(0), box(50)] for _ in range(N)],
         [[box(float(x)) | {"confidence": float(c)} for x, c in RNG.random((3, 2)) * [20, 1]] for _ in range(N)],
     ),
+    "forecasts": Setup(
+        {"kind": "forecast", "history": "input.history", "season": 2},
+        NUMBERS,
+        [{"samples": [x - 2, x, x + 5], "quantiles": {"0.1": x - 3, "0.5": x, "0.9": x + 6}} for x in NEAR],
+    ),
     "spans": Setup({"kind": "spans"}, SPANS, [spans[: 1 + i % 3] + SPANS[i - 1][3:] for i, spans in enumerate(SPANS)]),
 }
 
 JACKKNIFE, INFLUENCE, STUDENT, WILSON, WOODRUFF, NONE = "jackknife", "influence", "student", "wilson", "woodruff", None
 KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "accuracy": [("values", {}, WILSON), ("labels", {}, WILSON)],
+    "adjusted_mutual_information": [("labels", {}, JACKKNIFE)],
     "adjusted_rand": [("labels", {}, JACKKNIFE)],
     "average_precision": [("scores", {}, INFLUENCE)],
     "average_recall": [("boxes", {}, JACKKNIFE)],
     "balanced_accuracy": [("labels", {}, JACKKNIFE), ("labels", {"adjusted": True}, JACKKNIFE)],
     "brier": [("scores", {}, STUDENT)],
+    "character_error_rate": [("labels", {}, JACKKNIFE)],
     "cohen_kappa": [("labels", {}, JACKKNIFE)],
     "completeness": [("labels", {}, JACKKNIFE)],
     "confusion_matrix": [("labels", {}, NONE)],
     "count": [("values", {}, NONE)],
+    "coverage_error": [("scores", {}, STUDENT)],
+    "crps": [("forecasts", {}, STUDENT), ("forecasts", {"source": "quantiles"}, STUDENT)],
+    "d2_absolute_error": [("numbers", {}, JACKKNIFE)],
+    "d2_pinball": [("numbers", {"alpha": 0.3}, JACKKNIFE)],
+    "d2_tweedie": [("numbers", {"power": 1}, JACKKNIFE)],
     "expected_calibration_error": [("scores", {}, NONE)],
     "explained_variance": [("numbers", {}, JACKKNIFE)],
     "f_beta": [("labels", {}, JACKKNIFE), ("labels", {"label": "a"}, JACKKNIFE), ("spans", {}, WILSON)],
@@ -95,6 +107,8 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "jaccard": [("labels", {"average": "micro"}, JACKKNIFE)],
     "k_of_n": [("values", {"k": 1}, WILSON)],
     "kendall": [("numbers", {}, INFLUENCE)],
+    "label_ranking_average_precision": [("scores", {}, STUDENT)],
+    "label_ranking_loss": [("scores", {}, STUDENT)],
     "log_loss": [("scores", {}, STUDENT)],
     "map_at_k": [("rankings", {"k": 3}, STUDENT)],
     "matthews_correlation": [("labels", {}, JACKKNIFE)],
@@ -102,15 +116,21 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "mean": [("values", {"range": [0, 1]}, STUDENT)],
     "mean_absolute_error": [("numbers", {}, STUDENT)],
     "mean_absolute_percentage_error": [("numbers", {}, STUDENT)],
+    "mean_absolute_scaled_error": [("forecasts", {}, STUDENT), ("numbers", {"scale": 2}, STUDENT)],
     "mean_average_precision": [("boxes", {}, JACKKNIFE)],
+    "mean_gamma_deviance": [("numbers", {}, STUDENT)],
+    "mean_poisson_deviance": [("numbers", {}, STUDENT)],
+    "mean_quantile_loss": [("forecasts", {}, STUDENT)],
     "mean_reciprocal_rank": [("rankings", {}, STUDENT)],
     "mean_squared_error": [("numbers", {}, STUDENT)],
     "mean_squared_log_error": [("numbers", {}, STUDENT)],
+    "mean_tweedie_deviance": [("numbers", {"power": 1.5}, STUDENT)],
     "median_absolute_error": [("numbers", {}, WOODRUFF)],
     "ndcg": [("rankings", {"k": 3}, STUDENT)],
     "normalized_mutual_information": [("labels", {}, JACKKNIFE)],
     "pass_at_k": [("values", {"k": 1}, STUDENT)],
     "pearson": [("numbers", {}, JACKKNIFE)],
+    "pinball_loss": [("numbers", {"alpha": 0.9}, STUDENT)],
     "precision": [("labels", {}, JACKKNIFE), ("spans", {}, WILSON)],
     "precision_at_k": [("rankings", {"k": 3}, STUDENT)],
     "precision_at_top_k": [("numbers", {"k": 5}, NONE)],
@@ -119,12 +139,19 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "recall": [("labels", {}, JACKKNIFE), ("spans", {}, WILSON)],
     "recall_at_k": [("rankings", {"k": 3}, STUDENT)],
     "roc_auc": [("scores", {"label": "a"}, INFLUENCE)],
+    "roc_auc_one_vs_one": [("scores", {}, INFLUENCE)],
     "root_mean_squared_error": [("numbers", {}, STUDENT)],
     "selection_rate": [("labels", {"label": "a"}, WILSON)],
     "spearman": [("numbers", {}, INFLUENCE)],
     "specificity": [("labels", {}, JACKKNIFE)],
+    "symmetric_mean_absolute_percentage_error": [("numbers", {}, STUDENT)],
     "top_k": [("values", {"k": 1}, WILSON)],
     "v_measure": [("labels", {}, JACKKNIFE)],
+    "weighted_absolute_percentage_error": [("numbers", {}, JACKKNIFE)],
+    "weighted_kappa": [("labels", {"labels": ["a", "b", "c"]}, JACKKNIFE)],
+    "word_error_rate": [("labels", {}, JACKKNIFE)],
+    "omega_index": [("labels", {}, INFLUENCE)],
+    "overlapping_mutual_information": [("labels", {}, JACKKNIFE), ("labels", {"normalization": "lfk"}, JACKKNIFE)],
 }
 """Kind → what it is asked for, and the name of its interval."""
 
@@ -133,7 +160,8 @@ CASES = [(kind, *case) for kind in registry.names("metrics") for case in KINDS.g
 
 def run(folder: Path, setup: Setup, kind: str, parameters: dict[str, Any]) -> tuple[Metric, pa.Table, dict[str, Any]]:
     """The metric as the file has it, the scores, and the value that was stored."""
-    rows = [{"_index_": i, "input": str(i), "expected": one} for i, one in enumerate(setup.expected)]
+    asked = [{"number": i, "history": [i, 2.0, i + 3.0, 4.0]} for i in range(N)]
+    rows = [{"_index_": i, "input": asked[i], "expected": one} for i, one in enumerate(setup.expected)]
     (folder / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
     rows = [{"_index_": i, "output": one} for i, one in enumerate(setup.given)]
     (folder / "given.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -217,9 +245,9 @@ def jackknife(metric: Any, table: pa.Table) -> tuple[float, float]:
     if metric.kind == "mean_average_precision":  # no less than that of a share of the true boxes
         variance = max(variance, row.value * (1 - row.value) / row.data["expected"])
     least, most = metric.range
-    if math.isinf(least):
+    if math.isinf(most - least):
         half = scipy.stats.t.ppf(0.975, N - 1) * math.sqrt(variance)
-        return row.value - half, min(row.value + half, most)
+        return max(row.value - half, least), min(row.value + half, most)
     share, width = (row.value - least) / (most - least), most - least
     ends = score_interval(share, variance / width**2, round(row.data.get("rests_on", N)))
     return least + width * ends[0], least + width * ends[1]

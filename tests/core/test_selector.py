@@ -255,9 +255,9 @@ def test_a_dot_of_a_pattern_stands_for_no_line_break_and_a_pattern_of_the_data_t
         ("$[?match(@.a, 'b') == true]", "match(…) is true or false; do not compare it"),
         ("$[?count('a') > 1]", "count takes a path"),
         ("$[?search(@.a)]", "search takes a text and a pattern"),
-        ("$[?length(@.a, @.b) > 1]", "length takes a value"),
-        ("$[?match(@.a, '(')]", "'(' is not a Python pattern: missing )"),
-        ("$[?length(@.a", "length takes a value"),
+        ("$[?length(@.a, @.b) > 1]", "length takes one value"),
+        ("$[?match(@.a, '(')]", "'(' is not a pattern in the syntax of RE2: missing )"),
+        ("$[?length(@.a", "length takes one value"),
         ("$[?" + "length(" * 100 + "@" + ")" * 100 + " > 1]", "a filter is a test of values"),
     ],
 )
@@ -280,7 +280,7 @@ def test_one_value_of_many_is_asked_for_in_vain() -> None:
     "path",
     [
         *("$.", "$..", "$x[", "$.a b", "$.index/rank", "$[?]", "$[?@.a ==]", "$[?'a']", "$[?(@.a]", "$[1,]"),
-        *("$[01]", "$['a\\q']", "$[?@.a = 1]", "$.a[1:2:0]", "$.*a", "$[*", "$[]"),
+        *("$[01]", "$['a\\q']", "$[?@.a = 1]", "$.a[1:2:00]", "$.*a", "$[*", "$[]"),
         *("$[?" + "(" * 2000, "$[?" + "!" * 2000 + "@"),
     ],
 )
@@ -342,7 +342,7 @@ def test_no_depth_of_data_is_too_deep() -> None:
 
 steps_of_all_kinds: st.SearchStrategy[Step] = st.one_of(
     st.text(),
-    st.integers(),
+    st.integers(-(2**53 - 1), 2**53 - 1),
     st.sampled_from([Selector(path).steps[0] for path in ("$[*]", "$[1:]", "$[::-2]", "$[1,'a']")]),
 )
 
@@ -381,7 +381,7 @@ AWKWARD += ["collect", "get", "__record__", "@", "a-b", "?", ":", ",", "\x00", "
 def any_step(chance: random.Random) -> Step:
     """A step of any kind, mostly with keys that have to be quoted."""
     key = chance.choice([*AWKWARD, "".join(chance.choices("a.'\"[]$* 0\\", k=chance.randrange(6)))])
-    place = chance.choice([0, 1, -1, 10**30, chance.randrange(-9, 9)])
+    place = chance.choice([0, 1, -1, 2**53 - 1, chance.randrange(-9, 9)])
     sliced = Slice(*(chance.choice([None, place]) for _ in range(2)), chance.choice([None, 1, -2]))
     joined = Union((key, place, sliced, Every()))
     return chance.choice([key, Member(key), Member(key), Member("word"), place, sliced, joined, Every(), Collect()])
@@ -452,7 +452,14 @@ def test_what_is_no_step_is_refused(step: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "steps", [(Descend(),), (Descend(), Descend(), "a"), (Descend(), Collect()), (Slice(None, None, 0),), (Union(()),)]
+    "steps",
+    [
+        (Descend(),),
+        (Descend(), Descend(), "a"),
+        (Descend(), Collect()),
+        (Member("a"), Slice(None, None, 0)),
+        (Union(()),),
+    ],
 )
 def test_steps_that_no_text_can_have_are_refused(steps: tuple[Step, ...]) -> None:
     with pytest.raises(SpecError, match="is not a path at"):

@@ -17,6 +17,7 @@ from hypothesis import given, settings, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
+from evaluand.data import DataNote
 from evaluand.data.dataset import Dataset, Example, ExampleStream
 from evaluand.data.roles import Roles
 from evaluand.store.directory import DirectoryStore
@@ -120,10 +121,10 @@ def test_a_role_that_does_not_exist_is_refused_with_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("role", "value", "wanted"),
     [
-        ("input", 5, "the name of a column, or a list of names"),
-        ("input", {"a": "a"}, "the name of a column, or a list of names"),
-        ("attributes", ["a", 1], "the name of a column, or a list of names"),
-        ("metadata", True, "the name of a column, or a list of names"),
+        ("input", 5, "the name of a column, a list of names, or a mapping name: column"),
+        ("input", {"a": 1}, "the name of a column, a list of names, or a mapping name: column"),
+        ("attributes", ["a", 1], "the name of a column, a list of names, or a mapping name: column"),
+        ("metadata", True, "the name of a column, a list of names, or a mapping name: column"),
         ("expected", {"a": 1}, "the name of a column, or a list of names, or a mapping target: column"),
         ("weight", ["a"], "the name of a column"),
         ("id", 5, "the name of a column"),
@@ -145,7 +146,7 @@ def test_a_long_list_of_columns_is_cut() -> None:
     [
         (Dataset.from_rows, "give a list of mappings, one for each row, not a number"),
         (Dataset.from_file, "give the path of a file, not a number"),
-        (Dataset.from_arrow, "give a pyarrow.Table, not a number"),
+        (Dataset.from_arrow, "give a pyarrow.Table, or anything with __arrow_c_stream__, not a number"),
         (Dataset.from_pandas, "give a pandas.DataFrame, not a number"),
     ],
 )
@@ -179,10 +180,11 @@ def test_reserved_column_names_are_refused(name: str) -> None:
     assert "_private" not in str(refused.value)
 
 
-def test_columns_that_occur_twice_are_refused() -> None:
+def test_a_column_that_occurs_twice_is_renamed_with_a_note() -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["input", "input"])
-    with pytest.raises(DataError, match="'input' occur twice"):
-        Dataset.from_arrow(table)
+    with pytest.warns(DataNote, match="table: the second column 'input' is read as 'input_2'"):
+        data = Dataset.from_arrow(table)
+    assert data.schema.names == ["_index_", "input", "input_2"]
 
 
 # Indices
@@ -586,6 +588,7 @@ def test_two_readers_do_not_disturb_each_other(long: Dataset) -> None:
 PASS = """
 import resource, sys
 import pyarrow as pa
+from evaluand.data import DataNote
 from evaluand.data.dataset import Dataset
 def through(path):
     data = Dataset.from_file(path, format=sys.argv[3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,17 @@ from hypothesis import given, settings, strategies as st
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
-from evaluand.data.sources import FORMATS, MAX_FAULTS, DataSource, Faults, from_rows, from_table, open_file
+from evaluand.data.sources import (
+    MAX_FAULTS,
+    DataNote,
+    DataSource,
+    Faults,
+    format_names,
+    from_rows,
+    from_table,
+    open_file,
+    open_texts,
+)
 from evaluand.store.tables import BATCH_ROWS, is_json
 
 BOM = b"\xef\xbb\xbf"
@@ -140,9 +151,9 @@ def test_rows_of_the_wrong_length_are_named_by_the_line_an_editor_shows_all_at_o
         open_file(file(tmp_path, "a.csv", text))
     path = tmp_path / "a.csv"
     assert faults(refused) == [
-        (f"{path}:5", "1 values where the header names 2"),
-        (f"{path}:7", "3 values where the header names 2"),
-        (f"{path}:9", "1 values where the header names 2"),
+        (f"{path}:5:2", "1 value where the header names 2"),
+        (f"{path}:7:5", "3 values where the header names 2"),
+        (f"{path}:9:2", "1 value where the header names 2"),
     ]
 
 
@@ -151,16 +162,35 @@ def test_rows_of_the_wrong_length_are_named_by_line_beyond_the_first_block(tmp_p
     text = "a,b\n" + good * 3000 + "short\n" + good * 3000 + "also\n"
     with pytest.raises(DataError) as refused:
         open_file(file(tmp_path, "a.csv", text))
-    assert [where.rsplit(":", 1)[1] for where, _ in faults(refused)] == ["3002", "6003"]
+    assert [where.rsplit(":", 2)[1:] for where, _ in faults(refused)] == [["3002", "6"], ["6003", "5"]]
+
+
+@pytest.mark.parametrize(
+    ("header", "names", "note"),
+    [
+        ("a,b,a", ["a", "b", "a_2"], "the second column 'a' is read as 'a_2'"),
+        ("a,,b", ["a", "column_2", "b"], "column 2, which has no name, is read as 'column_2'"),
+        ("a,a_2,a", ["a", "a_2", "a_3"], "the second column 'a' is read as 'a_3'"),
+    ],
+)
+def test_columns_without_a_name_of_their_own_are_renamed_with_a_note(
+    tmp_path: Path, header: str, names: list[str], note: str
+) -> None:
+    path = file(tmp_path, "a.csv", f"{header}\n1,2,3\n")
+    with pytest.warns(DataNote, match=re.escape(f"{path}:1: {note}")):
+        source = open_file(path)
+    assert values(source) == [dict(zip(names, (1, 2, 3), strict=True))]
 
 
 @pytest.mark.parametrize(
     ("header", "message"),
     [("a,b,a", "the columns 'a' occur twice"), ("a,,b", "a column has no name"), ("a,b,", "a column has no name")],
 )
-def test_a_csv_header_must_name_each_column_once(tmp_path: Path, header: str, message: str) -> None:
+def test_a_file_whose_columns_are_declared_elsewhere_must_name_each_once(
+    tmp_path: Path, header: str, message: str
+) -> None:
     with pytest.raises(DataError, match=message) as refused:
-        open_file(file(tmp_path, "a.csv", f"{header}\n1,2,3\n"))
+        open_texts(file(tmp_path, "a.csv", f"{header}\n1,2,3\n"))
     assert refused.value.faults[0].where == f"{tmp_path / 'a.csv'}:1"
 
 
@@ -205,16 +235,26 @@ def test_a_quote_in_the_middle_of_a_cell_is_a_character(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", [";", "\t", "|"])
-def test_cells_with_another_delimiter_are_read_when_it_is_declared(tmp_path: Path, mark: str) -> None:
+def test_another_delimiter_that_divides_all_rows_alike_is_read_with_a_note(tmp_path: Path, mark: str) -> None:
     path = file(tmp_path, "a.csv", f'input{mark}x\n"a{mark}b"{mark}1\n"c\n"{mark}2\n')
-    with pytest.raises(DataError) as refused:
-        open_file(path)
-    shown = json.dumps(mark)
-    message = f'the header has no "," but {shown}; set delimiter: {shown} (or ",", if it is one column)'
-    assert faults(refused) == [(f"{path}:1", message)]
+    expected = [{"input": f"a{mark}b", "x": 1}, {"input": "c\n", "x": 2}]
+    note = f'{path}: the cells are separated by {json.dumps(mark)}; set delimiter: "," if it is one column'
+    with pytest.warns(DataNote, match=re.escape(note)):
+        assert values(open_file(path)) == expected
     source = open_file(path, delimiter=mark)
-    assert values(source) == [{"input": f"a{mark}b", "x": 1}, {"input": "c\n", "x": 2}]
+    assert values(source) == expected
     assert source.where(1) == f"{path}:3"
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_another_delimiter_that_divides_rows_differently_must_be_declared(tmp_path: Path, mark: str) -> None:
+    for text in (f"input{mark}x\na\n", f"input{mark}x\na{mark}b{mark}c\n", f"input{mark}x\n"):
+        path = file(tmp_path, "a.csv", text)
+        with pytest.raises(DataError) as refused:
+            open_file(path)
+        shown = json.dumps(mark)
+        message = f'the header has no "," but {shown}; set delimiter: {shown} (or ",", if it is one column)'
+        assert faults(refused) == [(f"{path}:1", message)]
 
 
 def test_a_single_column_may_have_any_name_where_the_delimiter_is_declared(tmp_path: Path) -> None:
@@ -458,9 +498,10 @@ def write(path: Path, data: pa.Table) -> Path:
     ("name", "format"),
     [("a.parquet", None), ("a.arrow", None), ("a.feather", None), ("a.stream", "arrow"), ("a.bin", "ARROW")],
 )
-def test_columnar_files_keep_their_types(tmp_path: Path, name: str, format: str | None) -> None:
+def test_columnar_files_keep_their_types_in_the_plainest_layout(tmp_path: Path, name: str, format: str | None) -> None:
     source = open_file(write(tmp_path / name, table()), format)
-    assert source.schema.types == table().schema.types
+    plain = {"text": pa.string(), "word": pa.string(), "when": pa.timestamp("us", "UTC")}
+    assert source.schema.types == [plain.get(field.name, field.type) for field in table().schema]
     assert pa.Table.from_batches(source.batches()).to_pylist() == table().to_pylist()
     assert source.where(1) == f"{tmp_path / name}: row 2"
 
@@ -519,21 +560,25 @@ def test_a_parquet_file_with_damaged_pages_is_refused_by_name(tmp_path: Path) ->
 
 
 def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
-    for path in (tmp_path / "nothing.csv", tmp_path):
-        with pytest.raises(DataError, match="no such file") as refused:
-            open_file(path)
+    for path, message in (
+        ("nothing.csv", "no such file"),
+        ("*.csv", "no file matches"),
+        ("", "the folder has no files"),
+    ):
+        with pytest.raises(DataError, match=message) as refused:
+            open_file(tmp_path / path)
         assert str(path) in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "format", "shown"), [("a.xlsx", None, "xlsx"), ("a", None, ""), ("a.csv", "xml", "xml")]
+    ("name", "format", "shown"), [("a.docx", None, "docx"), ("a", None, ""), ("a.csv", "xml", "xml")]
 )
 def test_an_unknown_format_is_refused_with_those_known(
     tmp_path: Path, name: str, format: str | None, shown: str
 ) -> None:
     with pytest.raises(SpecError, match=f"unknown format '{shown}'") as refused:
         open_file(file(tmp_path, name, "input\n1\n"), format)
-    assert all(known in str(refused.value) for known in FORMATS)
+    assert all(known in str(refused.value) for known in format_names())
 
 
 def test_a_declared_format_wins_over_the_suffix_and_case_does_not_matter(tmp_path: Path) -> None:
@@ -557,7 +602,8 @@ def test_a_byte_that_is_not_utf_8_is_named_by_line_and_offset(
     path = file(tmp_path, name, text.encode("latin-1"))
     with pytest.raises(DataError) as refused:
         open_file(path)
-    message = f"byte 0xe9 at offset {offset} is not UTF-8; save the file as UTF-8"
+    convert = "if it is Latin-1: iconv -f LATIN1 -t UTF-8 OLD > NEW"
+    message = f"byte 0xe9 at offset {offset} is not UTF-8; save the file as UTF-8 ({convert})"
     assert faults(refused) == [(f"{path}:{line}", message)]
 
 
@@ -593,3 +639,13 @@ def test_faults_are_raised_only_where_there_are_some() -> None:
     collected.add("here", "wrong")
     with pytest.raises(DataError, match="here: wrong"):
         collected.check()
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1\n2,caf\xe9\n3,4,5\n", b"a,b\n1,2,\xff\n", b'a,b\n1\n"\n",2,3\r4\n'])
+def test_nothing_is_printed_before_the_faults_of_a_csv_file(
+    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Arrow prints errors that a handler of broken rows raises, and those of reading their text."""
+    with pytest.raises(DataError):
+        open_file(file(tmp_path, "a.csv", content))
+    assert capfd.readouterr() == ("", "")

@@ -60,7 +60,7 @@ def test_integers_are_classes_if_few_and_numbers_if_many() -> None:
     assert few.target.kind == "multiclass"
     assert "'y' holds 3 different integers, taken as classes; --kind numeric takes them as numbers" in notes(few)
     assert score_columns({"y": [1, 2, 3, 1], "m": [1, 2, 2, 1]}, "y", "m", kind="numeric").target.kind == "numeric"
-    assert score_columns({"y": range(30), "m": range(30)}, "y", "m").target.kind == "numeric"
+    assert score_columns({"y": [*range(30)], "m": [*range(30)]}, "y", "m").target.kind == "numeric"
 
 
 def test_the_positive_class_is_taken_from_the_words_or_asked_for() -> None:
@@ -132,7 +132,7 @@ def test_conversions_that_can_mean_one_thing_only_are_made_and_noted() -> None:
 def test_what_can_never_be_equal_is_refused() -> None:
     with pytest.raises(SpecError, match="'y' holds text such as 'cat', 'm' holds integers such as 3"):
         score_columns({"y": ["cat", "dog"], "m": [3, 4]}, "y", "m")
-    with pytest.raises(DataError, match="row 1: 'm' is 'about 2' where a number is needed"):
+    with pytest.raises(DataError, match=r"the table\[1\]: 'm' is 'about 2' where a number is needed"):
         score_columns({"y": [1, 2], "m": ["1", "about 2"]}, "y", "m")
     with pytest.raises(SpecError, match="is the column of --truth"):
         score_columns({"y": [1, 2]}, "y", "y")
@@ -179,7 +179,7 @@ def test_files_are_joined_by_id(tmp_path: Path) -> None:
 def test_files_without_rows_or_truth_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     path.write_text("label,a\n")
-    with pytest.raises(DataError, match="the file has no rows"):
+    with pytest.raises(DataError, match="there are no rows"):
         score_columns(path, "label", "a")
     path.write_text("label,a\n,x\n,y\n")
     with pytest.raises(SpecError, match=r"every cell of 'label' in .* is empty"):

@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from evaluand import Accuracy, Aggregation, Dataset, DirectoryStore, Experiment, Measure
-from evaluand.core.errors import DataError, EvaluandError, SpecError
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError
+from evaluand.data import DataNote
 from evaluand.report.facts.aggregation import metrics_facts
 
 CODE = """import os
@@ -102,7 +104,7 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
         ("sums", "5", '1: name: is 5; give text in quotes ("5")'),
         ("sums", "''", "1: name: is ''; give some text"),
         ("sums", "", "1: name: is empty; give text"),
-        (": question", ": {a: b}", "4: dataset.input: is a mapping of a; give text or a list"),
+        (": question", ": {a: 4}", '4: dataset.input.a: is 4; give text in quotes ("4")'),
         (": question", ": [question, {}]", "4: dataset.input.1: is empty; give text"),
         (": answer\n", ": []\n  weight: [a]\n", "6: dataset.weight: is a list; give text"),
         ("app.py:answer", "'app.py:'", "8: tasks.mine.function: is 'app.py:'; give file.py:name or module:name"),
@@ -141,7 +143,8 @@ def test_an_entry_is_code_or_a_kind(place: Place, entry: str, shown: str) -> Non
 
 def test_unknown_missing_and_empty_keys_are_reported_all_at_once_in_the_order_of_the_lines(place: Place) -> None:
     scorers = ("scorers:\n  same: {kind: exact_match}", "scorers: {}")
-    keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, views"
+    roles = "input, expected, attributes, id, weight, cluster, metadata"
+    keys = f"path, format, delimiter, name, {roles}, where, views, adapters, schema"
     assert place.reported(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
         "2: dataset.path: is missing",
         f"3: dataset.pth: unknown key (did you mean 'path'?); known keys: {keys}",
@@ -186,7 +189,7 @@ def test_a_dataset_with_faulty_keys_is_opened_all_the_same(place: Place) -> None
     reported = place.reported(("rows.csv", "gone.csv"), (": topic\n", ": {}\n"))
     assert reported == [
         "3: dataset.path: gone.csv: no such file",
-        "6: dataset.attributes: is empty; give text or a list",
+        "6: dataset.attributes: is empty; give text or a list or at least one entry",
     ]
 
 
@@ -274,14 +277,15 @@ def test_a_file_that_names_data_without_examples_is_refused(place: Place, text: 
 def test_faulty_rows_keep_their_own_place_with_faults_of_the_file(place: Place) -> None:
     (place.folder / "rows.csv").write_text("question,answer,topic\na,a\nb,c,y,z\n")
     assert isinstance(place.error(), DataError)
-    assert place.reported((": exact_match", ": exact_mach"))[0] == "rows.csv:2: 2 values where the header names 3"
+    assert place.reported((": exact_match", ": exact_mach"))[0] == "rows.csv:2:4: 2 values where the header names 3"
     assert place.reported((": exact_match", ": exact_mach"))[2].startswith("10: scorers.same: no scorer is called")
     assert isinstance(place.error((": exact_match", ": exact_mach")), SpecError)
 
 
 def test_another_delimiter_can_be_said(place: Place) -> None:
     (place.folder / "rows.csv").write_text("question;answer;topic\na;a;x\nb;b;y\n")
-    assert place.reported()[0].startswith('rows.csv:1: the header has no "," but ";"; set delimiter: ";"')
+    with pytest.warns(DataNote, match='the cells are separated by ";"'):
+        assert len(place.experiment().dataset) == 2
     assert len(place.experiment(("rows.csv", 'rows.csv\n  delimiter: ";"')).dataset) == 2
 
 
@@ -391,8 +395,10 @@ def test_a_scorer_that_can_grade_no_row_is_reported_before_anything_is_called(
 
 def test_outputs_that_are_all_wrong_are_no_mistake(place: Place) -> None:
     recorded(place, [1, 2], ["I do not know", "nor that"])
-    made = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), (", by: topic", ""))
-    assert made.run().aggregation.table()["value"].to_pylist() == [0.0]
+    with pytest.warns(EvaluandWarning, match=r"no output of task 'mine' can be right: the task returns text and the"):
+        made = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), (", by: topic", ""))
+    with pytest.warns(EvaluandWarning, match=r"scorer 'same' gave every answer 0, and none could be right"):
+        assert made.run().aggregation.table()["value"].to_pylist() == [0.0]
 
 
 def test_a_scorer_that_can_grade_some_row_of_every_task_is_no_fault(place: Place) -> None:
@@ -542,7 +548,7 @@ GIVEN: dict[str, Any] = {
     [
         ({"name": 5}, "a name must be text, not 5"),
         ({"name": " "}, "a name must not be empty or blank"),
-        ({"dataset": [{"input": "a"}]}, "dataset must be a Dataset, not a list; see Dataset.from_file"),
+        ({"dataset": 5}, "dataset: give a path, a table or frame, or a list of mappings, not a number"),
         ({"tasks": [str.upper]}, "tasks must be a mapping name: task with at least one, not a list"),
         ({"tasks": {}}, "tasks must be a mapping name: task with at least one"),
         ({"tasks": {1: str.upper}}, "a name must be text, not 1"),
@@ -558,6 +564,14 @@ GIVEN: dict[str, Any] = {
 def test_what_is_given_wrongly_is_refused_in_one_sentence(wrong: dict[str, Any], reported: str) -> None:
     with pytest.raises(SpecError, match=reported):
         Experiment(**GIVEN | wrong)
+
+
+def test_an_experiment_takes_rows_of_any_kind_as_its_dataset() -> None:
+    rows = [{"input": "a", "expected": "A"}, {"input": "b", "expected": "b"}]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    results = [Experiment(**GIVEN | {"dataset": data}).run() for data in (rows, columns, pa.Table.from_pylist(rows))]
+    assert [result.aggregation.table()["value"].to_pylist() for result in results] == [[0.5]] * 3
+    assert len({result.tasks[0].run.digest for result in results}) == 1
 
 
 # Estimators

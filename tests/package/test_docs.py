@@ -67,7 +67,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "kind         id            created           name           counts": "ids of one machine",
         "evaluand compare 6c63c04ad9f4 support/bot": YOURS,
     },
-    "docs/howto/detection.md": {"scorers:": FRAGMENT},
+    "docs/howto/detection.md": {
+        "scorers:": FRAGMENT,
+        'evaluand score --coco val2017.json a.json b.json --by license --gate "coco_ap >= 0.4"': YOURS,
+    },
     "docs/howto/fairness.md": {"metrics:": FRAGMENT},
     "docs/howto/gate.md": {
         'evaluand compare support/base support/mine --gate "accuracy not worse than baseline by 0.02" '
@@ -94,6 +97,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/schemas.md": {'[project.entry-points."evaluand.schemas"]': "a part of your package's pyproject.toml"},
     "docs/howto/tagging.md": {"evaluand run examples/tagging/experiment.yaml": "runs in a clone; see tests/experiment"},
     "docs/howto/texts.md": {"metrics:": FRAGMENT},
+    "docs/howto/views.md": {"view:": FRAGMENT},
     "docs/reference/metrics.md": {"metrics:": FRAGMENT},
     "docs/howto/dyff.md": {"evaluation = dyff.platform.Evaluation.model_validate_json(text)": YOURS},
     "docs/howto/fairical.md": {
@@ -349,7 +353,7 @@ def parts_of_the_schema() -> dict[str, set[str]]:
         parts[f"{group}, code"] = schema["$defs"][code]
         kinds = [one for one in schema["properties"][group]["additionalProperties"]["anyOf"] if "properties" in one]
         parts |= {f"{group}, kind: {kind['title']}": kind for kind in kinds}
-    common = {"kind", "view", "output_schema"}  # what every kind has is listed where code is
+    common = {"kind", "view", "expected_view", "output_schema"}  # what every kind has is listed where code is
     keys = {part: {*spec["properties"]} - (common if "kind:" in part else set()) for part, spec in parts.items()}
     metrics = [one for one in schema["properties"]["metrics"]["items"]["anyOf"] if "properties" in one]
     return keys | {"metrics": {key for metric in metrics for key in metric["properties"]}}

@@ -345,8 +345,8 @@ def test_a_file_that_is_missing_broken_or_of_no_known_format_is_refused(tmp_path
     assert str(missing) == f"{tmp_path / 'nothing.csv'}: no such file"
     broken = refused(RecordedTask(path=file(tmp_path, '{"text":"a"}\n{"text":\n'), response="text"))
     assert f"{tmp_path / 'model.jsonl'}:2: not JSON" in str(broken)
-    unknown = refused(RecordedTask(path=file(tmp_path, "x", "model.xlsx"), response="text"))
-    assert "unknown format 'xlsx'" in str(unknown)
+    unknown = refused(RecordedTask(path=file(tmp_path, "x", "model.docx"), response="text"))
+    assert "unknown format 'docx'" in str(unknown)
 
 
 def test_a_way_of_joining_that_does_not_exist_is_refused_as_written_wrongly(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure, dataset_of
+from evaluand.comparison.changed import check_examples
 from evaluand.comparison.difference import difference, rows_without_partner, weighted_mean
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.pairing import PairedRows, pair_rows
@@ -29,7 +30,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
-from evaluand.store.store import Store, at_once, check_name, drafted, exists
+from evaluand.store.store import MemoryStore, Store, at_once, check_name, drafted, exists
 from evaluand.store.tables import FLIPS, PAIRS, RANKING
 
 METHOD = 3
@@ -163,8 +164,15 @@ class Comparison(Artifact):
             return {}
 
 
+class Storable(Protocol):
+    """Results in memory that become an evaluation in a store, such as those of `evaluate`."""
+
+    def to_evaluation(self, store: Store, name: str) -> Evaluation:
+        """The evaluation in a store."""
+
+
 def compare(
-    *evaluations: Evaluation,
+    *evaluations: Evaluation | Storable,
     scorers: str | Sequence[str] | None = None,
     metrics: str | Metric | Measure | Sequence[str | Metric | Measure] | None = None,
     missing: Missing | None = None,
@@ -178,11 +186,11 @@ def compare(
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
 
     Two rows are paired if they have the same example (by its digest) and replication. Rows that only one side has are
-    counted and listed. Rows without a score on a side are left out of the pair, with the bounds that follow; see
-    `missing` of the metrics.
+    counted and listed; a warning says how many examples have the same id but different content. Rows without a score on
+    a side are left out of the pair, with the bounds that follow; see `missing` of the metrics.
 
     Args:
-        evaluations: two or more; the first is the baseline.
+        evaluations: two or more, or results of `evaluate` of the same truth; the first is the baseline.
         scorers: names of scorers; None takes all that the evaluations share.
         metrics: objects or names; None takes those that summarised the scores, if they average rows (`left_out` lists
             the others). Where no metric is known: `accuracy` if all scores are 0 or 1, else `mean` without a direction.
@@ -196,7 +204,8 @@ def compare(
 
     Raises:
         SpecError: the evaluations share nothing that could be compared.
-        DataError: a metric refuses missing rows, and some rows are missing.
+        DataError: a metric refuses missing rows, and some rows are missing; or examples of the same id differ in the
+            recorded outputs of the systems.
 
     Example:
         >>> from evaluand.data.dataset import Dataset
@@ -214,12 +223,14 @@ def compare(
     check_whole_number("compare", "flips", flips, 0)
     if name is not None:
         check_name(name)
-    store = _one_store(evaluations)
     if labels is not None:
         _check_labels(labels, len(evaluations))
+    evaluations, labels = _as_evaluations(evaluations, labels)
+    store = _one_store(evaluations)
     known = declared_measures(evaluations) if declared is None else declared
     measures, left_out = resolve_measures(evaluations, scorers, metrics, missing, known)
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
+    check_examples(evaluations, short)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],
@@ -240,6 +251,26 @@ def compare(
         store.refer(name, "comparisons", id)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Comparison(store, id, receipt, short)
+
+
+def _as_evaluations(
+    given: Sequence[Evaluation | Storable], labels: Sequence[str] | None
+) -> tuple[tuple[Evaluation, ...], Sequence[str] | None]:
+    """Evaluations in one store, with labels for results that have no name."""
+    if all(isinstance(each, Evaluation) for each in given):
+        return tuple(each for each in given if isinstance(each, Evaluation)), labels
+    store = next((each.store for each in given if isinstance(each, Evaluation)), None) or MemoryStore()
+    named = labels or [
+        (each.name or each.id[:12]) if isinstance(each, Evaluation) else _LETTERS[place % len(_LETTERS)]
+        for place, each in enumerate(given)
+    ]
+    found: list[Any] = []
+    for each, name in zip(given, named, strict=True):
+        found.append(each.to_evaluation(store, name) if hasattr(each, "to_evaluation") else each)
+    return tuple(found), named
+
+
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
 def _check_labels(labels: Any, n: int) -> None:

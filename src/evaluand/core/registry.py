@@ -15,7 +15,7 @@ from evaluand.core.errors import SpecError, alternatives, singular
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUPS = ("schemas", "adapters", "scorers", "metrics", "tasks", "providers", "problem_formats")
+GROUPS = ("formats", "schemas", "adapters", "scorers", "metrics", "tasks", "providers", "problem_formats")
 
 
 def find(group: str, name: str) -> Any:

@@ -23,13 +23,25 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, SpecError, kind_of
+from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.conform import conform
+from evaluand.data.paths import read_paths
 from evaluand.data.roles import Roles, read_roles
-from evaluand.data.sources import DataSource, Faults, from_rows, from_table, open_file, read_column
-from evaluand.data.view import View
+from evaluand.data.row_filter import RowFilter, combine
+from evaluand.data.sources import (
+    DataSource,
+    Faults,
+    from_pandas,
+    from_rows,
+    from_table,
+    is_pandas,
+    open_data,
+    open_file,
+    read_column,
+)
+from evaluand.data.view import View, ViewSpec
 from evaluand.store import tables
 from evaluand.store.store import Store, at_once, check_name, drafted
 
@@ -71,9 +83,9 @@ class Example:
 class Dataset:
     """An immutable sequence of examples, ordered by `_index_`.
 
-    Create one with `from_rows`, `from_file`, `from_arrow` or `from_pandas`. Files are streamed, not loaded, unless
-    their `_index_` column is out of order and has to be sorted. Without that column rows are numbered from 0. A dataset
-    with columns may be empty, but not in an experiment file.
+    Create one with `from_data`, or with `from_file`, `from_rows`, `from_arrow` or `from_pandas`. Files are streamed,
+    not loaded, unless their `_index_` column is out of order and has to be sorted. Without that column rows are
+    numbered from 0. A dataset with columns may be empty, but not in an experiment file.
 
     Args:
         name: a name for people.
@@ -97,7 +109,14 @@ class Dataset:
     """
 
     def __init__(
-        self, source: DataSource, *, name: str | None = None, adapters: Any = None, schema: Any = None, **roles: Any
+        self,
+        source: DataSource,
+        *,
+        name: str | None = None,
+        adapters: Any = None,
+        schema: Any = None,
+        where: str | None = None,
+        **roles: Any,
     ) -> None:
         self.name = None if name is None else check_name(name)
         self.adapter_counts: Counts | None = None
@@ -109,13 +128,21 @@ class Dataset:
         _check_names(source)
         if not [name for name in names if name != INDEX]:
             raise DataError(f"{source.name}: there are no columns, and so no examples")
+        source, roles = read_paths(_drop_digests(source), roles or dict(source.roles))
+        names = source.schema.names
         self.roles = Roles.over([name for name in names if name != INDEX], **roles)
-        self._source, self.indices = add_index(_drop_digests(source))
+        self._source, self.indices = add_index(source)
+        self._filter = where
+        if where is not None:
+            self._source, self.indices = _filter_rows(self._source, RowFilter(where))
         _check_rows(self._source, self.roles)
 
     @classmethod
     def from_rows(cls, records: Iterable[Mapping[str, Any]], *, name: str | None = None, **roles: Any) -> Dataset:
-        """From Python mappings. Roles as in `Roles`: `input="question", expected="answer"`."""
+        """From Python mappings. Roles as in `Roles`: `input="question", expected="gold.answers[0]"`.
+
+        This and the other constructors take `where`: only rows that match this filter, such as `age > 30`.
+        """
         return cls(from_rows(records), name=name, **roles)
 
     @classmethod
@@ -128,10 +155,11 @@ class Dataset:
         name: str | None = None,
         **roles: Any,
     ) -> Dataset:
-        """From a CSV, JSON lines, JSON, Parquet or Arrow file.
+        """From a file, compressed or not, a folder or a glob of files, or standard input.
 
         Args:
-            format: one of `FORMATS`; by default it follows from the suffix.
+            path: `rows.csv`, `rows.jsonl.gz`, `parts/`, `parts/*.parquet`, `book.xlsx#sheet`, or `-`.
+            format: one of `evaluand.data.format_names()`; by default it follows from the suffix.
             delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
             roles: as in `Roles`.
 
@@ -144,23 +172,41 @@ class Dataset:
         return cls(open_file(os.fspath(path), format, delimiter), name=name, **roles)
 
     @classmethod
-    def from_arrow(cls, table: pa.Table, *, name: str | None = None, **roles: Any) -> Dataset:
-        """From an Arrow table."""
-        if not isinstance(table, pa.Table):
-            raise SpecError(f"give a pyarrow.Table, not {kind_of(table)}")
-        return cls(from_table(table), name=name, **roles)
+    def from_data(cls, data: Any, *, name: str | None = None, **roles: Any) -> Dataset:
+        """From whatever holds rows: a path, a table or frame of any library, rows, or a mapping of columns.
+
+        Args:
+            data: as in `open_data`. A dataset is returned as it is, if no roles are declared.
+            roles: as in `Roles`.
+
+        Raises:
+            DataError: rows are invalid; lists every fault with its place.
+            SpecError: this has no rows, or a role is wrong.
+
+        Example:
+            >>> data = Dataset.from_data({"input": ["2+2", "3+3"], "expected": ["4", "6"]})
+            >>> len(data)
+            2
+        """
+        if isinstance(data, Dataset):
+            if roles or (name is not None and name != data.name):
+                raise SpecError("the dataset has its roles and its name already; give the rows that it was made from")
+            return data
+        return cls(open_data(data, "dataset"), name=name, **roles)
+
+    @classmethod
+    def from_arrow(cls, table: Any, *, name: str | None = None, **roles: Any) -> Dataset:
+        """From an Arrow table, or anything that gives one, such as a polars frame or a DuckDB relation."""
+        if not isinstance(table, pa.Table | pa.RecordBatch) and not hasattr(table, "__arrow_c_stream__"):
+            raise SpecError(f"give a pyarrow.Table, or anything with __arrow_c_stream__, not {kind_of(table)}")
+        return cls(open_data(table, "table"), name=name, **roles)
 
     @classmethod
     def from_pandas(cls, frame: Any, *, name: str | None = None, **roles: Any) -> Dataset:
         """From a pandas DataFrame, without its index."""
-        if not hasattr(frame, "astype") or not hasattr(frame, "columns"):
+        if not is_pandas(frame):
             raise SpecError(f"give a pandas.DataFrame, not {kind_of(frame)}")
-        try:
-            table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-        except pa.ArrowException:  # a column of mixed types, which rows support
-            objects = frame.astype(object)
-            return cls.from_rows(objects.where(objects.notna(), None).to_dict("records"), name=name, **roles)
-        return cls(from_table(table, "frame"), name=name, **roles)
+        return cls(from_pandas(frame), name=name, **roles)
 
     @classmethod
     def stored(cls, store: Store, id: str) -> Dataset:
@@ -171,7 +217,7 @@ class Dataset:
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = read_roles(manifest["spec"]["roles"])
-        self._store, self._view, self.adapter_counts = store, None, None
+        self._store, self._view, self._filter, self.adapter_counts = store, None, None, None
         self._source = DataSource(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
         )
@@ -217,7 +263,31 @@ class Dataset:
     def spec(self) -> dict[str, Any]:
         return {"digest": self.digest, "roles": asdict(self.roles)}
 
-    def view(self, adapters: Any, *, checked: bool = False) -> Dataset:
+    def where(self, condition: str) -> Dataset:
+        """The examples that match a filter; their `_index_` stays.
+
+        A missing value matches nothing; how many rows do not match because of one is reported in a warning.
+
+        Args:
+            condition: such as `sex == "F" and age > 30`. Of a stored dataset it sees the columns with a role.
+
+        Raises:
+            SpecError: the condition is wrong, or does not fit the columns.
+            DataError: no example matches.
+
+        Example:
+            >>> data = Dataset.from_rows([{"input": "a", "age": 20}, {"input": "b", "age": 40}])
+            >>> [(example.index, example.input) for example in data.where("age > 30")]
+            [(1, 'b')]
+        """
+        dataset = copy.copy(self)
+        dataset.__dict__.pop("digest", None)
+        dataset.__dict__.pop("id", None)
+        dataset._store, dataset._filter = None, combine([each for each in (self._filter, condition) if each])
+        dataset._source, dataset.indices = _filter_rows(self._source, RowFilter(condition))
+        return dataset
+
+    def view(self, adapters: Any, *, schema: Any = None, checked: bool = False) -> Dataset:
         """This dataset with inputs transformed by adapters, for a service that needs them in another shape.
 
         Ids, expected values, attributes and digests stay the same, so that runs on several views of one dataset can be
@@ -225,7 +295,9 @@ class Dataset:
         and must return one row for each.
 
         Args:
-            adapters: a `Pipeline`, or its JSON configuration: a list of `{"kind": …, "configuration": …}`.
+            adapters: a `Pipeline`, or its JSON configuration: a list of `{"kind": …, "configuration": …}`, or an object
+                with `adapters` and, if you like, a `schema`.
+            schema: what each input must be, in any form that `ValueSchema` takes.
             checked: skip the check of all rows, for rows that passed it before.
 
         Raises:
@@ -238,7 +310,7 @@ class Dataset:
             >>> [example.input for example in viewed]
             [{'prompt': 'hello', 'n': 2}]
         """
-        view = View(adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters), self.roles)
+        view = View(ViewSpec.of(adapters, schema), self.roles)
         if not checked:
             view.check(self._source)
         return self._with_view(view)
@@ -304,12 +376,13 @@ class Dataset:
 
     @property
     def _left_out(self) -> dict[str, Any]:
-        """How many rows the adapters left out or replaced, and why; empty if none."""
+        """The filter, and how many rows the adapters left out or replaced, and why; empty if neither."""
+        where = {} if self._filter is None else {"where": self._filter}
         counts = self.adapter_counts
         if counts is None or not counts.reasons:
-            return {}
+            return where
         rows = {"read": counts.read, "skipped": counts.skipped, "defaulted": counts.defaulted}
-        return {"adapters": rows | {"reasons": dict(counts.reasons)}}
+        return where | {"adapters": rows | {"reasons": dict(counts.reasons)}}
 
     def _empty_batch(self) -> pa.RecordBatch:
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
@@ -425,9 +498,6 @@ def _check_names(source: DataSource) -> None:
             f"{source.name}: the columns {', '.join(map(repr, reserved))} are refused: names that begin and end with"
             " an underscore are reserved; rename them"
         )
-    repeated = sorted({n for n in source.schema.names if source.schema.names.count(n) > 1})
-    if repeated:
-        raise DataError(f"{source.name}: the columns {', '.join(map(repr, repeated))} occur twice; rename one of each")
 
 
 def _drop_digests(source: DataSource) -> DataSource:
@@ -437,6 +507,30 @@ def _drop_digests(source: DataSource) -> DataSource:
     names = [name for name in source.schema.names if name != DIGEST]
     schema = pa.schema([source.schema.field(name) for name in names])
     return replace(source, schema=schema, batches=lambda: (batch.select(names) for batch in source.batches()))
+
+
+def _filter_rows(source: DataSource, condition: RowFilter) -> tuple[DataSource, array[int]]:
+    """The rows of a source that match a filter, and their indices."""
+    condition.check(source.schema)
+    indices, rows = array("q"), array("q")
+    total = missing = 0
+    for batch in source.batches():
+        mask = condition.mask(batch)
+        matching = np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
+        indices.frombytes(batch.column(INDEX).to_numpy()[matching].tobytes())
+        rows.frombytes((matching + total).astype(np.int64).tobytes())
+        total, missing = total + batch.num_rows, missing + mask.null_count
+    because = f"{missing:,} of {plural(total, 'row')} have a missing value in {condition.text!r}"
+    if total and not rows:
+        raise DataError(f"{source.name}: no row matches where: {condition.text}" + (f"; {because}" if missing else ""))
+    if missing:
+        warn(f"where: {because}, and match nothing")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        return (condition.apply(batch)[0] for batch in source.batches())
+
+    where, count = (lambda row: source.where(rows[row])), len(rows)
+    return replace(source, batches=batches, where=where, n_rows=count, objects=None, texts=None), indices
 
 
 def _check_rows(source: DataSource, roles: Roles) -> None:

@@ -27,6 +27,8 @@ class RoleError(SpecError):
 class Roles:
     """The purpose of each column.
 
+    A dataset also reads paths into columns, such as `gold.answers[0]`; each becomes a column of this name.
+
     Attributes:
         input: the column a task sees, or several, which it sees as a mapping.
         expected: the column with the right answer; or a mapping target → column; or None.
@@ -55,7 +57,7 @@ class Roles:
         Raises:
             RoleError: a role is unknown or names an unknown column; lists every fault.
         """
-        cls._check_values(declared)
+        cls.check_values(declared)
         roles = {name: value for name, value in declared.items() if value is not None}
         for name in ("expected", "id", "input"):
             if name not in roles and name in columns:
@@ -81,7 +83,12 @@ class Roles:
         return tuple(dict.fromkeys(c for value in asdict(self).values() for c in _list_columns(value)))
 
     @classmethod
-    def _check_values(cls, declared: Mapping[str, Any]) -> None:
+    def check_values(cls, declared: Mapping[str, Any]) -> None:
+        """Refuse roles that are unknown, or whose value has a wrong type.
+
+        Raises:
+            RoleError: lists every fault.
+        """
         roles = [field.name for field in fields(cls)]
         faults = []
         for role, value in declared.items():
@@ -106,10 +113,10 @@ class Roles:
             raise RoleError(faults)
 
 
-_LIST = "the name of a column, or a list of names"
+_LIST = "the name of a column, a list of names, or a mapping name: column"
 _ALLOWED = {
     "input": _LIST,
-    "expected": f"{_LIST}, or a mapping target: column",
+    "expected": "the name of a column, or a list of names, or a mapping target: column",
     "attributes": _LIST,
     "metadata": _LIST,
 }
@@ -117,7 +124,7 @@ _ALLOWED = {
 
 def _is_column_names(value: Any, role: str) -> bool:
     if isinstance(value, Mapping):
-        return role == "expected" and all(isinstance(name, str) for pair in value.items() for name in pair)
+        return role in _ALLOWED and all(isinstance(name, str) for pair in value.items() for name in pair)
     return role in _ALLOWED and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
 

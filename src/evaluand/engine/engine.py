@@ -1,7 +1,7 @@
 """Engines make calls: how many at once, with which time limit, with how many retries.
 
 An engine maps a call over units and passes each outcome to `done` as it comes. It knows nothing about tables or stores.
-`LocalEngine` runs coroutine functions in worker loops on one event loop, and plain functions in threads.
+`LocalEngine` runs coroutine functions in the event loop of this process, and plain functions in threads.
 """
 
 import asyncio
@@ -11,13 +11,14 @@ import math
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.core.system import require_forks
+from evaluand.engine.event_loop import MOST_FOREIGN, is_foreign_connection, run_coroutine
 from evaluand.engine.rate_limit import RateLimit
 
 U = TypeVar("U")
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 TRANSIENT = ("TransientError", "ConnectionError")
 MAX_BACKOFF = 60.0
 _TICK = 0.05
+_LONGEST_TURN: Final = 50_000_000  # nanoseconds between two pauses in which other coroutines run
 _LEAST: Final[Sequence[tuple[str, int, Any]]] = (
     ("concurrency", 1, int),
     ("retries", 0, int),
@@ -185,7 +187,7 @@ class LocalEngine:
 
     def map(self, units: Iterable[U], call: Call[U], done: Done[U], policy: Policy) -> None:
         if inspect.iscoroutinefunction(call):
-            _run_in_loop(_AsyncMap(iter(units), call, done, policy).run)
+            run_coroutine(_AsyncMap(iter(units), call, done, policy).run())
         else:
             _ThreadMap(iter(units), call, done, policy).run()
 
@@ -212,6 +214,8 @@ class _AsyncMap:
     def __init__(self, units: Iterator[Any], call: Call[Any], done: Done[Any], policy: Policy) -> None:
         self._units, self._call, self._done, self._policy = units, call, done, policy
         self._stopping = False
+        self._foreign = 0
+        self._rested = 0
 
     async def run(self) -> None:
         self._main = asyncio.current_task()
@@ -228,6 +232,9 @@ class _AsyncMap:
         policy, attempt = self._policy, self._timed if self._policy.timeout else self._call
         limit = policy.rate_limit
         for unit in self._units:
+            if time.perf_counter_ns() - self._rested > _LONGEST_TURN:  # calls that wait for nothing block the loop
+                await asyncio.sleep(0)
+                self._rested = time.perf_counter_ns()
             if limit:
                 await limit.wait_async()
             attempts, started, clock = 1, time.time_ns(), time.perf_counter_ns()
@@ -236,6 +243,9 @@ class _AsyncMap:
                     value, error = await attempt(unit), None
                 except BaseException as raised:
                     value, error = None, self._failure(raised)
+                    if self._foreign < MOST_FOREIGN and is_foreign_connection(error):
+                        self._foreign += 1
+                        continue
                 if error is None or not policy.retries_after(error, attempts):
                     break
                 await asyncio.sleep(policy.pause(attempts, error))
@@ -245,8 +255,6 @@ class _AsyncMap:
             if self._stopping:
                 return
             self._hand(unit, Outcome(value, error, attempts, started, time.perf_counter_ns() - clock))
-            if self._main is not None and self._main.cancelling():  # Ctrl-C, while no call waits for anything
-                return
 
     def _failure(self, raised: BaseException) -> BaseException:
         """The failure of one example, SystemExit included; raises again what must end the loop."""
@@ -293,47 +301,6 @@ def _undo_cancellation() -> None:
     task = asyncio.current_task()
     while task is not None and task.cancelling():
         task.uncancel()
-
-
-def _run_in_loop(main: Callable[[], Awaitable[None]]) -> None:
-    """Runs a coroutine to its end; in a separate thread if a loop is running already (a notebook)."""
-    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
-
-    async def start() -> None:
-        present = asyncio.current_task()
-        if present is not None:
-            running.append((asyncio.get_running_loop(), present))
-        await main()
-
-    if not _is_in_a_loop():
-        return asyncio.run(start())
-    failures: list[BaseException] = []
-
-    def target() -> None:
-        try:
-            asyncio.run(start())
-        except BaseException as error:
-            failures.append(error)
-
-    thread = threading.Thread(target=target, name="evaluand")
-    thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        if running:
-            running[0][0].call_soon_threadsafe(running[0][1].cancel)
-        thread.join()
-        raise
-    if failures:
-        raise failures[0]
-
-
-def _is_in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 class _Worker:

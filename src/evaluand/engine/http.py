@@ -28,6 +28,7 @@ import orjson
 
 from evaluand._version import __version__
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
+from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
 from evaluand.engine.rate_limit import sent
 
@@ -70,8 +71,7 @@ class Unavailable(TransientError):
 class HttpClient:
     """Sends requests to one service.
 
-    Connections are pooled per event loop; a run may use several loops, one after another. Each pool is closed when its
-    loop ends.
+    Connections are pooled per event loop. A pool is closed by `close`, at the latest when its loop ends.
 
     Args:
         url: the URL; in its path and query, `${NAME}` is replaced by an environment variable.
@@ -91,6 +91,7 @@ class HttpClient:
         self._host = urlsplit(url).netloc
         self._names = sorted({name for value in (url, *headers.values()) for name in _VARIABLE.findall(value)})
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, _Opened] = WeakKeyDictionary()
+        self._in_progress = 0
 
     def check(self) -> None:
         """Raises a SpecError if no request can be sent: a variable is not set, or the client is not installed."""
@@ -120,7 +121,21 @@ class HttpClient:
             BadRequest: the service refuses the request.
             BadAnswer: the answer is not JSON, or incomplete.
         """
-        return self._parse(await self._receive(body))
+        self._in_progress += 1
+        try:
+            return self._parse(await self._receive(body))
+        finally:
+            self._in_progress -= 1
+
+    def close(self) -> None:
+        """Closes the connections, unless a request is in progress; a later request opens new ones."""
+        if self._clients:
+            run_coroutine(self._close())
+
+    async def _close(self) -> None:
+        entry = None if self._in_progress else self._clients.pop(asyncio.get_running_loop(), None)
+        if entry is not None:
+            await entry[1].aclose()
 
     def check_output(self, output: Any) -> None:
         """Checks that an answer can be stored.

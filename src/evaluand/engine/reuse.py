@@ -93,10 +93,12 @@ class Unchanged:
 
     Args:
         folder: the folder of the code, to which stored names are relative.
+        files_only: whether inputs that are no files, such as the reply of a service, count as unchanged: the answers of
+            one attempt go together, whenever it continues.
     """
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    def __init__(self, folder: str, *, files_only: bool = False) -> None:
+        self._folder, self._files_only = folder, files_only
         self._files: dict[str, str] = {}
         self._nodes: dict[str, bool] = {}
         self.changed: set[str] = set()
@@ -118,6 +120,8 @@ class Unchanged:
         return unchanged
 
     def _is_same(self, name: str, state: str) -> bool:
+        if self._files_only and name.startswith("("):
+            return True
         if name not in self._files:
             path = located(name, self._folder)
             self._files[name] = listing_state(path) if name.endswith("/") else file_state(path, stamp_of(path))
@@ -143,6 +147,7 @@ class InputCheck:
         root = getattr(self.store, "root", None)
         self.observer = Observer[Any](self.facts, [] if root is None else [root]) if self.facts else None
         self.unchanged = Unchanged(self.facts.folder) if self.facts else None
+        self._unchanged_in_attempt = Unchanged(self.facts.folder, files_only=True) if self.facts else None
         self._changed: set[str] = set()
         self._unrecorded = False
 
@@ -179,10 +184,10 @@ class InputCheck:
 
     def stale(self, lane: WorkLog, place: int) -> list[int]:
         """The finished slots of a lane whose inputs have changed since; arguments as in `void_stale`."""
-        if self.unchanged is None or not lane.n_done:
+        if self._unchanged_in_attempt is None or not lane.n_done:
             return []
-        stale = Inputs.written(lane, place).stale(self.unchanged)
-        self._changed |= self.unchanged.changed
+        stale = Inputs.written(lane, place).stale(self._unchanged_in_attempt)
+        self._changed |= self._unchanged_in_attempt.changed
         return stale
 
     def usable(self, kind: str, ids: Iterable[str], id: str | None) -> list[str]:

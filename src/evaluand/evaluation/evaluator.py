@@ -40,6 +40,7 @@ from evaluand.evaluation.grading import (
     targets_of,
     unpacked,
 )
+from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.scorer import (
     NO_ANSWER,
     FunctionScorer,
@@ -238,7 +239,9 @@ class Evaluator:
         if job.called:
             why = why or "; ".join(dict.fromkeys(check.why for check in inputs.values() if check.why))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
-        return _warn_of_failed(Evaluation(store, manifest["id"], receipt))
+        evaluation = _warn_of_failed(Evaluation(store, manifest["id"], receipt))
+        warn_of_unequal(evaluation, run, request.scorers)
+        return evaluation
 
 
 @dataclass(frozen=True)

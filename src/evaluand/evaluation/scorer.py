@@ -135,6 +135,17 @@ class Scorer(ABC):
             DataError: it cannot be graded, whatever the output; an evaluation of only such examples is a mistake.
         """
 
+    def check_kind(self, expected: Any, kind: str) -> None:  # noqa: B027 - most know nothing
+        """Checks, before anything is called, that outputs of a kind can be right; accepts every kind by default.
+
+        Args:
+            expected: the expected value, never None.
+            kind: what the task declares to return: `text`, `number`, `boolean`, `list` or `object`.
+
+        Raises:
+            DataError: no output of this kind is ever right; an evaluation of only such examples is a mistake.
+        """
+
     def check_example(self, example: Mapping[str, Any]) -> None:  # noqa: B027 - most know nothing
         """Checks, before anything is called, that an example has the parts that the scorer reads.
 
@@ -233,6 +244,10 @@ class ReferenceScorer(Scorer):
         self._references(expected)
         if any(not isinstance(output, str) for output in outputs):
             raise DataError(f"{self.kind} grades texts, and no output is one")
+
+    def check_kind(self, expected: Any, kind: str) -> None:
+        if kind != "text":
+            raise DataError(f"{self.kind} grades texts, and the task returns {with_article(kind)}")
 
     def _references(self, expected: Any) -> list[str]:
         references = [expected] if isinstance(expected, str) else expected
@@ -451,6 +466,18 @@ def described(value: object) -> str:
         return "a list"
     return "an object" if isinstance(value, Mapping) else f"{with_article(type(value).__name__)}"
 
+
+def value_kind(value: Any) -> Any:
+    """The kind of a value, which only values of the same kind can equal.
+
+    Example:
+        >>> value_kind(True), value_kind("a"), value_kind(1.5), value_kind([1]), value_kind({})
+        ('boolean', 'text', 'number', 'list', 'object')
+    """
+    return next((name for name, types in _KINDS if isinstance(value, types)), type(value))
+
+
+_KINDS: Final = (("boolean", bool), ("text", str), ("number", int | float), ("list", list | tuple), ("object", Mapping))
 
 _SHOWN_TEXT: Final = 40
 _SHOWN_BITS: Final = 128

@@ -1,6 +1,7 @@
 """Builds the parts of an experiment from its spec: dataset, views, tasks, scorers and measures."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from evaluand.core.files.yaml import Document
 from evaluand.core.identity import encode
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
-from evaluand.data.roles import RoleError
+from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
-from evaluand.evaluation.output_view import OutputView
+from evaluand.data.view import ViewSpec
+from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
@@ -27,6 +29,8 @@ from evaluand.experiment.spec import (
     DatasetSpec,
     FairnessSpec,
     KindSpec,
+    MetricCodeSpec,
+    MetricEntry,
     MetricSpec,
     ScorerEntry,
     TaskEntry,
@@ -34,7 +38,10 @@ from evaluand.experiment.spec import (
     ValidParts,
 )
 from evaluand.experiment.user_code import import_reference, load
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.function import FunctionMetric
 from evaluand.metrics.names import resolve_metric, with_parameters
+from evaluand.run.output_columns import RECORDED, output_columns
 from evaluand.run.outputs import output_schema
 from evaluand.run.task import FunctionTask, Task, as_task
 from evaluand.tradeoff.trade import Trade
@@ -45,40 +52,123 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
     source = spec.dataset
     if source is None:
         return None
-    other = {"path", "format", "delimiter", "name", "views", "adapters", "schema_"}
+    other = {"path", "format", "delimiter", "name", "views", "where", "adapters", "schema_"}
     roles = source.model_dump(exclude=other, exclude_defaults=True)
     path = folder / source.path
-    form: dict[str, Any] = {}
+    settings: dict[str, Any] = {
+        "format": source.format,
+        "delimiter": source.delimiter,
+        "name": source.name or spec.name,
+    }
     with document.at("dataset", "adapters"):
-        form["adapters"] = None if source.adapters is None else Pipeline.of(source.adapters)
+        settings["adapters"] = None if source.adapters is None else Pipeline.of(source.adapters)
     with document.at("dataset", "schema"):
-        form["schema"] = None if source.schema_ is None else Schema.of(read_schema(source.schema_, folder))
-    if len(form) < len(("adapters", "schema")):
+        settings["schema"] = None if source.schema_ is None else Schema.of(read_schema(source.schema_, folder))
+    if not {"adapters", "schema"} <= settings.keys():
         return None
     with document.at("dataset", "path"):
         try:
-            examples = Dataset.from_file(
-                path, format=source.format, delimiter=source.delimiter, name=source.name or spec.name, **form, **roles
-            )
+            examples = _read_examples(spec, folder, roles, settings)
         except RoleError as error:
             for role, message in error.faults:
                 document.add(("dataset", role), message)
             return None
         if not len(examples):
             raise DataError(f"{path}: the file has no examples")
-        return examples
+        if source.where is None:
+            return examples
+        with document.at("dataset", "where"):
+            return examples.where(source.where)
     return None
 
 
-def view(entry: Any, of: DatasetSpec | None) -> Pipeline:
-    """The adapters of a task's view, written out or named among the dataset's views."""
+def _read_examples(spec: ValidParts, folder: Path, roles: dict[str, Any], settings: Mapping[str, Any]) -> Dataset:
+    """The examples; recorded outputs in their file are no part of the input unless it names them."""
+    assert spec.dataset is not None
+    path = folder / spec.dataset.path
+    try:
+        examples = Dataset.from_file(path, **settings, **roles)
+    except RoleError as error:
+        if {role for role, _ in error.faults} != {"input"} or spec.dataset.input is not None or not _are_recorded(spec):
+            raise
+        return Dataset.from_file(path, **settings, **roles | {"input": _first_role(roles)})  # which no task reads
+    outputs = _recorded_outputs(spec, folder)
+    if spec.dataset.input is None and outputs & {*_list(examples.roles.input)}:
+        own = _input_without(examples.roles, outputs, all_recorded=_are_recorded(spec))
+        return Dataset.from_file(path, **settings, **roles | {"input": own})
+    return examples
+
+
+def _list(columns: str | Sequence[str]) -> Sequence[str]:
+    return (columns,) if isinstance(columns, str) else columns
+
+
+def _first_role(roles: Mapping[str, Any]) -> str:
+    """A column that every example has."""
+    expected = roles.get("expected") or "expected"
+    return str(
+        roles.get("id")
+        or (
+            expected
+            if isinstance(expected, str)
+            else next(iter(expected.values() if isinstance(expected, Mapping) else expected))
+        )
+    )
+
+
+def _recorded_outputs(spec: ValidParts, folder: Path) -> set[str]:
+    """The columns of the dataset's file from which recorded tasks take their outputs: no task may see them."""
+    assert spec.dataset is not None
+    path = (folder / spec.dataset.path).resolve()
+    found: set[str] = set()
+    for task in spec.tasks.values():
+        if (
+            isinstance(task, KindSpec)
+            and task.kind == RECORDED
+            and isinstance(file := task.parameters.get("path"), str)
+        ):
+            with suppress(SpecError):
+                same = (folder / file).resolve() == path
+                found |= {*output_columns({"kind": RECORDED, **task.parameters})} if same else set()
+    return found
+
+
+def _are_recorded(spec: ValidParts) -> bool:
+    """Whether all tasks are recorded, so that none reads the input."""
+    tasks = [spec.tasks.get(name) for name in spec.task_names]
+    return all(isinstance(task, KindSpec) and task.kind == RECORDED for task in tasks)
+
+
+def _input_without(roles: Roles, outputs: set[str], *, all_recorded: bool) -> str | list[str]:
+    """The default input without recorded outputs; if nothing is left and no task reads it, the id or the truth.
+
+    Raises:
+        RoleError: nothing is left for a task to see.
+    """
+    rest = [name for name in _list(roles.input) if name not in outputs]
+    if rest:
+        return rest
+    if not all_recorded or not (roles.id or roles.expected):
+        raise RoleError([("input", "every column has another role or is a recorded output; name the input column")])
+    return _first_role({"id": roles.id, "expected": roles.expected})
+
+
+def view(entry: Any, of: DatasetSpec | None, folder: Path) -> ViewSpec:
+    """A task's view, written out or named among the dataset's views."""
     if not isinstance(entry, str):
-        return Pipeline.of(entry)
+        return _read_view(entry, folder)
     known = of.views if of else {}
     if entry not in known:
         names = f"there are {', '.join(known)}" if known else "the dataset has no views"
         raise SpecError(f"no view is called {entry!r}{nearest(entry, known)}; {names}")
-    return Pipeline.of(known[entry])
+    return _read_view(known[entry], folder)
+
+
+def _read_view(entry: Any, folder: Path) -> ViewSpec:
+    """The adapters of a view and its schema, which may be in a file."""
+    if isinstance(entry, Mapping) and "schema" in entry:
+        entry = {**entry, "schema": read_schema(entry["schema"], folder)}
+    return ViewSpec.of(entry)
 
 
 def task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
@@ -116,6 +206,9 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
     if parameters.get("output_schema") is not None:
         parameters["output_schema"] = _resolve_schema(parameters["output_schema"], folder)
+    split = parameters.get("split")
+    if isinstance(split, dict) and isinstance(split.get("file"), str):
+        parameters["split"] = {**split, "file": str(folder / split["file"])}
     name = _CODE.get(spec.kind, "")
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
@@ -149,7 +242,9 @@ _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
 
 def scorer(spec: ScorerEntry, folder: Path) -> Scorer:
     built = _build_scorer(spec, folder)
-    return built if spec.view is None else OutputView(built, spec.view)
+    if spec.view is not None:
+        built = OutputView(built, _read_view(spec.view, folder))
+    return built if spec.expected_view is None else ExpectedView(built, _read_view(spec.expected_view, folder))
 
 
 def _build_scorer(spec: ScorerEntry, folder: Path) -> Scorer:
@@ -192,15 +287,35 @@ def _pinned_version(spec: CodeSpec) -> str | None:
     return None if spec.version is None else f"{spec.version} of {spec.function} {encode(spec.parameters).decode()}"
 
 
-def measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
+def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:
     scorer = _choose_scorer(spec.scorer, scorers)
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
     by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
+    metric = _code_metric(spec, folder) if isinstance(spec, MetricCodeSpec) else _named_metric(spec)
+    return Measure(scorer, metric, by, check_kinds(spec.disparities))
+
+
+def _named_metric(spec: MetricSpec) -> Metric:
     kind, parameters = spec.kind, spec.parameters
     if kind not in registry.names("metrics"):
         kind, of_name = resolve_metric(kind)
         parameters = with_parameters(of_name, parameters)
-    return Measure(scorer, _make("metrics", kind, parameters), by, check_kinds(spec.disparities))
+    return _make("metrics", kind, parameters)  # type: ignore[no-any-return]
+
+
+def _code_metric(spec: MetricCodeSpec, folder: Path) -> Metric:
+    """A function as a metric, or an object of a class of metrics, which states its parameters itself."""
+    code = load(spec, folder)
+    chosen = {"name", "direction", "range", "bootstrap", "confidence", "weighted", "missing"} & spec.model_fields_set
+    if isinstance(code, Metric):
+        if further := sorted(chosen | ({"version", "files"} & spec.model_fields_set)):
+            raise SpecError(f"{spec.function} is a class of metrics: put {', '.join(further)} under parameters")
+        return code
+    declared = {name: getattr(spec, name) for name in chosen}
+    files = tuple(str(folder / file) for file in spec.files)
+    return FunctionMetric(
+        function=_require_callable(code, spec), code_version=_pinned_version(spec), files=files, **declared
+    )
 
 
 def fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:

@@ -14,8 +14,8 @@ from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, ch
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
-from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
+from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
@@ -64,12 +64,13 @@ class Experiment:
 
     Args:
         name: the name of the experiment, and the first part of the runs' names.
+        dataset: the examples: a dataset, or whatever `Dataset.from_data` reads with the roles of its column names.
         tasks: name → task, function or object with `do_run`.
         scorers: name → scorer or function.
         measures: metrics on the scorers' tables.
         replications: how often each example is run; None takes the task's default, or once.
         seed: the seed from which the examples' seeds are derived.
-        views: task → the adapters that transform the dataset's rows for this task.
+        views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
         tradeoffs: trade-offs between objectives, for reports.
 
     Raises:
@@ -112,7 +113,7 @@ class Experiment:
         spec, document = parse_file(path)
         folder = path.parent
         tasks: dict[str, Task[Any, Any]] = {}
-        views: dict[str, Pipeline] = {}
+        views: dict[str, ViewSpec] = {}
         scorers: dict[str, Scorer] = {}
         measures: dict[Place, list[Measure]] = {}
         for name, task in spec.tasks.items():
@@ -120,13 +121,13 @@ class Experiment:
                 tasks[check_name(name)] = build.task(task, folder)
             with document.at("tasks", name, "view"):
                 if task.view is not None:
-                    views[name] = build.view(task.view, spec.dataset)
+                    views[name] = build.view(task.view, spec.dataset, folder)
         for name, scorer in spec.scorers.items():
             with document.at("scorers", name):
                 scorers[check_name(name)] = build.scorer(scorer, folder)
         for i, metric in spec.metrics.items():
             with document.at("metrics", i):
-                measures["metrics", i] = [build.measure(metric, spec.scorer_names)]
+                measures["metrics", i] = [build.measure(metric, spec.scorer_names, folder)]
         for i, rule in spec.fairness.items():
             with document.at("fairness", i):
                 measures["fairness", i] = build.fairness(rule, spec.scorer_names)
@@ -158,8 +159,7 @@ class Experiment:
         )
 
     def __post_init__(self) -> None:
-        if not isinstance(self.dataset, Dataset):
-            raise SpecError(f"dataset must be a Dataset, not {kind_of(self.dataset)}; see Dataset.from_file")
+        self.dataset = Dataset.from_data(self.dataset)
         parts: Any
         for what, parts in (("task", self.tasks), ("scorer", self.scorers)):
             if not isinstance(parts, Mapping) or not parts:
@@ -197,6 +197,10 @@ class Experiment:
     def seen_by(self, task: str) -> Dataset:
         """The dataset as a task sees it."""
         return self.dataset.view(self.views[task]) if task in self.views else self.dataset
+
+    def where(self, condition: str) -> Experiment:
+        """This experiment over the examples that match a condition; see `Dataset.where`."""
+        return replace(self, dataset=self.dataset.where(condition), origin=self.origin | {"where": condition})
 
     def run(
         self,

@@ -12,6 +12,7 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.metrics.accuracy import Accuracy as Accuracy, TopK as TopK
+    from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation as AdjustedMutualInformation
     from evaluand.metrics.areas import AveragePrecision as AveragePrecision, RocAuc as RocAuc
     from evaluand.metrics.base.metric import Metric as Metric, Values as Values
     from evaluand.metrics.box_averages import (
@@ -43,9 +44,19 @@ if TYPE_CHECKING:
         RSquared as RSquared,
         Spearman as Spearman,
     )
+    from evaluand.metrics.covers import (
+        OmegaIndex as OmegaIndex,
+        OverlappingMutualInformation as OverlappingMutualInformation,
+    )
     from evaluand.metrics.detection.precision import (
         average_precision as average_precision,
         average_precision_by_label as average_precision_by_label,
+    )
+    from evaluand.metrics.deviances import (
+        MeanGammaDeviance as MeanGammaDeviance,
+        MeanPoissonDeviance as MeanPoissonDeviance,
+        MeanTweedieDeviance as MeanTweedieDeviance,
+        PinballLoss as PinballLoss,
     )
     from evaluand.metrics.errors import (
         MaxError as MaxError,
@@ -56,6 +67,25 @@ if TYPE_CHECKING:
         MedianAbsoluteError as MedianAbsoluteError,
         RootMeanSquaredError as RootMeanSquaredError,
     )
+    from evaluand.metrics.explained_deviance import (
+        D2AbsoluteError as D2AbsoluteError,
+        D2Pinball as D2Pinball,
+        D2Tweedie as D2Tweedie,
+    )
+    from evaluand.metrics.forecasts import (
+        Crps as Crps,
+        MeanAbsoluteScaledError as MeanAbsoluteScaledError,
+        MeanQuantileLoss as MeanQuantileLoss,
+        SymmetricMeanAbsolutePercentageError as SymmetricMeanAbsolutePercentageError,
+        WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
+        seasonal_naive_scale as seasonal_naive_scale,
+    )
+    from evaluand.metrics.label_rankings import (
+        CoverageError as CoverageError,
+        LabelRankingAveragePrecision as LabelRankingAveragePrecision,
+        LabelRankingLoss as LabelRankingLoss,
+    )
+    from evaluand.metrics.one_vs_one import OneVsOneRocAuc as OneVsOneRocAuc
     from evaluand.metrics.partitions import (
         AdjustedRand as AdjustedRand,
         Completeness as Completeness,
@@ -78,5 +108,10 @@ if TYPE_CHECKING:
         RecallAtK as RecallAtK,
     )
     from evaluand.metrics.replications import KOfN as KOfN, PassAtK as PassAtK
+    from evaluand.metrics.text_errors import (
+        CharacterErrorRate as CharacterErrorRate,
+        WordErrorRate as WordErrorRate,
+    )
+    from evaluand.metrics.weighted_kappa import WeightedKappa as WeightedKappa
 
 __getattr__, __dir__ = lazy_names(__name__)

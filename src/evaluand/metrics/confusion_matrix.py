@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_ratio import distinct_labels
 from evaluand.metrics.base.confusion import (
     ALL_WRONG,
@@ -35,8 +36,13 @@ class ConfusionMatrix(Confusion):
     into one, called null.
 
     Args:
+        normalize: cells are shares instead of rows: of the rows with their truth (`true`), of those with their
+            prediction (`pred`), or of all rows (`all`). The value remains the number of rows.
         weighted: each row counts by the weight of its example.
         confidence: None; a count of rows has no interval.
+
+    Raises:
+        SpecError: there is no such normalisation.
 
     Example:
         >>> ConfusionMatrix().signature
@@ -45,7 +51,13 @@ class ConfusionMatrix(Confusion):
 
     kind = "confusion_matrix"
 
+    normalize: Literal["true", "pred", "all"] | None = None
     confidence: None = None
+
+    def __post_init__(self) -> None:
+        if self.normalize not in (None, "true", "pred", "all"):
+            raise SpecError(f"{self.kind}: normalize={self.normalize!r} must be true, pred or all, as text")
+        super().__post_init__()
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         return np.asarray(weight.sum(axis=1))
@@ -69,6 +81,10 @@ class ConfusionMatrix(Confusion):
 
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         classes, table = confusion(rows, weight)
+        if self.normalize is not None:
+            axis = {"true": 1, "pred": 0, "all": None}[self.normalize]
+            total = table.sum(axis=axis, keepdims=True)
+            table = table / np.where(total > 0, total, 1.0)
         cells = np.argwhere(table > 0).tolist()
         return {"classes": classes, "cells": [[i, j, json_number(table[i, j])] for i, j in cells]}
 

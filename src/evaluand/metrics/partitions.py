@@ -41,7 +41,7 @@ class Clustering(Confusion):
             _OF_TRUTH: np.stack([row, of_truth]),
             _OF_PREDICTION: np.stack([row, of_prediction]),
             _OF_PAIR: np.stack([row, of_pair]),
-            _PAIRS: np.stack(np.divmod(pairs, len(prediction))),
+            PAIRS: np.stack(np.divmod(pairs, len(prediction))),
             _SIZES: np.array([len(truth), len(prediction), len(pairs)]),
         }
 
@@ -66,7 +66,7 @@ class OfEntropies(Clustering):
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         total = weight.sum(axis=1, keepdims=True)
         truth, prediction, both = (sums / total for sums in self.sums(rows, weight))
-        one, other = rows[_PAIRS]
+        one, other = rows[PAIRS]
         return self.of_table(Contingency(truth, prediction, both, truth[:, one] * prediction[:, other]))
 
 
@@ -92,7 +92,7 @@ _NOTHING = 4 * float(np.finfo(np.float64).eps)
 _OF_TRUTH = "_of_truth_"
 _OF_PREDICTION = "_of_prediction_"
 _OF_PAIR = "_of_pair_"
-_PAIRS = "_pairs_"
+PAIRS: Final = "_pairs_"
 _SIZES = "_sizes_"
 
 
@@ -238,17 +238,17 @@ class NormalizedMutualInformation(OfEntropies):
     mean: Literal["arithmetic", "geometric", "min", "max"] = "arithmetic"
 
     def __post_init__(self) -> None:
-        if self.mean not in _MEANS:
-            raise SpecError(f"{self.kind}: mean={self.mean!r} does not work here; choose one of {', '.join(_MEANS)}")
+        if self.mean not in MEANS:
+            raise SpecError(f"{self.kind}: mean={self.mean!r} does not work here; choose one of {', '.join(MEANS)}")
         super().__post_init__()
 
     def of_table(self, table: Contingency) -> np.ndarray:
         one, other = entropy(table.truth), entropy(table.prediction)
         trivial = (one == 0) & (other == 0)
-        return np.where(trivial, 1.0, share_of(mutual_information(table), _MEANS[self.mean](one, other), otherwise=0.0))
+        return np.where(trivial, 1.0, share_of(mutual_information(table), MEANS[self.mean](one, other), otherwise=0.0))
 
 
-_MEANS: Final[Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+MEANS: Final[Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
     "arithmetic": lambda one, other: (one + other) / 2,
     "geometric": lambda one, other: np.asarray(np.sqrt(one * other)),
     "min": np.minimum,

@@ -42,6 +42,9 @@ class Rule:
         always_jointly: whether several targets are always judged together.
         clusters: whether labels are names of clusters, so that only their partition counts.
         without_scores: the rule where predictions have no confidence.
+        of_sets: whether scores of labels are also judged where examples have several labels, each label by itself.
+        if_none_ranked: parameters where no ranking has a right answer.
+        of_truth: further columns of numbers that are read from the truth, such as the scale of a forecast's series.
     """
 
     kind: str
@@ -56,6 +59,9 @@ class Rule:
     always_jointly: bool = False
     clusters: bool = False
     without_scores: Rule | None = None
+    of_sets: bool = False
+    if_none_ranked: Mapping[str, Any] = field(default_factory=dict)
+    of_truth: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         values = ((each.name, getattr(self, each.name), each) for each in fields(self))
@@ -67,7 +73,7 @@ STANDARD: Final = "standard"
 """The well-defined one, and the default."""
 
 _OF_ONE_CLASS: Final[Mapping[str, Any]] = {"reads": "labels", "positive": "one", "two_classes": True}
-_AREA: Final[Mapping[str, Any]] = {"kind": "roc_auc", "reads": "scores"}
+_AREA: Final[Mapping[str, Any]] = {"kind": "roc_auc", "reads": "scores", "of_sets": True}
 _OF_CLASSES: Final[Mapping[str, Any]] = {"kind": "f_beta", "reads": "sets", "labels": True}
 
 _STANDARD: Final = {
@@ -164,7 +170,11 @@ DEFINITIONS: Final[Mapping[str, Mapping[str, Rule]]] = _Definitions(
                         _STANDARD["normalized_mutual_information"], parameters={"mean": "geometric"}
                     ),
                     "hamming_loss": _but(_STANDARD["hamming_loss"], parameters={"one_hot": True}),
-                    "precision_at_top_k": _but(_LARGEST, k=0),
+                    "roc_auc": _but(_LIBRARY["roc_auc"], of_sets=False),
+                    "precision_at_top_k": _but(_LARGEST, k=0, parameters={"top": "largest_integers"}),
+                    "mean_reciprocal_rank": _but(
+                        _LIBRARY["mean_reciprocal_rank"], if_none_ranked={"absent_rank": None}
+                    ),
                     "object_detection_average_precision": _but(
                         _STANDARD["object_detection_average_precision"], parameters={"definition": "core-2022"}
                     ),
@@ -255,7 +265,7 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         reads = "boxes"
     elif metric_object.label_columns:
         reads = "sets" if getattr(metric_object, "takes_sets", False) else "labels"
-    elif columns == ("truth", "prediction"):
+    elif set(columns) - {_SCALE} == {"truth", "prediction"}:
         reads = "numbers"
     if reads is None:
         names = " and ".join(columns)
@@ -269,4 +279,8 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         labels="labels" in takes,
         positive=_positive(takes) if reads != "boxes" else "none",
         jointly=None if reads == "boxes" else "mean",
+        of_truth=(_SCALE,) if _SCALE in columns else (),
     )
+
+
+_SCALE: Final = "scale"

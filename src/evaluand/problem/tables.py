@@ -110,6 +110,23 @@ def scores(truth: pa.Array, label: pa.Array, confidence: pa.Array, keys: Keys) -
     return {"truth": take_rows(truth, keys.truth_rows), "scores": lists_by_row(pairs, keys.predictions, keys.n)}
 
 
+def scores_of_sets(truth: pa.Array, label: pa.Array, confidence: pa.Array, keys: Keys) -> dict[str, pa.Array]:
+    """The true labels of each example as text, and a confidence for each label that has one.
+
+    An example whose only label is null has no labels. It has the confidence 0 for one label, as it has for all others,
+    since metrics need a score in each row to fill in the absent ones.
+    """
+    truth, label = (pa.DictionaryArray.from_arrays(c.indices, c.dictionary.cast(pa.string())) for c in (truth, label))
+    known, any_label = label.indices.is_valid(), bool(len(label.dictionary))
+    filled = pa.DictionaryArray.from_arrays(
+        label.indices.fill_null(0) if any_label else label.indices, label.dictionary
+    )
+    pairs = pa.StructArray.from_arrays(
+        [filled.dictionary_decode(), pc.if_else(known, confidence, 0.0)], names=["label", "score"]
+    )
+    return {"truth": sets(truth, label, keys)["truth"], "scores": lists_by_row(pairs, keys.predictions, keys.n)}
+
+
 def ranking(truth: pa.Array, answer: pa.Array, rank: pa.Array, keys: Keys) -> dict[str, pa.Array]:
     """The ranks of each example's answers, which of them are relevant, and the rank of the first of these."""
     relevant = np.isin(pair_codes(keys.predictions, answer), pair_codes(keys.truth, truth))
@@ -137,11 +154,18 @@ def images(truths: Boxes, detections: Boxes, keys: Keys) -> dict[str, pa.Array]:
 def _by_image(boxes: Boxes, codes: np.ndarray, n: int) -> list[str]:
     order = np.argsort(codes, kind="stable")
     parts = np.searchsorted(codes[order], np.arange(1, n))
-    corners = [part.tolist() for part in np.split(boxes.corners.T[order], parts)]
+    corners = [[_numbers(boxes, row) for row in part.tolist()] for part in np.split(order, parts)]
     if boxes.confidence is None:
         return [orjson.dumps({"box": box}).decode() for box in corners]
     confidences = [part.tolist() for part in np.split(boxes.confidence[order], parts)]
     return [orjson.dumps({"box": b, "confidence": c}).decode() for b, c in zip(corners, confidences, strict=True)]
+
+
+def _numbers(boxes: Boxes, row: int) -> list[float]:
+    """A box of four numbers, or the corners of a polygon."""
+    outline = None if boxes.outline is None else boxes.outline[row]
+    numbers: list[float] = (boxes.corners[:, row] if outline is None else outline.ravel()).tolist()
+    return numbers
 
 
 def count_distinct(one: pa.Array, other: pa.Array) -> int:

@@ -1,32 +1,29 @@
 """Judging records one at a time: in the app's thread, in other threads, or in another process."""
 
-import asyncio
 import math
-import os
 import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from evaluand.apps.recording.stored import KIND, Lanes, app_name, parse_record, read_record
 from evaluand.core.errors import TaskError
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.engine.deadline import Overdue, within
 from evaluand.engine.engine import LocalEngine, Outcome, Policy, too_long
+from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import Observer
 from evaluand.evaluation.grading import Grader, Unit
 from evaluand.evaluation.scorer import Scorer
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store
-
-T = TypeVar("T")
 
 ATTEMPTS: Final = 3
 QUEUE: Final = 1024
@@ -304,26 +301,3 @@ class Worker:
 
 class JudgeDied(TaskError):
     """Every process in which a feedback judged this record has died."""
-
-
-class _Loop:
-    """An event loop in a separate thread, for async feedbacks."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, name="feedback loop", daemon=True).start()
-
-
-_loop: _Loop | None = None
-_making_loop = threading.Lock()
-
-
-def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, which runs in another thread's loop: the caller may be in a running loop."""
-    global _loop
-    with _making_loop:
-        if _loop is None or _loop.pid != os.getpid():  # a fork has the loop, but not its thread
-            _loop = _Loop()
-        loop = _loop.loop
-    return asyncio.run_coroutine_threadsafe(coroutine, loop).result()

@@ -9,9 +9,12 @@ import orjson
 from click import UsageError
 
 from evaluand.cli.gates import gate_options
-from evaluand.cli.options import TARGET, force_option, json_option, repeatable, store_option
-from evaluand.cli.score.columns import STDIN, ColumnFiles, score_files
+from evaluand.cli.options import FILE, TARGET, force_option, json_option, repeatable, store_option, where_option
+from evaluand.cli.score.columns import ColumnFiles, score_files
+from evaluand.cli.score.objects import SHAPES, ObjectFiles, score_objects
+from evaluand.cli.score.output import Output
 from evaluand.cli.score.problems import ProblemOptions, score_problem
+from evaluand.data.files import STDIN, is_glob
 from evaluand.experiment.columns.proposals import KINDS
 from evaluand.experiment.columns.scoring import ColumnOptions
 from evaluand.problem.formats import default_format
@@ -24,6 +27,7 @@ Examples:
   evaluand score a.csv b.csv --truth-file truth.csv --truth label --prediction said --id id
   evaluand score 185_baseball --predictions mine.csv --out scores.csv
   evaluand score --predictions mine.csv --truth right.csv --metric accuracy --metric f1Macro
+  evaluand score --coco instances.json results_a.json results_b.json
 """
 
 
@@ -75,7 +79,16 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
 @repeatable("--input", "inputs", metavar="COLUMN", help="A column to show with each example; repeatable.")
 @click.option("--weight", metavar="COLUMN", help="The weight of each row.")
 @click.option("--cluster", metavar="COLUMN", help="Rows with equal values are not independent.")
-@click.option("--format", "form", metavar="FORMAT", help="The format of FILE, by default from its suffix.")
+@where_option
+@click.option("--format", "form", metavar="FORMAT", help="The format of FILE, by default from its suffix or content.")
+@click.option("--delimiter", metavar="CHARACTER", help="The delimiter of a CSV file.  [default: a comma]")
+@click.option(
+    "--coco",
+    type=FILE,
+    metavar="FILE",
+    help="Instances of COCO or LVIS: the arguments are files of results, scored by the metrics of pycocotools or lvis.",
+)
+@click.option("--shape", type=click.Choice(SHAPES), help="With --coco: what to score.  [default: boxes if there are]")
 @gate_options
 @click.option("--problem", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="Instead of FOLDER.")
 @repeatable(
@@ -103,10 +116,14 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
 def command(**given: Any) -> None:
     """Score predictions: columns of a file against a column of truth, or files by the metrics of their problem.
 
-    FILE is CSV, JSON lines, JSON, Parquet or Arrow, or - for stdin; several files are one system each. Types and
+    FILE is CSV, JSON lines, JSON, Parquet, Arrow or Excel, or - for stdin; several files are one system each. Types and
     metrics follow from the data. Several systems are compared row by row. FOLDER is a problem with its data: every
     fault of its files is reported with line, column and code, and the exit code is 1. It is 3 if a gate fails.
     """
+    if given["coco"] is not None:
+        return score_objects(_object_files(given))
+    if given["shape"]:
+        raise UsageError("--shape is for --coco")
     used = [name for name in _COLUMN_OPTIONS if given[name]]
     source = _find_problem(given, used)
     if source is None and not given["files"] and not used:
@@ -120,7 +137,7 @@ def command(**given: Any) -> None:
 
 _COLUMN_OPTIONS: Final = (
     *("prediction", "scores", "confidences", "threshold", "truth_file", "id_", "by", "kind", "inputs", "weight"),
-    *("cluster", "form", "gates", "junit"),
+    *("cluster", "where", "form", "delimiter", "gates", "junit"),
 )
 _PROBLEM_OPTIONS: Final = ("predictions", "k", "definition", "part", "out", "layout")
 _FLAGS: Final = {"id_": "--id", "form": "--format", "scores": "--score", "confidences": "--confidence"}
@@ -140,7 +157,7 @@ def _find_problem(given: dict[str, Any], used: list[str]) -> Path | None:
     if len(files) != 1 or files[0] == STDIN:
         return None
     path = Path(files[0])
-    if not path.exists():
+    if not path.exists() and not is_glob(files[0]):
         raise UsageError(f"{files[0]}: no such file or folder")
     if used and not (path.is_dir() and given["predictions"]):
         return None
@@ -184,20 +201,40 @@ def _column_files(given: dict[str, Any]) -> ColumnFiles:
         inputs=given["inputs"],
         weight=given["weight"],
         cluster=given["cluster"],
+        where=given["where"],
         intervals=not given["no_intervals"],
     )
     return ColumnFiles(
         files=files,
         truth_file=given["truth_file"],
         format=given["form"],
+        delimiter=given["delimiter"],
         options=options,
-        junit=given["junit"],
-        table=given["table"],
-        report=given["report"],
-        force=given["force"],
-        name=given["name"],
-        folder=given["folder"],
-        as_json=given["as_json"],
+        output=_output(given),
+    )
+
+
+def _output(given: dict[str, Any]) -> Output:
+    names = ("junit", "table", "report", "force", "name", "folder", "as_json")
+    return Output(**{name: given[name] for name in names})
+
+
+def _object_files(given: dict[str, Any]) -> ObjectFiles:
+    """The options of files of object detection.
+
+    Raises:
+        UsageError: an option is for columns or problems.
+    """
+    taken = ("by", "gates", "junit")
+    names = ("truth", *_COLUMN_OPTIONS, *_PROBLEM_OPTIONS, "problem", "pos_label")
+    wrong = next((name for name in names if given[name] and name not in taken), None)
+    if wrong is not None:
+        raise UsageError(f"{_flag(wrong)} is not for --coco; its files say what is true and what was found")
+    return ObjectFiles(
+        instances=given["coco"],
+        intervals=not given["no_intervals"],
+        **{name: given[name] for name in ("by", "gates", "files", "metrics", "shape")},
+        output=_output(given),
     )
 
 

@@ -41,7 +41,7 @@ def _compiled(pattern: bytes, delimiter: str) -> re.Pattern[bytes]:
     return re.compile(pattern % {b"d": re.escape(delimiter.encode())})
 
 
-def check_quotes(text: mmap.mmap | bytes, path: Path, delimiter: str) -> None:
+def check_quotes(text: mmap.mmap | bytes, path: Path | str, delimiter: str) -> None:
     """Refuses a quoted cell whose closing quote is missing or not followed by the end of the cell.
 
     Raises:
@@ -84,7 +84,12 @@ def records_in(text: mmap.mmap | bytes, delimiter: str) -> Iterator[tuple[int, i
 
 
 def header_of(text: str, where: str, delimiter: str, *, declared: bool, fixed: bool = False) -> list[str]:
-    """The names of the columns.
+    """The names of the columns, each of which must be different; arguments as in `header_cells`."""
+    return check_names(header_cells(text, where, delimiter, declared=declared, fixed=fixed), where)
+
+
+def header_cells(text: str, where: str, delimiter: str, *, declared: bool, fixed: bool = False) -> list[str]:
+    """The cells of the header.
 
     Args:
         declared: whether the delimiter was given, so that a single column is one even if it looks like several.
@@ -99,6 +104,11 @@ def header_of(text: str, where: str, delimiter: str, *, declared: bool, fixed: b
         one, other = json.dumps(delimiter), json.dumps(other)
         remedy = f"save the file with {one}" if fixed else f"set delimiter: {other} (or {one}, if it is one column)"
         raise DataError(Fault(where, f"the header has no {one} but {other}; {remedy}", code="missing_column"))
+    return header
+
+
+def check_names(header: list[str], where: str) -> list[str]:
+    """The header, unless a name is empty or occurs twice."""
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice or "" in header:
         what = f"the columns {', '.join(map(repr, twice))} occur twice" if twice else "a column has no name"

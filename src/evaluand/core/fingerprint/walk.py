@@ -7,6 +7,7 @@ turn in the queue comes.
 
 from __future__ import annotations
 
+import asyncio
 import copyreg
 import datetime as dt
 import decimal
@@ -15,9 +16,11 @@ import logging
 import os
 import random
 import sys
+import threading
 import types
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +53,21 @@ _SCALARS = frozenset((type(None), bool, int, float, bytes, bytearray, *_TIMES, d
 _CONTAINERS = frozenset((list, tuple, dict, set, frozenset, types.MappingProxyType))
 # provenance, how a value came to be set, and an address in memory
 _UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__", "_stop_words_id"))
-_UNSTATED_TEMPLATES = frozenset(("cache",))  # what has been loaded so far
+_UNSTATED_BY_LIBRARY: Mapping[str, frozenset[str]] = {
+    "jinja2": frozenset(("cache",)),  # what has been loaded so far
+    "asyncio": frozenset(("_loop", "_waiters")),  # the rest: who has used a lock or client so far, and what is open
+    **dict.fromkeys(("httpx", "httpx2"), frozenset(("_state",))),
+    **dict.fromkeys(
+        ("httpcore", "httpcore2"), frozenset(("_connections", "_requests", "_backend", "_anyio_lock", "_anyio_event"))
+    ),
+    "aiohttp": frozenset(
+        (
+            *("_loop", "_conns", "_acquired", "_acquired_per_host", "_waiters", "_cached_hosts"),
+            *("_resolve_host_tasks", "_cleanup_handle", "_cleanup_closed_handle", "_throttle_dns_futures"),
+        )
+    ),
+}
+_RUNNING = (asyncio.AbstractEventLoop, asyncio.BaseTransport, asyncio.Future, futures.Executor, threading.Thread)
 
 
 @dataclass(frozen=True)
@@ -218,6 +235,8 @@ class Walk:
             return mix("enum", self.value(kind, place), self.value(value._value_, place))
         if issubclass(kind, logging.Logger | logging.LoggerAdapter):
             return leaf("logger", b"")
+        if issubclass(kind, _RUNNING):  # which refer to all that runs in this process
+            return self.parts.opaque(value, place)
         if module_of(kind) == "numpy" and hasattr(value, "dtype") and hasattr(value, "tobytes"):
             return self._array(value, place)
         if issubclass(kind, random.Random) or hasattr(kind, "__next__") or module_of(kind).startswith("numpy.random"):
@@ -288,8 +307,8 @@ class Walk:
         if tables is None:
             return self.value(state, place.inside(value, ""))
         cached = cached_properties(type(value)) | _UNSTATED
-        if any(module_of(kind).partition(".")[0] == "jinja2" for kind in type(value).__mro__):
-            cached |= _UNSTATED_TEMPLATES
+        for library in {module_of(kind).partition(".")[0] for kind in type(value).__mro__}:
+            cached |= _UNSTATED_BY_LIBRARY.get(library, frozenset())
         for table in tables:
             for name, item in table.items():
                 self.judge.flow.note_value(name, item)

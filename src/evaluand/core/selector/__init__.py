@@ -10,7 +10,10 @@ path and report what is missing; a name also goes through lists, so that `retrie
 calls in the list `retriever.search`. `require` also demands that some element of a list has the name.
 
     selector/steps.py      what each step of a path selects, the walk that requires the full path, and changes
-    selector/parsing.py    from text to steps, and the tests in `[?…]`
+    selector/parsing.py    from text to steps and tests
+    selector/filters.py    the tests in `[?…]`: comparisons and functions
+    selector/patterns.py   the patterns of `match` and `search`
+    selector/locations.py  normalised paths
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from functools import cached_property
 from typing import Any
 
 from evaluand.core.errors import DataError, SpecError, kind_of, nearest
-from evaluand.core.selector.parsing import is_jsonpath, parse
+from evaluand.core.selector.locations import locate, normalised
+from evaluand.core.selector.parsing import check_rfc9535, is_jsonpath, parse
 from evaluand.core.selector.steps import (
     Collect,
     Descend,
@@ -89,6 +93,20 @@ class Selector:
                 raise SpecError(f"{step!r} is not a step; give names and keys as text, indices as integers")
         return cls(written(steps), objects)
 
+    @classmethod
+    def jsonpath(cls, text: str) -> Selector:
+        """The selector of a JSONPath exactly as RFC 9535 has it, for a path that other programs must read too.
+
+        Raises:
+            SpecError: the text is no such path, though `Selector(text)` may accept it.
+
+        Example:
+            >>> Selector.jsonpath("$.rows[?@.score >= 0.5].text").find({"rows": [{"score": 0.7, "text": "a"}]})
+            ['a']
+        """
+        check_rfc9535(text)
+        return cls(text)
+
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The keys, indices and other steps, from the outside in."""
@@ -148,6 +166,18 @@ class Selector:
             except LookupError:
                 return []
         return [value]
+
+    def paths(self, value: Any) -> list[str]:
+        """The normalised path of each value that `find` finds, in the same order (RFC 9535, section 2.7).
+
+        Raises:
+            SpecError: the path contains `.collect()`, whose list is nowhere in the data.
+
+        Example:
+            >>> Selector("$..b").paths({"a": [{"b": 1}, {"b": 2}]})
+            ["$['a'][0]['b']", "$['a'][1]['b']"]
+        """
+        return [normalised(location) for location, _ in locate(self.steps, value)]
 
     # What the path requires
 

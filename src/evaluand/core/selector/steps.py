@@ -43,8 +43,14 @@ class Slice:
     step: int | None
 
     def find(self, values: Sequence[Any], root: Any) -> list[Any]:
+        if self.step == 0:  # which selects nothing: RFC 9535, section 2.3.4.2.2
+            return []
         part = slice(self.start, self.stop, self.step)
         return [child for value in values if is_list(value) for child in value[part]]
+
+    def places(self, length: int) -> range:
+        """The indices that it selects from a list of this length."""
+        return range(0) if self.step == 0 else range(length)[self.start : self.stop : self.step]
 
     def __str__(self) -> str:
         parts = ["" if part is None else str(part) for part in (self.start, self.stop, self.step)]
@@ -210,7 +216,7 @@ def leading(step: Step, objects: bool, strict: bool = False) -> Lead:
     if isinstance(step, str | int):
         return _to_place(step, objects)
     if isinstance(step, Slice):
-        return _to_slice(slice(step.start, step.stop, step.step), objects)
+        return _to_slice(slice(0) if step.step == 0 else slice(step.start, step.stop, step.step), objects)
     if isinstance(step, Union):
         leads = [leading(part, objects) for part in step.parts]
         return lambda value, root: [child for lead in leads for child in lead(value, root)]
@@ -325,7 +331,7 @@ def changed(step: Step, value: Any, change: Change, root: Any, objects: bool) ->
         items += [None] * (step + 1 - len(items))
         items[step] = change(items[step])
     elif isinstance(step, Slice):
-        for place in range(len(items))[step.start : step.stop : step.step]:
+        for place in step.places(len(items)):
             items[place] = change(items[place])
     else:
         items = [change(each) if _passes(step, each, root) else each for each in items]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, with_article
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,
@@ -30,6 +30,7 @@ from evaluand.evaluation.scorer import (
     require_choices,
     require_flags,
     require_text,
+    value_kind,
     wrong_parameter,
 )
 
@@ -82,10 +83,20 @@ class ExactMatch(Scorer):
         return RIGHT if self._equal(output, expected) else _wrong(output, [expected])
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        answers = expected if self.any_of and isinstance(expected, list | tuple) else [expected]
+        answers = self._answers(expected)
         for output in outputs:
             if answers and all(_is_no_answer_to(output, answer) for answer in answers):
                 raise _never_equal(output, answers[0])
+
+    def check_kind(self, expected: Any, kind: str) -> None:
+        answers = self._answers(expected)
+        if answers and all(value_kind(answer) != kind for answer in answers):
+            what = f"the task returns {_article(kind)} and the expected answer is {described(answers[0])}"
+            raise DataError(f"{what}, which are never equal{_remedy(kind, value_kind(answers[0]))}")
+
+    def _answers(self, expected: Any) -> Sequence[Any]:
+        """The acceptable answers."""
+        return expected if self.any_of and isinstance(expected, list | tuple) else [expected]
 
     def _equal(self, output: Any, expected: Any) -> bool:
         if isinstance(output, str) and isinstance(expected, str):
@@ -119,27 +130,27 @@ def _wrong(output: Any, acceptable: Sequence[Any]) -> Score:
 def _is_no_answer_to(output: Any, answer: Any) -> bool:
     """Whether an output is no wrong answer but none: the right one in another type, or something that holds answers."""
     holds = {"list", "object"}
-    return _differ_in_type_only(output, answer) or (_sort(output) in holds) != (_sort(answer) in holds)
+    return _differ_in_type_only(output, answer) or (value_kind(output) in holds) != (value_kind(answer) in holds)
 
 
 def _never_equal(output: Any, answer: Any) -> DataError:
     what = f"the output is {described(output)} and the expected answer {described(answer)}, which are never equal"
-    remedy = "give both the same type"
-    if {_sort(output), _sort(answer)} == {"text", "number"}:
-        remedy += ", or use numeric_answer"
-    elif isinstance(output, Mapping):
-        remedy = "name the part of the output that is the answer"
-    elif isinstance(output, str) and isinstance(answer, list | tuple | Mapping):
-        remedy = "use json_equality for JSON, or any_of for a list of answers"
-    return DataError(f"{what}; {remedy}")
+    return DataError(what + _remedy(value_kind(output), value_kind(answer)))
 
 
-def _sort(value: Any) -> Any:
-    """What only values of the same can be equal to."""
-    return next((name for name, types in _SORTS if isinstance(value, types)), type(value))
+def _remedy(output: Any, answer: Any) -> str:
+    """How values of these kinds can become equal."""
+    if {output, answer} == {"text", "number"}:
+        return "; give both the same type, or use numeric_answer"
+    if output == "object":
+        return "; name the part of the output that is the answer"
+    if output == "text" and answer in ("list", "object"):
+        return "; use json_equality for JSON, or any_of for a list of answers"
+    return "; give both the same type"
 
 
-_SORTS: Final = (("boolean", bool), ("text", str), ("number", int | float), ("list", list | tuple), ("object", Mapping))
+def _article(kind: str) -> str:
+    return "text" if kind == "text" else with_article(kind)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -239,6 +250,17 @@ class TopK(ExactMatch):
         grades = [super(TopK, self).score(label, expected) for label in first]
         abstained = next((grade for grade in grades if grade.value is None), None)
         return abstained or (RIGHT if any(grade.value for grade in grades) else WRONG)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        for output in outputs:
+            ranking = self._ranking(output)
+            super().check(expected, [*ranking] if isinstance(ranking, list | tuple) else [])
+
+    def check_kind(self, expected: Any, kind: str) -> None:
+        if kind not in ("list", "object"):
+            raise DataError(
+                f"top_k grades rankings, a list of labels or an object, and the task returns {_article(kind)}"
+            )
 
     def _ranking(self, output: Any) -> Any:
         ranking = output

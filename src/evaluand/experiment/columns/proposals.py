@@ -1,18 +1,17 @@
 """The kind of target that a column holds, and the metrics that suit it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core import registry
 from evaluand.core.errors import SpecError, plural
 from evaluand.evaluation.prediction_table import label_text
-from evaluand.metrics.base.class_scores import OfScores
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.names import accepted_parameters, make_metric
 
 Kind = Literal["binary", "multiclass", "multilabel", "numeric", "text", "objects"]
 KINDS: Final = ("binary", "multiclass", "multilabel", "numeric")
@@ -145,45 +144,33 @@ def _positive(name: str, classes: Sequence[Any], pos_label: str | None, notes: l
 # Metrics
 
 
-def propose_metrics(target: Target, decides: bool, gives: str) -> list[Metric]:
-    """The metrics that suit a target.
+def propose_metrics(target: Target, decides: bool, gives: str) -> list[str]:
+    """The names of the metrics that suit a target.
 
     Args:
         decides: whether all systems have predictions.
         gives: what all systems have: `probabilities`, `scores`, `confidence` or `nothing`.
     """
-    found: list[Metric] = []
     if target.kind == "numeric":
-        return [_make("mean_absolute_error"), _make("root_mean_squared_error"), _make("r_squared")]
+        return ["mae", "rmse", "r2"]
     if target.kind == "multilabel":
-        return [
-            _make("accuracy"),
-            _make("f_beta", average="micro"),
-            _make("f_beta", average="macro"),
-            _make("hamming_loss"),
-        ]
-    if decides or target.kind in ("text", "objects"):
-        found.append(_make("accuracy"))
+        return ["accuracy", "f1_micro", "f1_macro", "hamming_loss"]
+    if target.kind in ("text", "objects"):
+        return ["accuracy"]
+    found = []
     if decides and target.kind == "binary":
-        one = {"average": "macro"} if target.positive is None else {"label": target.positive}
-        found += [_make("f_beta", **one), _make("matthews_correlation")]
-    if decides and target.kind == "multiclass":
-        found += [_make("f_beta", average="macro"), _make("balanced_accuracy"), _make("matthews_correlation")]
-    return found + _of_scores(target, gives)
+        found = ["accuracy", "f1_macro" if target.positive is None else "f1", "mcc"]
+    elif decides:
+        found = ["accuracy", "f1_macro", "balanced_accuracy", "mcc"]
+    return [*found, *_OF_SCORES[gives]]
 
 
-def _of_scores(target: Target, gives: str) -> list[Metric]:
-    if gives == "confidence":
-        return [_make("expected_calibration_error")]
-    if gives == "nothing":
-        return []
-    one = {} if target.kind != "binary" else {"label": target.positive}
-    found = [_make("roc_auc", **one), _make("average_precision", **one)]
-    return [*found, _make("brier", **one)] if gives == "probabilities" else found
-
-
-def _make(name: str, **parameters: Any) -> Metric:
-    return registry.make_default("metrics", name, **parameters)  # type: ignore[no-any-return]
+_OF_SCORES: Final = {
+    "probabilities": ("auc", "average_precision", "brier"),
+    "scores": ("auc", "average_precision"),
+    "confidence": ("ece",),
+    "nothing": (),
+}
 
 
 def named_metric(name: str, target: Target, gives: str) -> Metric:
@@ -192,21 +179,7 @@ def named_metric(name: str, target: Target, gives: str) -> Metric:
     Raises:
         SpecError: there is no such metric.
     """
-    return fit_metric(_make(name), target, gives)
-
-
-def fit_metric(metric: Metric, target: Target, gives: str) -> Metric:
-    """A metric with the positive class and the source of scores, where it has these parameters and they are not set."""
-    names = {field.name for field in fields(metric)}
-    free = getattr(metric, "label", None) is None and getattr(metric, "average", None) in (None, "macro")
-    chosen: dict[str, Any] = {}
-    if target.positive is not None and "label" in names and free and not _averages_by_name(metric):
-        chosen["label"] = target.positive
-    if isinstance(metric, OfScores) and gives in ("probabilities", "scores"):
+    chosen: dict[str, Any] = {} if target.positive is None else {"label": target.positive}
+    if gives in ("probabilities", "scores"):
         chosen["scored_by"] = "classes"
-    return replace(metric, **chosen) if chosen else metric
-
-
-def _averages_by_name(metric: Metric) -> bool:
-    """Whether an average was asked for, which excludes a positive class."""
-    return not isinstance(metric, OfScores) and getattr(metric, "average", None) is not None
+    return make_metric(name, **accepted_parameters(name, chosen))

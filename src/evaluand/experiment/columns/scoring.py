@@ -21,13 +21,17 @@ from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.data.dataset import Dataset
+from evaluand.data.row_filter import RowFilter
 from evaluand.evaluation.prediction_table import SCORER, common_type
-from evaluand.experiment.columns.proposals import Target, find_target, fit_metric, named_metric, propose_metrics
+from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
 from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
-from evaluand.experiment.columns.tables import JoinedTables, NamedTable, check_ids, join_tables, mark_json, read_table
+from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
+from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
-from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.base.metric import VALUE, Metric
+from evaluand.metrics.function import as_metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
@@ -40,18 +44,16 @@ _SCALARS: Final = ("bools", "integers", "numbers", "text")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnScores:
-    """The scores of columns of predictions.
+class SystemScores:
+    """The scores of systems whose predictions exist already.
 
     Attributes:
-        target: what the truth holds.
         systems: the names of the systems, in order; the first is the baseline of gates.
         results: runs, evaluations, values and the comparison, as of an experiment.
         gates: the result of each gate for each system.
         notes: what was found in the data and taken for granted.
     """
 
-    target: Target
     systems: Sequence[str]
     results: Results
     gates: Sequence[GateResult]
@@ -76,8 +78,7 @@ class ColumnScores:
             {"gate": r.gate.text, "subject": r.subject, "passed": r.passed, "message": r.message, **r.facts}
             for r in self.gates
         ]
-        target = {"column": self.target.name, "kind": self.target.kind, "positive": self.target.positive}
-        return {"target": target, **found, "comparison": comparison, "gates": gates, "notes": [*self.notes]}
+        return {**found, "comparison": comparison, "gates": gates, "notes": [*self.notes]}
 
     def __str__(self) -> str:
         from rich.console import Console, Group
@@ -95,6 +96,21 @@ class ColumnScores:
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ColumnScores(SystemScores):
+    """The scores of columns of predictions.
+
+    Attributes:
+        target: what the truth holds.
+    """
+
+    target: Target
+
+    def facts(self, flips: int = _FLIPS) -> Facts:
+        target = {"column": self.target.name, "kind": self.target.kind, "positive": self.target.positive}
+        return {"target": target, **super().facts(flips)}
 
 
 def _first_flips(flips: Sequence[Facts], most: int) -> list[Facts]:
@@ -127,6 +143,7 @@ class ColumnOptions:
     inputs: Sequence[str] = ()
     weight: str | None = None
     cluster: str | None = None
+    where: str | None = None
     intervals: bool = True
     origin: Mapping[str, Any] = field(default_factory=dict)
 
@@ -146,8 +163,9 @@ def score_columns(
     Types and metrics follow from the data: see `notes` of the result for what was taken for granted.
 
     Args:
-        tables: a table (Arrow, pandas, a mapping column → values), a file, or several files, each of one system.
-        truth: the column of the truth.
+        tables: a table of any library, a mapping column → values, a list of rows, a file; or a list of tables or
+            files, each of one system.
+        truth: the column of the truth, or, as for every other column, a path into one (`gold.answers[0]`).
         predictions: the columns of predictions, one for each system; the first is the baseline.
         truth_file: the table or file with the truth, if it is another one; joined by `id`.
         store: where runs, evaluations and values are stored; None is memory.
@@ -165,6 +183,7 @@ def score_columns(
         inputs: columns to show with each example.
         weight: the column of the rows' weights.
         cluster: the column whose equal values mark rows that are not independent.
+        where: only rows of the truth that match this condition, such as `age > 30`; see `RowFilter`.
         intervals: whether to compute intervals of values.
 
     Raises:
@@ -185,7 +204,8 @@ def score_columns(
     }
     named = (predictions,) if isinstance(predictions, str) else tuple(predictions)
     chosen = ColumnOptions(truth=truth, predictions=named, **options | texts)
-    files = [*map(_as_table, tables)] if isinstance(tables, list | tuple) else [_as_table(tables)]
+    several = isinstance(tables, list | tuple) and not (tables and isinstance(tables[0], Mapping))
+    files = [*map(_as_table, tables)] if several else [_as_table(tables)]
     base = files[0] if truth_file is None else _as_table(truth_file)
     return score_tables(base, files, chosen, store or MemoryStore(), name)
 
@@ -193,20 +213,7 @@ def score_columns(
 def _as_table(value: Any) -> NamedTable:
     if isinstance(value, NamedTable):
         return value
-    if isinstance(value, str | os.PathLike):
-        return read_table(value)
-    try:
-        if isinstance(value, Mapping):
-            table = pa.table({str(name): pa.array(column, from_pandas=True) for name, column in value.items()})
-        elif hasattr(value, "__arrow_c_stream__"):
-            table = pa.table(value)
-        elif hasattr(value, "columns") and hasattr(value, "index"):
-            table = pa.Table.from_pandas(value, preserve_index=False)
-        else:
-            raise SpecError(f"give a table or a file, not {type(value).__name__}")
-    except (pa.ArrowException, TypeError) as error:
-        raise SpecError(f"the table cannot be read as columns: {error}") from None
-    return NamedTable("the table", mark_json(table.replace_schema_metadata(None)), lambda row: f"row {row}")
+    return read_table(value) if isinstance(value, str | os.PathLike) else as_table(value)
 
 
 def score_tables(
@@ -219,6 +226,7 @@ def score_tables(
         files: the tables of predictions, which may include it.
     """
     gates = [Gate.parse(gate) for gate in options.gates]
+    base, files = _choose_rows(base, files, options)
     base.column(options.truth, "--truth")
     joined = join_tables(base, files, options.truth, options.id)
     notes = [*joined.notes]
@@ -254,9 +262,25 @@ def score_tables(
         target=target,
         systems=[system.name for system in systems],
         results=results,
-        gates=_check_gates(gates, results, experiment.measures),
+        gates=check_system_gates(gates, results, experiment.measures),
         notes=[*dict.fromkeys(notes)],
     )
+
+
+def _choose_rows(
+    base: NamedTable, files: Sequence[NamedTable], options: ColumnOptions
+) -> tuple[NamedTable, Sequence[NamedTable]]:
+    """The tables with the columns that paths name, and the rows of the truth that match the filter."""
+    names = [("--truth", options.truth), *(("--prediction", name) for name in options.predictions)]
+    names += [(option, name) for option in ("score", "confidence") for name in getattr(options, f"{option}s")]
+    names += [("--by", name) for each in options.by for name in ([each] if isinstance(each, str) else each)]
+    names += [("--input", name) for name in options.inputs]
+    single = (("--id", options.id), ("--weight", options.weight), ("--cluster", options.cluster))
+    names += [(option, name) for option, name in single if name is not None]
+    tables = {id(each): each.with_paths(names) for each in (base, *files)}
+    if options.where is not None:
+        tables[id(base)] = tables[id(base)].filtered(RowFilter(options.where))
+    return tables[id(base)], [tables[id(each)] for each in files]
 
 
 # The systems
@@ -444,18 +468,16 @@ def _experiment(
 
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
-    if not options.metrics:
-        found = propose_metrics(target, decides, gives)
-    else:
-        found = [
-            named_metric(each, target, gives) if isinstance(each, str) else fit_metric(each, target, gives)
-            for each in options.metrics
-        ]
-        blind = [each for each in found if "prediction" in each.columns or each.kind == "accuracy"]
-        if blind and not decides:
-            raise SpecError(
-                f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
-            )
+    named = options.metrics or propose_metrics(target, decides, gives)
+    found = [named_metric(each, target, gives) if isinstance(each, str) else as_metric(each) or each for each in named]
+    blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
+    if blind and not decides:
+        raise SpecError(
+            f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
+        )
+    scored = [each for each in found if {SCORES, CONFIDENCE} & {*each.columns}]
+    if scored and gives == "nothing":
+        raise SpecError(f"{scored[0].kind} needs scores: give --score COLUMN, the score of the positive class")
     if options.weight:
         found = [replace(each, weighted=True) if hasattr(each, "weighted") else each for each in found]  # type: ignore[call-arg]
     if not options.intervals:
@@ -542,7 +564,12 @@ def _plain_values(column: pa.Array, encoded: bool) -> list[Any]:
 # Gates
 
 
-def _check_gates(gates: Sequence[Gate], results: Results, measures: Sequence[Measure]) -> list[GateResult]:
+def check_system_gates(gates: Sequence[Gate], results: Results, measures: Sequence[Measure]) -> list[GateResult]:
+    """The results of gates, of which `baseline` is the first system.
+
+    Raises:
+        SpecError: a gate compares, and there is one system.
+    """
     if not gates:
         return []
     evaluations = {result.task: result.evaluation for result in results.tasks}

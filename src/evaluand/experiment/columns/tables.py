@@ -1,16 +1,20 @@
 """Tables of predictions: read from files, and joined with the truth by id or by row."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault, SpecError, plural
-from evaluand.data.sources import missing_column, open_file
+from evaluand.core.errors import DataError, Fault, SpecError, plural, warn
+from evaluand.data.paths import add_paths
+from evaluand.data.row_filter import RowFilter
+from evaluand.data.source import DataSource, missing_column
+from evaluand.data.sources import open_data, open_file
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.store.tables import is_json
 
@@ -44,32 +48,68 @@ class NamedTable:
         column = self.table.column(name)
         return column.combine_chunks() if column.num_chunks else pa.array([], column.type)
 
+    def with_paths(self, names: Iterable[tuple[str, str]]) -> NamedTable:
+        """This table with a column for each name that is a path into a column, such as `gold.answers[0]`.
 
-def read_table(path: str | os.PathLike[str], format: str | None = None, name: str | None = None) -> NamedTable:
-    """Reads a file of any format that datasets have.
+        Args:
+            names: (option, name).
+
+        Raises:
+            SpecError: a path leads nowhere in any row.
+        """
+        source = DataSource(self.name, self.table.schema, lambda: iter(self.table.to_batches()), self.where)
+        added = add_paths(source, names)
+        if added is source:
+            return self
+        return replace(self, table=mark_json(pa.Table.from_batches(added.batches(), added.schema)))
+
+    def filtered(self, condition: RowFilter) -> NamedTable:
+        """The rows that match a condition; warns of those that match nothing because a value is missing.
+
+        Raises:
+            SpecError: the condition does not fit the columns.
+            DataError: no row matches.
+        """
+        condition.check(self.table.schema)
+        masks = pa.chunked_array([condition.mask(batch) for batch in self.table.to_batches()], pa.bool_())
+        missing = f"{masks.null_count:,} of {plural(len(masks), 'row')} have a missing value in {condition.text!r}"
+        rows = pc.indices_nonzero(masks)
+        if not len(rows):
+            raise DataError(f"{self.name}: no row matches where: {condition.text}")
+        if masks.null_count:
+            warn(f"where: {missing}, and match nothing")
+        places = rows.to_pylist()
+        return replace(self, table=self.table.take(rows), where=lambda row: self.where(places[row]))
+
+
+def read_table(path: str | os.PathLike[str], format: str | None = None, delimiter: str | None = None) -> NamedTable:
+    """Reads a file, a folder or standard input (`-`), in any form that datasets have.
 
     Args:
-        format: by default it follows from the suffix.
-        name: how messages name the file.
+        format: by default it follows from the suffix or the content.
+        delimiter: of a CSV file; a comma by default.
 
     Raises:
         DataError: there is no such file, it has no rows, or rows break the format.
     """
-    path = Path(path)
-    shown = name or str(path)
-    try:
-        source = open_file(path, format)
-        table = pa.Table.from_batches(source.batches(), source.schema)
-    except DataError as error:
-        if name is None:
-            raise
-        raise DataError(
-            replace(f, where=f.where.replace(str(path), shown), message=f.message.replace(str(path), shown))
-            for f in error.faults
-        ) from None
+    return _as_named(open_file(os.fspath(path), format, delimiter))
+
+
+def as_table(data: Any) -> NamedTable:
+    """Any table in memory: Arrow, pandas, polars, a mapping column → values, a list of rows.
+
+    Raises:
+        DataError: it has no rows.
+        SpecError: it is no table.
+    """
+    return _as_named(open_data(data, "the table"))
+
+
+def _as_named(source: DataSource) -> NamedTable:
+    table = pa.Table.from_batches(source.batches(), source.schema)
     if not table.num_rows:
-        raise DataError(Fault(shown, "the file has no rows, so there is nothing to score", code="no_rows"))
-    return NamedTable(shown, mark_json(table), lambda row: source.where(row).replace(str(path), shown))
+        raise DataError(Fault(source.name, "there are no rows, so there is nothing to score", code="no_rows"))
+    return NamedTable(source.name, mark_json(table), source.where)
 
 
 def mark_json(table: pa.Table) -> pa.Table:

@@ -1,17 +1,15 @@
 """The first step: runs a task on every example of a dataset and stores its outputs."""
 
-import asyncio
 import inspect
 import warnings
 from collections.abc import Awaitable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, Generic
 
 from evaluand.core import identity
 from evaluand.core.errors import EvaluandWarning
+from evaluand.engine.event_loop import run_coroutine
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     FAILING,
@@ -233,10 +231,7 @@ class Runner(Generic[Input, Output]):
 
 
 def _await_value(value: Awaitable[Any]) -> Any:
-    """Await a value in a new thread, since a loop may be running in this one."""
-
     async def wait_for() -> Any:
         return await value
 
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(copy_context().run, asyncio.run, wait_for()).result()
+    return run_coroutine(wait_for())

@@ -56,6 +56,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 
     Attributes:
         drawn: the kind of curve of a class.
+        known_averages: the values of `average`.
 
     Raises:
         SpecError: there is no such average, or the parameters contradict each other.
@@ -65,12 +66,13 @@ class OneVsRest(OfScores, WeightedRowsMetric):
     range = (0.0, 1.0)
     takes_sets = True
     drawn: ClassVar[Kind]
+    known_averages: ClassVar[tuple[str, ...]] = get_args(Average)
 
     average: Average = "macro"
 
     def __post_init__(self) -> None:
-        if self.average not in get_args(Average):
-            raise SpecError(f"{self.kind}: average={self.average!r} must be one of {', '.join(get_args(Average))}")
+        if self.average not in self.known_averages:
+            raise SpecError(f"{self.kind}: average={self.average!r} must be one of {', '.join(self.known_averages)}")
         if self.label is not None:
             object.__setattr__(self, "average", "macro")
         super().__post_init__()
@@ -110,7 +112,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         """The curve of one class; some rows are positive and some negative."""
 
     @property
-    def drawn_by(self) -> Metric:
+    def drawn_by(self) -> Metric | None:
         return self
 
     def curves(self, state: State) -> list[list[Drawn]]:
@@ -143,16 +145,20 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 
     def arranged(self, rows: Columns) -> Columns:
         rows = self._scored_by_labels(rows)
-        rows = {**rows, _CLASSES: _occurring_classes(rows)}
+        rows = {**rows, CLASSES: _occurring_classes(rows)}
         if self._by_row(rows):
             return {**rows, _OF_ROWS: self._of_rows(rows)}
         return {**rows, ORDERED: object_array(self._ordered(rows))} if SCORES in rows else rows
 
     def _scored_by_labels(self, rows: Columns) -> Columns:
         """Rows with predicted labels as scores, if counts do not suffice."""
-        if SCORES in rows or not (rows[TRUTH].ndim == 2 or self.average == "samples"):
+        if SCORES in rows or not self.needs_matrix(rows):
             return rows
         return {**rows, SCORES: one_hot(rows[PREDICTION], len(rows[LABELS]))}
+
+    def needs_matrix(self, rows: Columns) -> bool:
+        """Whether predicted labels must become a matrix of scores, because their counts do not suffice."""
+        return rows[TRUTH].ndim == 2 or self.average == "samples"
 
     def _by_row(self, rows: Columns) -> bool:
         return self.average == "samples" and len(_classes(rows)) > 1
@@ -161,15 +167,8 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         """The value of each row's classes: those of its truth against the others."""
         classes = _classes(rows)
         positive, scores = _members(rows, classes), self._filled(rows[SCORES][:, classes])
-        order = np.argsort(scores, axis=1)
-        ordered = np.take_along_axis(scores, order, axis=1)
-        tie = np.cumsum(np.diff(ordered, axis=1, prepend=ordered[:, :1]) != 0, axis=1)
-        cell = (np.arange(len(tie))[:, None] * len(classes) + tie).ravel()
-        sizes = np.bincount(cell, minlength=tie.size).reshape(tie.shape).astype(np.float64)
-        right = np.take_along_axis(positive, order, axis=1).ravel()
-        expected = np.bincount(cell, right, minlength=tie.size).reshape(tie.shape)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.of_ties(Ties(expected, sizes - expected))
+            found = self.of_ties(ties_of_rows(positive, scores))
         both = positive.any(axis=1) & ~positive.all(axis=1) & ~np.isnan(scores).any(axis=1)
         return np.where(both, found, np.nan)
 
@@ -223,9 +222,16 @@ class OneVsRest(OfScores, WeightedRowsMetric):
             values, shares = self._of_classes(rows, weight), self._shares(rows, weight)
             found = (self._of_orders if ORDERED in rows else self._of_labels)(rows, weight, shares)
         if self.average == "weighted":  # the shares depend on the rows too
-            of_share = (values - values @ shares) / self._positives(rows, weight).sum()
-            found = found + _sums_by_row(rows, _classes(rows), of_share)
+            found = found + _sums_by_row(rows, _classes(rows), self._of_share(rows, weight, values, shares))
         return np.where(self._depends_on_one_cluster(rows, weight), np.nan, found)
+
+    def _of_share(self, rows: Columns, weight: np.ndarray, values: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """What a row of each class adds by changing the shares of the average."""
+        return np.asarray((values - values @ shares) / self._positives(rows, weight).sum())
+
+    def _of_each_class(self, rows: Columns, values: np.ndarray) -> np.ndarray:
+        """The value of each class, from the values that are averaged."""
+        return values
 
     def _of_orders(self, rows: Columns, weight: np.ndarray, shares: np.ndarray) -> np.ndarray:
         found = np.zeros(len(weight))
@@ -277,7 +283,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         if self._by_row(rows):
             return 1.0
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = self._of_classes(rows, weight)
+            values = self._of_each_class(rows, self._of_classes(rows, weight))
         return harmonic(self.rows_like(self._row_shares(rows, weight), values), 1.0)
 
     def _row_shares(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
@@ -347,6 +353,29 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         return scores if np.isnan(self.otherwise) else np.where(np.isnan(scores), self.otherwise, scores)
 
 
+def ties_of_rows(positive: np.ndarray, scores: np.ndarray) -> Ties:
+    """The ties of the labels of each row, a line for each; labels without a score (NaN) do not count.
+
+    Args:
+        positive: which labels are in the truth, rows × labels.
+        scores: rows × labels.
+
+    Example:
+        >>> ties_of_rows(np.array([[True, False, True]]), np.array([[0.5, 0.5, 0.9]])).positive.tolist()
+        [[1.0, 1.0, 0.0]]
+    """
+    order = np.argsort(scores, axis=1)
+    ordered = np.take_along_axis(scores, order, axis=1)
+    tie = np.cumsum(np.diff(ordered, axis=1, prepend=ordered[:, :1]) != 0, axis=1) % max(scores.shape[1], 1)
+    cell = (np.arange(len(tie))[:, None] * scores.shape[1] + tie).ravel()
+    known = ~np.isnan(ordered)
+    right = np.take_along_axis(positive, order, axis=1) & known
+    sizes, expected = (
+        np.bincount(cell, each.ravel(), minlength=tie.size).reshape(tie.shape) for each in (known, right)
+    )
+    return Ties(expected, sizes - expected)
+
+
 def _ties_of(scores: np.ndarray, positive: np.ndarray) -> Ties:
     """The ties of rows of equal weight. Sorting numbers takes a quarter of the time of finding their order."""
     ordered = np.sort(scores)
@@ -360,7 +389,7 @@ def _ties_of(scores: np.ndarray, positive: np.ndarray) -> Ties:
 
 
 def _classes(rows: Columns) -> np.ndarray:
-    return np.asarray(rows[_CLASSES])
+    return np.asarray(rows[CLASSES])
 
 
 def _occurring_classes(rows: Columns) -> np.ndarray:
@@ -405,6 +434,6 @@ def _scores(rows: Columns, place: int) -> np.ndarray:
 
 ORDERED: Final = "_ordered_"
 _ROUNDING: Final = 1e-13
-_CLASSES: Final = "_classes_"
+CLASSES: Final = "_classes_"
 _OF_ROWS: Final = "_of_rows_"
 _UNKNOWN: Final = Ties(np.full((1, 1), np.nan), np.full((1, 1), np.nan))

@@ -5,24 +5,20 @@ given: it is read from the environment when it is sent, and stands in no trace, 
 """
 
 import asyncio
-import atexit
 import json
 import re
-import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import encode
-from evaluand.core.system import call_after_fork
+from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
 from evaluand.run.task import Input, Output, Task
 from evaluand.trace.tracer import Tracer
-
-_T = TypeVar("_T")
 
 _PATH: Final = "/chat/completions"
 _OWN: Final = ("max_tokens", "messages", "model", "n", "stream", "temperature")
@@ -117,7 +113,7 @@ class ChatModel:
         attributes: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
         with tracer.span("chat", kind="llm", input=messages, **attributes) as span:
             span.set(**self.parameters)
-            answer = _wait_for(self._answer({"messages": messages}))
+            answer = run_coroutine(self._answer({"messages": messages}))
             completion = _completion(answer)
             reported = {
                 "response_model": completion.model,
@@ -139,6 +135,10 @@ class ChatModel:
             self._exchange.check()
         except ParameterError as error:
             raise ParameterError([(("api_key",), message) for _, message in error.faults]) from None
+
+    def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        self._exchange.close()
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -231,6 +231,9 @@ class AskingTask(Task[Input, Output]):
         """Raise a SpecError if the model cannot be used."""
         self.model.check()
 
+    def close(self) -> None:
+        self.model.close()
+
     def identify(self) -> Identity:
         if not type(self).__module__.startswith("evaluand.run.tasks."):  # a subclass may behave differently
             return code_identity("task", self, self.name)
@@ -276,47 +279,3 @@ def _excerpt(value: Any) -> str:
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 2**63 else None
-
-
-def _wait_for(request: Coroutine[Any, Any, _T]) -> _T:
-    """The result of a coroutine, run in the loop that all requests of this process share, with its connections."""
-    running = asyncio.run_coroutine_threadsafe(request, _loop())
-    try:
-        return running.result()
-    except BaseException:
-        running.cancel()  # if this thread was interrupted
-        raise
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    with _starting[0]:
-        if not _running:
-            loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=_run, args=(loop,), name="evaluand chat", daemon=True)
-            thread.start()
-            atexit.register(_stop, loop, thread)
-            _running.append(loop)
-        return _running[0]
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    loop.run_forever()
-    loop.run_until_complete(loop.shutdown_asyncgens())  # closes the connections
-    loop.close()
-
-
-def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    if thread.is_alive():
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(1.0)
-
-
-def _forget() -> None:
-    """Reset the state in a forked process, which has none of the threads."""
-    _starting[0] = threading.Lock()
-    _running.clear()
-
-
-_starting = [threading.Lock()]
-_running: list[asyncio.AbstractEventLoop] = []
-call_after_fork(_forget)

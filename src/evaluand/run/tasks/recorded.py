@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, plural
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import DataSource, Faults, missing_column, open_file
+from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.run.task import Request, Task
 from evaluand.store import tables as rows
 from evaluand.trace.spans import TaskSpan
@@ -36,7 +36,7 @@ class RecordedTask(Task[Any, Any]):
     null has no answer. Rows that match no example are reported by a `DoubtfulJoin` warning.
 
     Args:
-        path: a CSV, JSON lines, JSON, Parquet or Arrow file.
+        path: a file, a folder or a pattern of files, as a dataset's.
         response: path of the output in a row (`prediction`, `model_a.text`), or a mapping name → path for several
             parts, such as prediction and confidence.
         by: `index` or `id`: how rows are joined to examples.
@@ -127,7 +127,7 @@ class RecordedTask(Task[Any, Any]):
         spec: dict[str, Any] = {
             "kind": self.kind,
             "version": self.behaviour,
-            "file": identity.digest_of_file(self._file),
+            "file": digest_of_files(self.path),
             "response": self.response,
             "by": self.by,
             "key": self.key,
@@ -182,6 +182,7 @@ class RecordedTask(Task[Any, Any]):
                 f"{self.path} is joined by: id, but the dataset has no ids; set its role id to their column"
             )
         self._warn_of_unmatched_rows(dataset)
+        self._warn_of_other_truth(dataset)
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
         row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
@@ -207,13 +208,6 @@ class RecordedTask(Task[Any, Any]):
             del vars(self)["_outputs"]
 
     @property
-    def _file(self) -> Path:
-        path = Path(self.path)
-        if not path.is_file():
-            raise DataError(f"{path}: no such file")
-        return path
-
-    @property
     def _places(self) -> list[tuple[str, str]]:
         """(parameter, path in a row) of everything that is read from a row."""
         responses = [self.response] if isinstance(self.response, str) else self.response.values()
@@ -225,7 +219,7 @@ class RecordedTask(Task[Any, Any]):
 
     @cached_property
     def _outputs(self) -> _Outputs:
-        source = open_file(self._file, self.format, self.delimiter)
+        source = open_file(self.path, self.format, self.delimiter)
         if not any(batch.num_rows for batch in source.batches()):
             raise DataError(f"{self.path}: the file has no rows")
         self._check_columns(source.schema.names)
@@ -298,6 +292,33 @@ class RecordedTask(Task[Any, Any]):
             if len(unused) > 1:
                 count = f"{len(unused):,} rows match no example, such as {example}"
             warnings.warn(f"{self.path}: {count}", DoubtfulJoin, stacklevel=1)
+
+    def _warn_of_other_truth(self, dataset: Dataset) -> None:
+        """Warns if the file has the column of the expected values too, with other values."""
+        source, name = self._outputs.source, dataset.roles.expected
+        used = {step for _, place in self._places for step in _selector(place).steps[:1]}
+        if source is None or not isinstance(name, str) or name not in source.schema.names or name in used:
+            return
+        own = {number: _text(row[name]) for number, row in enumerate(_rows(source))}
+        differing = []
+        for example in dataset:
+            number = self._outputs.rows.get(example.id if self.by == "id" else example.index)
+            text = None if number is None else own[number]
+            if number is not None and text is not None and text != _text(example.expected):
+                differing.append((source.where(number), text, _text(example.expected)))
+        if differing:
+            where, one, other = differing[0]
+            warnings.warn(
+                f"{self.path}: {name!r} differs from the expected value of the dataset in"
+                f" {plural(len(differing), 'row')}, such as {where}: {one} and not {other}; the dataset's value counts",
+                DoubtfulJoin,
+                stacklevel=1,
+            )
+
+
+def _text(value: Any) -> str | None:
+    """A value as text, by which columns of different formats can be compared."""
+    return None if value is None else str(value)
 
 
 @dataclass

@@ -298,6 +298,10 @@ class ServiceTask(_Service):
         """Raises a SpecError where the service cannot be asked: a variable is not set, no HTTP client is installed."""
         self._exchange.check()
 
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        self._exchange.close()
+
     @property
     def is_async(self) -> bool:
         return True

@@ -1,0 +1,220 @@
+"""Columns that come as Arrow: one type for every layout of the same values, and names that are unique.
+
+Dictionaries, views, large offsets, run ends and units of time are ways to store values, not values. So polars, DuckDB,
+pandas and a Parquet file give the same examples, with the same digests, as rows of Python. Widths of numbers do not
+change values either, and stay as they are for schemas that ask for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from evaluand.core.errors import DataError, Fault, warn
+from evaluand.data.source import DataNote
+from evaluand.store.tables import is_json
+
+_PANDAS_INDEX: Final = re.compile(r"__index_level_\d+__")
+
+
+def rename_columns(names: Sequence[str], where: str) -> list[str]:
+    """Unique names of columns; says which were renamed.
+
+    Example:
+        >>> rename_columns(["id", "label"], "rows.csv:1")
+        ['id', 'label']
+    """
+    unique = unique_names(names)
+    notes = []
+    for place, (name, new) in enumerate(zip(names, unique, strict=True), 1):
+        if new != name:
+            what = f"the second column {name!r}" if name else f"column {place}, which has no name,"
+            notes.append(f"{what} is read as {new!r}")
+    if notes:
+        warn(f"{where}: {'; '.join(notes)}", DataNote)
+    return unique
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Names of which none is empty or occurs twice: a later one gets a number.
+
+    Example:
+        >>> unique_names(["", "x", "x", "x_2"])
+        ['column_1', 'x', 'x_3', 'x_2']
+    """
+    taken, seen, result = set(names), set(), []
+    for place, name in enumerate(names, 1):
+        new = name
+        if not name or name in seen:
+            prefix, number = (name, 2) if name else ("column", place)
+            while (new := f"{prefix}_{number}") in taken:
+                number += 1
+        seen.add(name)
+        taken.add(new)
+        result.append(new)
+    return result
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type that has the same values in the simplest layout.
+
+    Example:
+        >>> [str(plain_type(kind)) for kind in (pa.large_string(), pa.timestamp("ns", "Asia/Tokyo"))]
+        ['string', 'timestamp[us, tz=UTC]']
+    """
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType) and kind != pa.uuid():
+        return plain_type(kind.storage_type)
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    if types.is_large_string(kind) or types.is_string_view(kind):
+        return pa.string()
+    if types.is_large_binary(kind) or types.is_binary_view(kind):
+        return pa.binary()
+    if types.is_large_list(kind) or types.is_list_view(kind) or types.is_large_list_view(kind) or types.is_list(kind):
+        return pa.list_(_plain_field(kind.value_field))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_plain_field(kind.value_field), kind.list_size)
+    if types.is_struct(kind):
+        return pa.struct([_plain_field(field) for field in kind.fields])
+    if types.is_map(kind):
+        return pa.map_(_plain_field(kind.key_field), _plain_field(kind.item_field))
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
+    if types.is_duration(kind):
+        return pa.duration("us")
+    simple = {pa.date64(): pa.date32(), pa.time64("ns"): pa.time64("us"), pa.float16(): pa.float32()}
+    return simple.get(kind, kind)
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(plain_type(field.type))
+
+
+def plain_table(table: pa.Table, where: str) -> pa.Table:
+    """A table with plain types and unique names, without the index of pandas.
+
+    Raises:
+        DataError: a time is finer than a microsecond, or a type has no values that can be stored.
+    """
+    schema = plain_schema(table.schema, where)
+    kept = _kept_columns(table.schema)
+    columns = [
+        cast(table.column(place), field.type, f"{where}: {field.name}")
+        for place, field in zip(kept, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def plain_schema(schema: pa.Schema, where: str) -> pa.Schema:
+    """The schema of `plain_table`."""
+    kept = _kept_columns(schema)
+    if len(kept) < len(schema):
+        left_out = [field.name for place, field in enumerate(schema) if place not in set(kept)]
+        warn(f"{where}: {', '.join(left_out)}, the index of a pandas frame, is left out", DataNote)
+    names = rename_columns([schema.field(place).name for place in kept], where)
+    fields = [_plain_field(schema.field(place)).with_name(name) for place, name in zip(kept, names, strict=True)]
+    return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in fields])
+
+
+def _kept_columns(schema: pa.Schema) -> list[int]:
+    return [place for place, name in enumerate(schema.names) if not _PANDAS_INDEX.fullmatch(name)]
+
+
+def plain_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, where: str) -> Iterator[pa.RecordBatch]:
+    """Batches in the types of a schema of `plain_schema` or `common_schema`; columns are found by name.
+
+    Raises:
+        DataError: a value does not fit its type.
+    """
+    places: list[int] | None = None
+    for batch in batches:
+        if batch.schema.equals(schema):
+            yield batch.replace_schema_metadata(None)
+            continue
+        if places is None:
+            kept = _kept_columns(batch.schema)
+            names = unique_names([batch.schema.names[place] for place in kept])
+            places = [kept[names.index(field.name)] for field in schema]
+        columns = [
+            cast(batch.column(place), field.type, f"{where}: {field.name}")
+            for place, field in zip(places, schema, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def common_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
+    """The schema of several files of one table; columns without values and of numbers get a type that fits all.
+
+    Args:
+        schemas: the name of each file and its plain schema, one or more.
+
+    Raises:
+        DataError: files have different columns, or a column has types that differ in their values.
+    """
+    (first, result), *others = schemas
+    faults = []
+    for name, schema in others:
+        if compared := compare_names(schema.names, result.names, first):
+            faults.append(Fault(name, compared))
+            continue
+        fields = []
+        for field in result:
+            other = schema.field(field.name)
+            kind = _common_type(field.type, other.type)
+            if kind is None or is_json(field) != is_json(other):
+                message = f"the column {field.name!r} is {other.type}, but {field.type} in {first}; convert one"
+                faults.append(Fault(name, message))
+            fields.append(field if kind is None else field.with_type(kind))
+        result = pa.schema(fields)
+    if faults:
+        raise DataError(faults)
+    return result
+
+
+def compare_names(names: Sequence[str], expected: Sequence[str], first: str) -> str:
+    """The message that a file has other columns than the first one; empty if only their order differs."""
+    missing = [name for name in expected if name not in names]
+    extra = [name for name in names if name not in expected]
+    parts = [f"lacks {', '.join(map(repr, missing))}"] if missing else []
+    parts += [f"adds {', '.join(map(repr, extra))}"] if extra else []
+    return f"the file {' and '.join(parts)}, compared to {first}; give the files the same columns" if parts else ""
+
+
+def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    if one == other:
+        return one
+    whole = [pa.types.is_integer(kind) for kind in (one, other)]
+    real = [pa.types.is_floating(kind) for kind in (one, other)]
+    if all(whole):
+        return pa.int64()
+    if all(a or b for a, b in zip(whole, real, strict=True)):
+        return pa.float64()
+    return None
+
+
+def cast(column: Any, kind: pa.DataType, where: str) -> Any:
+    """A column in another type of the same values.
+
+    Raises:
+        DataError: a value does not fit.
+    """
+    if column.type == kind:
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([cast(chunk, kind, where) for chunk in column.chunks], kind)
+    try:
+        if isinstance(column.type, pa.BaseExtensionType):
+            column = column.storage
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        return column.cast(kind)
+    except pa.ArrowNotImplementedError:
+        return pa.array(column.to_pylist(), kind)
+    except pa.ArrowInvalid as error:
+        finer = pa.types.is_temporal(kind)
+        message = "a time is finer than a microsecond; round it" if finer else str(error)
+        raise DataError(Fault(where, message)) from None

@@ -1,0 +1,205 @@
+"""The files behind a path: one file, a folder or a glob, compressed or not, or standard input.
+
+Compressed files and standard input are written to a temporary file, block by block, because every format is read
+twice. What a compressed file expands to is bounded.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+from urllib.parse import unquote
+
+from evaluand.core.errors import DataError
+
+STDIN: Final = "-"
+MAX_BYTES: Final = 1 << 30
+"""A file may expand to so many bytes, whatever its own size."""
+MAX_EXPANSION: Final = 200
+"""Beyond `MAX_BYTES`, a file may expand to so many times its own size; texts hardly ever exceed 50."""
+
+_MAGIC: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_SUFFIXES: Final = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+_BLOCK: Final = 1 << 20
+_NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file with rows.
+
+    Attributes:
+        path: where its bytes are read: the file itself, or a temporary file with its content.
+        name: its name in messages.
+        origin: the file that must not change while it is read; None for standard input.
+        partition: column → text, from the names of its folders such as `year=2026`.
+        spool: the temporary file, which lives as long as this object.
+        kind: its format, if something else than its name says so.
+    """
+
+    path: Path
+    name: str
+    origin: Path | None
+    partition: tuple[tuple[str, str | None], ...] = ()
+    spool: Any = None
+    kind: str | None = None
+
+    @classmethod
+    def open(cls, path: Path, partition: tuple[tuple[str, str | None], ...] = ()) -> SourceFile:
+        """A file, decompressed where its first bytes say that it is compressed."""
+        codec = read_codec(path)
+        if codec is None:
+            return cls(path, str(path), path, partition)
+        spool = Spool.decompress(path, codec)
+        return cls(spool.path, str(path), path, partition, spool)
+
+    @classmethod
+    def read_stdin(cls) -> SourceFile:
+        """What standard input holds, as a file."""
+        spool = Spool.read_stdin()
+        codec = read_codec(spool.path)
+        spool = spool if codec is None else Spool.decompress(spool.path, codec)
+        return cls(spool.path, "<stdin>", None, (), spool)
+
+
+class Spool:
+    """A temporary file, removed when this object is collected or the process ends."""
+
+    def __init__(self) -> None:
+        folder = tempfile.mkdtemp(prefix="evaluand-")
+        self.path = Path(folder, "rows")
+        weakref.finalize(self, _remove, folder, os.getpid())
+
+    @classmethod
+    def decompress(cls, path: Path, codec: str) -> Spool:
+        """The content of a compressed file.
+
+        Raises:
+            DataError: the file is damaged, or expands beyond `MAX_BYTES` and `MAX_EXPANSION`.
+        """
+        spool = cls()
+        most = max(MAX_BYTES, MAX_EXPANSION * path.stat().st_size)
+        try:
+            with _open_codec(path, codec) as source, spool.path.open("wb") as target:
+                while block := source.read(_BLOCK):
+                    target.write(block)
+                    if target.tell() > most:
+                        raise DataError(
+                            f"{path}: expands to more than {MAX_EXPANSION} times its size; decompress it yourself if"
+                            " you trust it"
+                        )
+        except (OSError, EOFError) as error:
+            raise DataError(f"{path}: cannot be decompressed: {error}") from None
+        return spool
+
+    @classmethod
+    def read_stdin(cls) -> Spool:
+        """What standard input holds.
+
+        Raises:
+            DataError: it is a terminal.
+        """
+        if sys.stdin is None or sys.stdin.isatty():
+            raise DataError("- reads standard input, which is a terminal; pipe a file into the command")
+        if sys.stdin not in _stdin:
+            _stdin[sys.stdin] = spool = cls()
+            with spool.path.open("wb") as target:
+                shutil.copyfileobj(sys.stdin.buffer, target, _BLOCK)
+        return _stdin[sys.stdin]
+
+
+_stdin: weakref.WeakKeyDictionary[IO[str], Spool] = weakref.WeakKeyDictionary()  # it can be read only once
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # a forked process shares the file
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_codec(path: Path) -> str | None:
+    """The compression of a file by its first bytes."""
+    with path.open("rb") as file:
+        head = file.read(4)
+    return next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def _open_codec(path: Path, codec: str) -> Any:
+    if codec == "gzip":
+        import gzip
+
+        return gzip.open(path)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.OSFile(str(path)), codec)
+
+
+def kind_of_name(path: Path) -> str:
+    """The suffix that names a file's format, without that of its compression.
+
+    Example:
+        >>> kind_of_name(Path("rows.CSV.gz")), kind_of_name(Path("rows"))
+        ('csv', '')
+    """
+    name = path.with_suffix("") if path.suffix.lower() in _SUFFIXES else path
+    return name.suffix.lstrip(".").lower()
+
+
+def kind_of_content(path: Path) -> str:
+    """The format of a file by its first bytes; CSV if nothing else fits."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+    for magic, kind in ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"), (b"PK", "xlsx")):
+        if head.startswith(magic):
+            return kind
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
+
+
+def is_glob(path: str) -> bool:
+    return glob.has_magic(path) and not os.path.exists(path)
+
+
+def list_files(path: str) -> list[tuple[Path, tuple[tuple[str, str | None], ...]]]:
+    """The files of a folder or a glob, sorted by path, each with the columns that its folders name.
+
+    Files and folders whose names begin with a dot or an underscore are left out, as Spark and Dask do.
+    """
+    if is_glob(path):
+        parts = Path(path).parts
+        root = Path(*parts[: next(i for i, part in enumerate(parts) if glob.has_magic(part))])
+        found = [file for file in map(Path, glob.glob(path, recursive=True)) if file.is_file()]
+        files = [file for file in found if not _is_hidden(file.relative_to(root).parent)]
+    else:
+        root = Path(path)
+        files = [file for file in root.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(root))]
+    return [(file, _partition(file.relative_to(root))) for file in sorted(files)]
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
+
+
+def _partition(path: Path) -> tuple[tuple[str, str | None], ...]:
+    pairs = (part.partition("=") for part in path.parts[:-1] if "=" in part)
+    return tuple((unquote(name), None if value == _NULL_PARTITION else unquote(value)) for name, _, value in pairs)
+
+
+def file_states(files: Sequence[SourceFile]) -> list[tuple[int, int, int] | None]:
+    """What changes when one of the files changes."""
+    return [None if file.origin is None else _state(file.origin) for file in files]
+
+
+def _state(path: Path) -> tuple[int, int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -1,0 +1,237 @@
+"""CSV and TSV: cells are read as text, then each column gets the type that fits all of its cells.
+
+Numbers with leading zeros stay text, since they are codes. Columns without a name and names that occur twice are
+renamed with a note. Cells of a CSV file may be separated by a semicolon, tab or bar if that divides every row alike.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+
+from evaluand.core.errors import plural, warn
+from evaluand.core.files.csv import check_names, check_quotes, header_cells, mapped, records_in
+from evaluand.data.columns import compare_names, rename_columns
+from evaluand.data.files import SourceFile
+from evaluand.data.source import DataNote, Faults, FileFormat, OpenFiles, Reading
+from evaluand.data.text import check_decodes
+from evaluand.store.tables import BATCH_ROWS
+
+
+class Csv(FileFormat):
+    """Cells separated by a comma, or by the delimiter that the user chose."""
+
+    kind = "csv"
+    has_delimiter = True
+    delimiter: ClassVar[str] = ","
+    others: ClassVar[str] = ";\t|"
+
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+        tables = [_Table.read(file, self.delimiter, self.others, reading) for file in files]
+        names = tables[0].header
+        faults = Faults()
+        for table in tables[1:]:
+            if message := compare_names(table.header, names, tables[0].file.name):
+                faults.add(table.file.name, message)
+        faults.check()
+        patterns: dict[str, Sequence[str]] = {
+            name: [] if reading.texts_only else [_INTEGER, _NUMBER, _BOOLEAN] for name in names
+        }
+        for table in tables:
+            for batch in table.texts(faults):
+                for name in names:
+                    patterns[name] = [p for p in patterns[name] if _all_match(batch.column(name), p)]
+        faults.check()
+        typed = _typed(tables, _schema(patterns))
+        return typed if reading.texts_only else replace(typed, texts=lambda: _typed(tables, _texts(names)))
+
+
+class Tsv(Csv):
+    """Cells separated by tabs."""
+
+    kind = "tsv"
+    delimiter = "\t"
+
+
+def _typed(tables: Sequence[_Table], schema: pa.Schema) -> OpenFiles:
+    def batches(number: int) -> Iterator[pa.RecordBatch]:
+        for batch in tables[number].texts(Faults()):
+            columns = [batch.column(field.name).cast(field.type) for field in schema]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return OpenFiles(schema, batches, lambda number, row: tables[number].where(row))
+
+
+# Integers of 64 bits; numbers that a float represents without losing a digit before the point or overflowing.
+_INTEGER: Final = r"^-?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
+_NUMBER: Final = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$"
+_BOOLEAN: Final = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
+
+
+def _schema(patterns: Mapping[str, Sequence[str]]) -> pa.Schema:
+    """The type of each column, from the patterns that all of its cells match; a column without cells is text."""
+    kinds = {_INTEGER: pa.int64(), _NUMBER: pa.float64(), _BOOLEAN: pa.bool_()}
+    return pa.schema([pa.field(n, kinds[p[0]] if p and len(p) < 3 else pa.string()) for n, p in patterns.items()])
+
+
+def _texts(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([pa.field(name, pa.string()) for name in names])
+
+
+def _all_match(column: pa.Array, pattern: str) -> bool:
+    import pyarrow.compute as pc  # on use: its import takes 40 ms, and only CSV needs it
+
+    if pattern == _NUMBER and pc.any(pc.match_substring_regex(column, r"^-?([eE].*)?$")).as_py():
+        return False
+    result = pc.all(pc.match_substring_regex(column, pattern)).as_py()
+    return result is not False
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """One file: its header, and where its rows begin.
+
+    Attributes:
+        body: the position of the first byte after the header.
+        is_empty: whether there are no rows.
+        where: the place of a row, from 0.
+    """
+
+    file: SourceFile
+    delimiter: str
+    header: list[str]
+    body: int
+    is_empty: bool
+    where: Callable[[int], str]
+    texts_only: bool
+
+    @classmethod
+    def read(cls, file: SourceFile, default: str, others: str, reading: Reading) -> _Table:
+        """The table of a file, with the user's delimiter, if any, or the one that its rows show.
+
+        Raises:
+            DataError: the header cannot be read, or a quoted cell is not closed.
+        """
+        check_decodes(file)
+        text = mapped(file.path)
+        delimiter = reading.delimiter or default
+        if reading.delimiter is None and not reading.texts_only:
+            delimiter = _find_delimiter(text, file, default, others)
+        records = records_in(text, delimiter)
+        line, start, end = next(records, (1, 0, 0))
+        place = f"{file.name}:{line}"
+        cells = header_cells(
+            text[start:end].decode(),
+            place,
+            delimiter,
+            declared=reading.delimiter is not None,
+            fixed=reading.texts_only,
+        )
+        header = check_names(cells, place) if reading.texts_only else rename_columns(cells, place)
+        check_quotes(text, file.name, delimiter)
+        is_empty = next(records, None) is None  # Arrow rejects a header without rows
+        where = _row_places(file, delimiter)
+        return cls(file, delimiter, header, end, is_empty, where, reading.texts_only)
+
+    def texts(self, faults: Faults) -> Iterator[pa.RecordBatch]:
+        """The cells as text; rows of the wrong length are left out and reported after the last batch."""
+        if self.is_empty:
+            return
+        from pyarrow import csv as arrow_csv
+
+        broken: list[Any] = []
+
+        def skip(row: Any) -> str:  # an error raised here is only printed
+            broken.append(row)
+            return "skip"
+
+        with pa.OSFile(str(self.file.path)) as stream:
+            stream.seek(self.body)
+            with arrow_csv.open_csv(
+                stream,
+                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=1 << 20, column_names=self.header),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=skip
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(self.header, pa.string()),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                    null_values=[""],
+                ),
+            ) as reader:
+                for batch in reader:
+                    for start in range(0, batch.num_rows, BATCH_ROWS):
+                        yield batch.slice(start, BATCH_ROWS)
+        for row in broken:
+            faults.add(*self._ragged(row), "ragged_row")
+
+    def _ragged(self, row: Any) -> tuple[str, str]:
+        """The place and message of a row of the wrong length."""
+        where = self.where(row.number - 1)
+        if not self.texts_only:
+            where = _cell_place(where, row.text, self.delimiter, row.expected_columns)
+        return where, f"{plural(row.actual_columns, 'value')} where the header names {row.expected_columns}"
+
+
+def _row_places(file: SourceFile, delimiter: str) -> Callable[[int], str]:
+    """The line in which a row begins; a row may span several lines, and blank lines are not rows."""
+
+    @cache
+    def lines() -> array[int]:
+        return array("q", (line for line, _, _ in records_in(mapped(file.path), delimiter)))
+
+    return lambda row: f"{file.name}:{lines()[row + 1]}"
+
+
+def _cell_place(where: str, text: str, delimiter: str, number: int) -> str:
+    """file:line:column of the cell with this number (from 0) in a row, or of the end of the row."""
+    place, cells, quoted = 0, 0, False
+    while place < len(text) and cells < number:
+        if text[place] == '"' and (quoted or place == 0 or text[place - 1] == delimiter):
+            quoted = not quoted
+        cells += text[place] == delimiter and not quoted
+        place += 1
+    name, _, line = where.rpartition(":")
+    before = text[:place].replace("\r\n", "\n").replace("\r", "\n")
+    return f"{name}:{int(line) + before.count(chr(10))}:{len(before) - before.rfind(chr(10))}"
+
+
+# The delimiter
+
+_SAMPLE: Final = 100
+
+
+def _find_delimiter(text: Any, file: SourceFile, default: str, others: str) -> str:
+    """The default delimiter, or another one that divides the header and the first rows into as many cells each."""
+    cells = _cells(text, default)
+    if not cells or len(cells[0]) > 1:
+        return default
+    for other in others:
+        rows = _cells(text, other) if other in cells[0][0] else []
+        if len(rows) > 1 and len({len(row) for row in rows}) == 1:
+            warn(
+                f"{file.name}: the cells are separated by {json.dumps(other)}; set delimiter: {json.dumps(default)} if"
+                " it is one column",
+                DataNote,
+            )
+            return other
+    return default
+
+
+def _cells(text: Any, delimiter: str) -> list[list[str]]:
+    """The cells of the first records."""
+    rows = islice(records_in(text, delimiter), _SAMPLE)
+    try:
+        return [next(csv.reader(io.StringIO(text[a:b].decode(), newline=""), delimiter=delimiter)) for _, a, b in rows]
+    except csv.Error:
+        return []

@@ -1,0 +1,120 @@
+"""JSON lines, and JSON arrays of objects."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from evaluand.core import registry
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of
+from evaluand.data.files import SourceFile
+from evaluand.data.records import Broken, read_objects
+from evaluand.data.source import FileFormat, OpenFiles, Reading
+from evaluand.data.text import check_utf8
+
+
+class JsonLines(FileFormat):
+    """One JSON object in each line."""
+
+    kind = "jsonl"
+
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+        return read_objects(
+            [partial(_read_lines, file) for file in files],
+            lambda number, line: f"{files[number].name}:{line + 1}",
+            is_json=True,
+        )
+
+
+class Ndjson(JsonLines):
+    """JSON lines under another name."""
+
+    kind = "ndjson"
+
+
+class JsonArray(FileFormat):
+    """One JSON array of objects, or the description of a dataset (Croissant, Data Package)."""
+
+    kind = "json"
+    has_parts = True
+
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+        values = [read_json(file, empty=[]) for file in files]
+        if len(files) == 1 and isinstance(values[0], dict) and (described := described_kind(values[0])):
+            opened: OpenFiles = registry.find("formats", described)().open(files, reading)
+            return opened
+        if reading.part is not None:
+            raise SpecError(f"{files[0].name}: a JSON array has no parts that #{reading.part} could choose")
+        arrays = [_as_array(file, value) for file, value in zip(files, values, strict=True)]
+        return read_objects(
+            [partial(enumerate, rows) for rows in arrays],
+            lambda number, row: f"{files[number].name}[{row}]",
+            is_json=True,
+        )
+
+
+def described_kind(value: Mapping[str, Any]) -> str | None:
+    """The format of a description of a dataset; None if it is none."""
+    names = {key.rpartition(":")[2] for key in value}
+    if "@context" in value and names & {"recordSet", "distribution"}:
+        return "croissant"
+    return "datapackage" if isinstance(value.get("resources"), list) else None
+
+
+def _as_array(file: SourceFile, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise DataError(f"{file.name}: a JSON dataset is an array of objects, not {kind_of(value)}")
+    return value
+
+
+def read_json(file: SourceFile, empty: Any = None) -> Any:
+    """The value of a JSON file; `empty` if it has no bytes.
+
+    Raises:
+        DataError: the file is not JSON, with its place.
+    """
+    text = file.path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    try:
+        return _parse(text) if text else empty
+    except orjson.JSONDecodeError as error:
+        check_utf8(file)
+        raise DataError(Fault(f"{file.name}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}")) from None
+
+
+def _read_lines(file: SourceFile) -> Iterator[tuple[int, Any]]:
+    with Path(file.path).open("rb") as lines:
+        for number, line in enumerate(lines):
+            if number == 0:
+                line = line.removeprefix(codecs.BOM_UTF8)
+            if not line.strip():
+                continue
+            try:
+                yield number, _parse(line)
+            except orjson.JSONDecodeError as error:
+                if not _is_utf8(line):
+                    check_utf8(file)
+                yield number, Broken(f"not JSON at column {error.pos + 1}: {error.msg}")
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+
+
+def _parse(text: bytes) -> Any:
+    """JSON with exact integers: beyond 64 bits orjson returns floats, so the standard library reads those."""
+    value = orjson.loads(text)
+    return json.loads(text) if _LONG_NUMBER.search(text) else value

@@ -1,0 +1,420 @@
+"""Row filters: `sex == "F" and age > 30` over the columns of a table. The language is in `core/selector/conditions.py`.
+
+A filter is computed column by column in Arrow; only conditions on JSON and on paths that no Arrow column has go row by
+row, with the same result. Missing values (null and NaN) match nothing, and are counted.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core import identity
+from evaluand.core.errors import SpecError, nearest
+from evaluand.core.selector.conditions import (
+    AllOf,
+    AnyOf,
+    Choice,
+    Comparison,
+    Condition,
+    Function,
+    Literal,
+    Negation,
+    Operand,
+    Path,
+    Pattern,
+    Presence,
+    Truth,
+    parse_condition,
+    paths_in,
+)
+from evaluand.core.selector.patterns import anchored
+from evaluand.core.selector.steps import quoted
+from evaluand.data.source import missing_column, read_column
+from evaluand.store import tables
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """A condition on the rows of a table.
+
+    Args:
+        text: the condition, such as `sex == "F" and age > 30`.
+
+    Raises:
+        SpecError: the text is no condition.
+
+    Example:
+        >>> rows = pa.RecordBatch.from_pylist([{"sex": "F", "age": 31}, {"sex": "F", "age": None}, {"sex": "M"}])
+        >>> RowFilter('sex == "F" and age > 30').mask(rows).to_pylist()
+        [True, None, False]
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise SpecError(f"a filter is a text such as age > 30, not {self.text!r}")
+        object.__setattr__(self, "condition", parse_condition(self.text))
+
+    condition: Condition = None  # type: ignore[assignment]
+
+    def check(self, schema: pa.Schema, names: Mapping[str, str] = {}) -> None:
+        """Refuse a filter that does not fit columns.
+
+        Args:
+            names: further names of columns → the columns.
+
+        Raises:
+            SpecError: a column does not exist, or is compared with a value that its type never has.
+        """
+        _Columns(schema, names, self.text).check(self.condition)
+
+    def mask(self, batch: pa.RecordBatch, names: Mapping[str, str] = {}) -> pa.BooleanArray:
+        """Of each row whether it matches: null if that depends on a missing value.
+
+        Raises:
+            SpecError: as `check`.
+        """
+        columns = _Columns(batch.schema, names, self.text)
+        columns.check(self.condition)
+        return _Evaluation(batch, columns).evaluate(self.condition)
+
+    def apply(self, batch: pa.RecordBatch, names: Mapping[str, str] = {}) -> tuple[pa.RecordBatch, int]:
+        """The rows that match, and how many do not because a value is missing.
+
+        Raises:
+            SpecError: as `check`.
+        """
+        mask = self.mask(batch, names)
+        return batch.filter(mask, null_selection_behavior="drop"), mask.null_count
+
+
+_SIGNS: Final = {
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class _Columns:
+    """The columns that paths name: a column of exactly the text of a path comes before the path."""
+
+    def __init__(self, schema: pa.Schema, names: Mapping[str, str], text: str) -> None:
+        self.schema, self.names, self.text = schema, names, text
+
+    def find(self, path: Path) -> tuple[str, bool]:
+        """The column of a path, and whether it is the full path."""
+        for name in (path.text, str(path.steps[0])):
+            column = self.names.get(name, name)
+            if column in self.schema.names:
+                return column, name == path.text or len(path.steps) == 1
+        raise self._error(self._describe_missing(path))
+
+    def kind(self, operand: Operand) -> str | None:
+        """The kind of the values of an operand: text, number, boolean, time; None if unknown."""
+        if isinstance(operand, Literal):
+            return _literal_kind(operand.literal)
+        if isinstance(operand, Function):
+            return None if operand.name == "value" else "number"
+        kind = self.type(operand)
+        return None if kind is None else _type_kind(kind)
+
+    def type(self, path: Path) -> pa.DataType | None:
+        """The Arrow type of a path; None if it leads into JSON or a list."""
+        column, full = self.find(path)
+        field = self.schema.field(column)
+        if tables.is_json(field) or isinstance(field.type, pa.BaseExtensionType):
+            return None
+        kind = field.type
+        for step in () if full else path.steps[1:]:
+            if not (pa.types.is_struct(kind) and isinstance(step, str)):
+                return None
+            if kind.get_field_index(step) < 0:
+                known = [kind.field(i).name for i in range(kind.num_fields)]
+                raise self._error(f"{path.text}: {column!r} has no {step!r}{nearest(step, known)}")
+            kind = kind.field(step).type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    def check(self, condition: Condition) -> None:
+        if isinstance(condition, AllOf | AnyOf):
+            for each in condition.conditions:
+                self.check(each)
+        elif isinstance(condition, Negation):
+            self.check(condition.condition)
+        elif isinstance(condition, Comparison):
+            self._check_comparison(condition)
+        elif isinstance(condition, Choice):
+            for each in condition.literals:
+                self._check_kinds(condition.operand, Literal(each), "==")
+        elif isinstance(condition, Pattern):
+            if self.kind(condition.operand) not in (None, "text"):
+                raise self._error(f"{condition.name} needs a text, and {_describe(condition.operand)} is none")
+        elif isinstance(condition, Truth):
+            kind = self.kind(condition.path)
+            if kind not in (None, "boolean"):
+                name = condition.path.text
+                raise self._error(f"{name} is not true or false; compare it, or write {name} != null")
+        else:
+            self.kind(condition.operand)
+
+    def _check_comparison(self, condition: Comparison) -> None:
+        for name in paths_in(condition):
+            self.find(name)
+        self._check_kinds(condition.left, condition.right, condition.sign)
+
+    def _check_kinds(self, left: Operand, right: Operand, sign: str) -> None:
+        one, other = self.kind(left), self.kind(right)
+        for kind, side, literal in ((one, left, right), (other, right, left)):
+            if kind == "time" and isinstance(literal, Literal):
+                self._check_time(side, literal)
+                return
+        if one and other and one != other:
+            kinds = f"{_describe(left)} is {_kind_word(one)} and {_describe(right)} is {_kind_word(other)}"
+            raise self._error(f"{kinds}, which are never equal{_remedy(left, right, one, other)}")
+        if sign not in ("==", "!=") and "boolean" in (one, other):
+            raise self._error("true and false have no order; write == or !=")
+
+    def _check_time(self, side: Operand, literal: Literal) -> None:
+        kind = self.type(side) if isinstance(side, Path) else None
+        if kind is not None and _as_time(literal.literal, kind) is None:
+            raise self._error(f'{_describe(side)} is a time; compare it with a text such as "2026-01-31"')
+
+    def _describe_missing(self, path: Path) -> str:
+        known = [name for name in (*self.schema.names, *self.names) if not name.startswith("_digest")]
+        name = str(path.steps[0])
+        dotted = [each for each in known if path.text.startswith(each)] or [
+            each for each in known if each.startswith(name) and not each.isidentifier()
+        ]
+        hint = f"; write $[{quoted(dotted[0])}]" if dotted else ""
+        message = missing_column(name, known)
+        text = f'; write a text in quotes: "{name}"' if len(path.steps) == 1 and "did you mean" not in message else ""
+        return f"{message}{hint}{text}"
+
+    def _error(self, message: str) -> SpecError:
+        return SpecError(f"filter {self.text!r}: {message}")
+
+
+class _Evaluation:
+    """A condition on the rows of one batch."""
+
+    def __init__(self, batch: pa.RecordBatch, columns: _Columns) -> None:
+        self.batch, self.columns = batch, columns
+        self._values: dict[str, list[Any]] = {}
+
+    def evaluate(self, condition: Condition) -> pa.BooleanArray:
+        if isinstance(condition, AllOf | AnyOf):
+            join = pc.and_kleene if isinstance(condition, AllOf) else pc.or_kleene
+            found = self.evaluate(condition.conditions[0])
+            for each in condition.conditions[1:]:
+                found = join(found, self.evaluate(each))
+            return found
+        if isinstance(condition, Negation):
+            return pc.invert(self.evaluate(condition.condition))
+        found = self._in_columns(condition)
+        return self._by_row(condition) if found is None else found
+
+    def _in_columns(self, condition: Any) -> pa.BooleanArray | None:
+        """The condition computed from columns; None if it must go row by row."""
+        if isinstance(condition, Comparison):
+            return self._compare(condition)
+        if isinstance(condition, Truth):
+            column = self._column(condition.path)
+            return column if column is not None and pa.types.is_boolean(column.type) else None
+        column = self._column(condition.operand)
+        if column is None:
+            return None
+        if isinstance(condition, Presence):
+            absent = pc.is_null(column, nan_is_null=True)
+            return absent if condition.missing else pc.invert(absent)
+        if isinstance(condition, Pattern):
+            if not _is_text(column.type):
+                return None
+            return pc.match_substring_regex(column, anchored(condition.pattern, whole=condition.name == "match"))
+        found = [self._compare(Comparison(condition.operand, "==", Literal(each))) for each in condition.literals]
+        if any(each is None for each in found):
+            return None
+        joined = found[0]
+        for each in found[1:]:
+            joined = pc.or_kleene(joined, each)
+        return joined
+
+    def _compare(self, condition: Comparison) -> pa.BooleanArray | None:
+        left, right, sign = condition.left, condition.right, condition.sign
+        if isinstance(left, Literal):
+            left, right, sign = right, left, _MIRRORED.get(sign, sign)
+        column = self._column(left)
+        if column is None or _type_kind(column.type) is None or pa.types.is_decimal(column.type):
+            return None
+        if isinstance(right, Literal):
+            value = _as_scalar(right.literal, column.type)
+            return None if value is None else _SIGNS[sign](_without_nan(column), value)
+        other = self._column(right)
+        if other is None or other.type != column.type:
+            return None
+        return _SIGNS[sign](_without_nan(column), _without_nan(other))
+
+    def _column(self, operand: Operand) -> pa.Array | None:
+        """The values of an operand as one column; None if Arrow has no such column."""
+        if isinstance(operand, Function):
+            return self._lengths(operand) if operand.name == "length" else None
+        if isinstance(operand, Literal) or self.columns.type(operand) is None:
+            return None
+        name, full = self.columns.find(operand)
+        column = self.batch.column(name)
+        for step in () if full else operand.steps[1:]:
+            column = pc.struct_field(column, [step])
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+    def _lengths(self, function: Function) -> pa.Array | None:
+        column = self._column(function.path)
+        if column is None:
+            return None
+        if _is_text(column.type):
+            return pc.utf8_length(column)
+        return pc.list_value_length(column) if pa.types.is_list(column.type) else None
+
+    def _by_row(self, condition: Any) -> pa.BooleanArray:
+        paths = {path: self.columns.find(path) for path in paths_in(condition)}
+        names = {str(path.steps[0]) for path, (_, full) in paths.items() if not full or len(path.steps) == 1}
+        columns = {name: self._read(self.columns.names.get(name, name)) for name in names}
+        literal = {path: self._read(column) for path, (column, full) in paths.items() if full and len(path.steps) > 1}
+        found = []
+        for i in range(self.batch.num_rows):
+            row = {name: values[i] for name, values in columns.items()}
+            row |= {path.text: values[i] for path, values in literal.items()}
+            found.append(_with_full_names(condition, literal).test(row))
+        return pa.array(found, pa.bool_())
+
+    def _read(self, column: str) -> list[Any]:
+        if column not in self._values:
+            values = read_column(self.batch, column)
+            if isinstance(self.batch.column(column).type, pa.JsonType):
+                values = [None if value is None else identity.decode(value) for value in values]
+            self._values[column] = values
+        return self._values[column]
+
+
+def _with_full_names(condition: Any, literal: Mapping[Path, Any]) -> Any:
+    """The condition in which a path that is the name of a column is one key."""
+    if not literal:
+        return condition
+    parts: dict[str, Operand] = {}
+    for name in ("left", "right", "operand", "path"):
+        part = getattr(condition, name, None)
+        if isinstance(part, Function) and part.path in literal:
+            parts[name] = Function(part.name, Path(part.path.text, (part.path.text,)))
+        elif isinstance(part, Path) and part in literal:
+            parts[name] = Path(part.text, (part.text,))
+    return type(condition)(**{**vars(condition), **parts})
+
+
+def _without_nan(column: pa.Array) -> pa.Array:
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+
+
+def _as_scalar(value: Any, kind: pa.DataType) -> pa.Scalar | None:
+    """A literal to compare a column with; None if Arrow cannot compare them exactly."""
+    if pa.types.is_temporal(kind):
+        return _as_time(value, kind)
+    if _literal_kind(value) != _type_kind(kind):
+        return None
+    if pa.types.is_integer(kind):
+        whole = isinstance(value, int) or value.is_integer()
+        return pa.scalar(int(value), pa.int64()) if whole and -(2**63) <= value < 2**63 else None
+    if pa.types.is_floating(kind):
+        return pa.scalar(float(value), pa.float64()) if abs(value) <= _EXACT else None
+    return pa.scalar(value)
+
+
+_EXACT: Final = 2**53
+
+
+def _as_time(value: Any, kind: pa.DataType) -> pa.Scalar | None:
+    """A text as a time of a type; None if it is none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        if pa.types.is_date(kind):
+            return pa.scalar(dt.date.fromisoformat(value), kind)
+        if pa.types.is_timestamp(kind):
+            moment = dt.datetime.fromisoformat(value)
+            if kind.tz is not None and moment.tzinfo is None:
+                moment = moment.replace(tzinfo=dt.UTC)
+            return pa.scalar(moment, kind)
+    except (ValueError, pa.ArrowException):
+        return None
+    return None
+
+
+def _literal_kind(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "boolean"
+    return "text" if isinstance(value, str) else "number" if isinstance(value, int | float) else None
+
+
+def _type_kind(kind: pa.DataType) -> str | None:
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if _is_text(kind):
+        return "text"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    return "time" if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _kind_word(kind: str) -> str:
+    return {"text": "text", "number": "a number", "boolean": "true or false", "time": "a time"}[kind]
+
+
+def _describe(operand: Operand) -> str:
+    if isinstance(operand, Literal):
+        return repr(operand.literal) if not isinstance(operand.literal, bool) else str(operand.literal).lower()
+    return operand.text if isinstance(operand, Path) else f"{operand.name}({operand.path.text})"
+
+
+def _remedy(left: Operand, right: Operand, one: str, other: str) -> str:
+    """How to write a literal in the type of a column."""
+    literal, kind = (left, other) if isinstance(left, Literal) else (right, one)
+    if not isinstance(literal, Literal):
+        return ""
+    if kind == "text":
+        return f'; write "{literal.literal}"'
+    if kind == "number" and isinstance(literal.literal, str):
+        return f"; write {literal.literal} without quotes" if _is_numeric(literal.literal) else ""
+    return "; write true or false without quotes" if kind == "boolean" else ""
+
+
+def _is_numeric(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def combine(filters: Sequence[str]) -> str | None:
+    """One filter that matches what all of them match; None for none.
+
+    Example:
+        >>> combine(["a == 1", "b == 2 or c"])
+        '(a == 1) and (b == 2 or c)'
+    """
+    if len(filters) < 2:
+        return filters[0] if filters else None
+    return " and ".join(f"({each})" for each in filters)

@@ -1,0 +1,150 @@
+"""What every source of rows is: typed Arrow batches that can be read several times, and the place of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import pyarrow as pa
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, EvaluandWarning, Fault, nearest
+from evaluand.data.files import SourceFile
+from evaluand.store import tables
+
+MAX_FAULTS = 1000
+
+
+class DataNote(EvaluandWarning):
+    """Data were read with an assumption that the reader should know."""
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Rows that can be streamed repeatedly.
+
+    Attributes:
+        name: its name in messages, such as a file name.
+        schema: the native columns; JSON columns are marked in their field's metadata.
+        batches: starts a new pass over the rows.
+        where: the place of row number n (from 0), for messages.
+        n_rows: the number of rows, if known without reading them.
+        check: raises a DataError if the rows have changed since the source was opened.
+        objects: starts a pass over the rows as they are written, if they are objects.
+        is_json: whether these objects are JSON, in which times are text.
+        texts: the same rows with every cell as text, if the file has no types.
+        roles: the roles that the source declares for its columns, used where the reader declares none.
+    """
+
+    name: str
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+    where: Callable[[int], str]
+    n_rows: int | None = None
+    check: Callable[[], None] = lambda: None
+    objects: Callable[[], Iterator[Any]] | None = None
+    is_json: bool = False
+    texts: Callable[[], DataSource] | None = None
+    roles: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read.
+
+    Attributes:
+        delimiter: the delimiter of a CSV file; None for that of the format.
+        part: the name of a part of the file, such as a sheet of a workbook; None for its only one.
+        texts_only: whether every column of a CSV file is read as text, exactly as its header names it.
+    """
+
+    delimiter: str | None = None
+    part: str | None = None
+    texts_only: bool = False
+
+
+@dataclass(frozen=True)
+class OpenFiles:
+    """The rows of files that are parts of one table.
+
+    Attributes:
+        schema: the native columns of all files.
+        batches: starts a pass over the rows of a file, by its number from 0.
+        where: the place of a row (from 0) of a file, for messages.
+        n_rows: the number of rows of each file, if known without reading them.
+        objects: starts a pass over the rows of a file as they are written, if they are objects.
+        is_json: whether these objects are JSON, in which times are text.
+        texts: the same rows with every cell as text, if the files have no types.
+        roles: as in `DataSource`.
+    """
+
+    schema: pa.Schema
+    batches: Callable[[int], Iterator[pa.RecordBatch]]
+    where: Callable[[int, int], str]
+    n_rows: Sequence[int] | None = None
+    objects: Callable[[int], Iterator[Any]] | None = None
+    is_json: bool = False
+    texts: Callable[[], OpenFiles] | None = None
+    roles: tuple[tuple[str, Any], ...] = ()
+
+
+class FileFormat:
+    """A format of files with rows. A kind is one class in `data/formats/`, found by the suffix of its files.
+
+    Attributes:
+        kind: the suffix, by which it is registered.
+        is_text: whether its files are text in UTF-8.
+        has_delimiter: whether the user may choose the character between the cells.
+        has_parts: whether a file may have several named tables, of which `file#name` chooses one.
+    """
+
+    kind: ClassVar[str]
+    is_text: ClassVar[bool] = True
+    has_delimiter: ClassVar[bool] = False
+    has_parts: ClassVar[bool] = False
+
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+        """The rows of files, whose columns get types that fit all of them.
+
+        Raises:
+            DataError: rows break the format; lists every fault with its row.
+        """
+        raise NotImplementedError
+
+
+class Faults:
+    """Collects faults: stores the first `MAX_FAULTS` and counts the others."""
+
+    def __init__(self) -> None:
+        self.first: list[Fault] = []
+        self.more = 0
+
+    def add(self, where: str, message: str, code: str = "") -> None:
+        if len(self.first) < MAX_FAULTS:
+            self.first.append(Fault(where, message, code=code))
+        else:
+            self.more += 1
+
+    def check(self) -> None:
+        """Raise a DataError if there are faults."""
+        if self.first:
+            more = [Fault("", f"… and {self.more} more faults")] if self.more else []
+            raise DataError(self.first + more)
+
+
+def read_column(batch: pa.RecordBatch, name: str) -> list[Any]:
+    """A column as Python values."""
+    column = batch.column(name)
+    if tables.is_json(batch.schema.field(name)):
+        return [None if text is None else identity.decode(text) for text in column.to_pylist()]
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def missing_column(name: str, columns: Sequence[str]) -> str:
+    """The message that there is no such column, with the nearest name."""
+    more = f" and {len(columns) - _MAX_NAMES} more" if len(columns) > _MAX_NAMES else ""
+    return f"no column is called {name!r}{nearest(name, columns)}; there are {', '.join(columns[:_MAX_NAMES])}{more}"
+
+
+_MAX_NAMES: Final = 20

@@ -1,0 +1,69 @@
+"""Text files must be UTF-8; messages say where one is not, and how to convert it."""
+
+from __future__ import annotations
+
+import codecs
+from typing import Final
+
+from evaluand.core.errors import DataError, Fault
+from evaluand.data.files import SourceFile
+
+
+def check_text(file: SourceFile) -> None:
+    """Refuse a file that begins like UTF-16 or binary data, or that only points to its content.
+
+    Raises:
+        DataError: says how to convert it.
+    """
+    with file.path.open("rb") as stream:
+        head = stream.read(64)
+    if head.startswith(_LFS_POINTER):
+        message = "is a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
+        raise DataError(Fault(file.name, message, code="lfs_pointer"))
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        message = f"the file is UTF-16; save it as UTF-8 ({convert_command('UTF-16')})"
+        raise DataError(Fault(file.name, message, code="not_utf8"))
+    if b"\0" in head:
+        message = "the file contains null bytes, so it is UTF-16 or not text; save it as UTF-8 text"
+        raise DataError(Fault(file.name, message, code="not_utf8"))
+
+
+def check_utf8(file: SourceFile) -> None:
+    """Raise a DataError for the first byte that is not UTF-8."""
+    offset = 0
+    with file.path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                byte = f"byte {line[error.start]:#04x} at offset {offset + error.start:,}"
+                message = f"{byte} is not UTF-8; save the file as UTF-8 (if it is Latin-1: {convert_command('LATIN1')})"
+                raise DataError(Fault(f"{file.name}:{number}", message, code="not_utf8")) from None
+            offset += len(line)
+
+
+def check_decodes(file: SourceFile) -> None:
+    """Refuse a file of which a byte is not UTF-8; the readers of Arrow print errors where rows are also ragged."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with file.path.open("rb") as stream:
+        try:
+            while block := stream.read(_BLOCK):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            check_utf8(file)
+            raise
+
+
+_BLOCK: Final = 1 << 20
+_LFS_POINTER: Final = b"version https://git-lfs.github.com/spec/"
+
+
+def convert_command(encoding: str) -> str:
+    """The command that converts a file.
+
+    Example:
+        >>> convert_command("LATIN1")
+        'iconv -f LATIN1 -t UTF-8 OLD > NEW'
+    """
+    return f"iconv -f {encoding} -t UTF-8 OLD > NEW"

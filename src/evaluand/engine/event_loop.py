@@ -1,0 +1,200 @@
+"""The event loop of this process: all coroutines of tasks, scorers and feedbacks run in it.
+
+An asynchronous client, such as `AsyncOpenAI` or `httpx.AsyncClient`, holds connections of the loop in which it was used
+first, and breaks in any other. So one loop, in a thread that lives as long as the process, serves runs, evaluations and
+recordings alike, also where the caller has a running loop (a notebook). A forked process starts a new one.
+
+A coroutine that waits here for another one blocks the loop. The other one then runs in the next loop: `run_coroutine`
+in the thread of a loop uses the next one at once, and elsewhere after a second in which the loop did not respond.
+"""
+
+import asyncio
+import atexit
+import os
+import threading
+import time
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from evaluand.core.system import call_after_fork
+
+T = TypeVar("T")
+
+PATIENCE: Final = 1.0  # seconds in which a loop that is not blocked starts a coroutine
+MOST_FOREIGN: Final = 200
+"""How many calls are made again because of connections of another loop; clients pool fewer of them."""
+
+_OTHER_LOOP: Final = ("Event loop is closed", "is bound to a different event loop", "attached to a different loop")
+_MOMENT: Final = 0.001
+_EXIT: Final = 2.0  # seconds that the clients of a loop may take to close at the end of the process
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that runs in the event loop of this process, in the caller's context.
+
+    Raises:
+        KeyboardInterrupt: this thread was interrupted; the coroutine was cancelled and has ended. A second interrupt
+            does not wait for that.
+        BaseException: the error of the coroutine.
+
+    Example:
+        >>> async def answer():
+        ...     return threading.current_thread().name
+        >>> run_coroutine(answer())
+        'evaluand loop'
+    """
+    place = _place_after_this_thread()
+    ticket: _Ticket[T] | None = None
+    try:
+        while True:
+            ticket = _Ticket(coroutine)  # before it is submitted: an interrupt may follow at any line
+            _loop_at(place).submit(ticket)
+            if not ticket.is_refused():
+                return ticket.result()
+            place += 1
+    except BaseException:
+        if ticket is not None:
+            ticket.end()
+        raise
+
+
+def is_foreign_connection(error: BaseException) -> bool:
+    """Whether a call failed because its client reused a connection of another event loop, which the client then drops.
+
+    Such a client was used in a loop of the caller before, as by `await answer("hello")` in a notebook.
+    """
+    seen: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        if isinstance(cause, RuntimeError) and any(text in str(cause) for text in _OTHER_LOOP):
+            return True
+        seen.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+class _Ticket(Future[T]):
+    """A coroutine that was submitted to a loop."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        super().__init__()
+        self._coroutine = coroutine
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[T] | None = None
+
+    def start(self) -> None:
+        """Start the coroutine in the running loop."""
+        if self.set_running_or_notify_cancel():
+            self._loop = asyncio.get_running_loop()
+            self._task = self._loop.create_task(self._coroutine)
+            self._task.add_done_callback(self._pass_on)
+
+    def is_refused(self) -> bool:
+        """Wait until the coroutine has started; true if the loop is blocked, and will not start it any more."""
+        try:
+            self.exception(PATIENCE)
+        except TimeoutError:
+            return self.cancel()
+        return False
+
+    def end(self) -> None:
+        """Cancel the coroutine and wait until it has ended, if this thread was interrupted before."""
+        if self.cancel():
+            self._coroutine.close()
+        elif not self.done():
+            with suppress(BaseException):  # a second interrupt
+                while self._loop is None:
+                    time.sleep(_MOMENT)
+                self._loop.call_soon_threadsafe(self._cancel_task)
+                self.exception()
+
+    def _cancel_task(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _pass_on(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self.set_exception(asyncio.CancelledError())
+        elif (error := task.exception()) is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(task.result())
+
+
+class _LoopThread:
+    """An event loop and its thread, which ends with the process."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._ending = False
+        self.thread = threading.Thread(target=self._run, name="evaluand loop", daemon=True)
+        self.thread.start()
+
+    def submit(self, ticket: _Ticket[Any]) -> None:
+        """Have a coroutine started as soon as the loop is free."""
+        self._loop.call_soon_threadsafe(ticket.start)
+
+    def end(self) -> None:
+        """Cancel what still runs and close the connections, unless a coroutine blocks the loop."""
+        self._ending = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.thread.join(_EXIT)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        while not self._ending:
+            with suppress(BaseException):  # SystemExit and KeyboardInterrupt of a coroutine, which its caller receives
+                self._loop.run_forever()
+        with suppress(BaseException):
+            self._loop.run_until_complete(self._cancel_all())
+        with suppress(BaseException):
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        with suppress(BaseException):
+            self._loop.close()
+
+    async def _cancel_all(self) -> None:
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _place_after_this_thread() -> int:
+    """The place of the loop for this thread: the first, or in the thread of a loop the next one, since it waits."""
+    for place, loop in enumerate(_loops):
+        if loop.thread is threading.current_thread():
+            return place + 1
+    return 0
+
+
+def _loop_at(place: int) -> _LoopThread:
+    with _starting[0]:
+        while len(_loops) <= place:
+            if not _loops:
+                atexit.register(_end_all, os.getpid())
+            _loops.append(_LoopThread())
+        return _loops[place]
+
+
+def _end_all(process: int) -> None:
+    if process == os.getpid():
+        for loop in _loops:
+            loop.end()
+
+
+def _forget() -> None:
+    """Reset the state in a forked process, which has the loops but none of their threads.
+
+    They are not closed there: that would take their connections out of the selector which the parent uses.
+    """
+    _starting[0] = threading.Lock()
+    _inherited.extend(_loops)
+    _loops.clear()
+
+
+_starting = [threading.Lock()]
+_loops: list[_LoopThread] = []
+_inherited: list[_LoopThread] = []
+call_after_fork(_forget)

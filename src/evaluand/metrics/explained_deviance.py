@@ -1,0 +1,177 @@
+"""D²: how much of a loss predictions explain, compared with the best constant prediction."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluand.metrics.base.metric import Columns
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH
+from evaluand.metrics.base.weighted_rows import reordered
+from evaluand.metrics.correlations import OfNumbers
+from evaluand.metrics.deviances import check_level, check_power, deviance, outside_domain, pinball
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedLoss(OfNumbers):
+    """1 − the loss of the predictions / the loss of the best constant prediction of these rows.
+
+    1 for perfect predictions, 0 for the best constant, below 0 for worse ones. Undefined if all truths are equal, since
+    a constant then has no loss.
+    """
+
+    direction = "higher"
+    range = (-np.inf, 1.0)
+
+    @abstractmethod
+    def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        """The loss of each prediction; NaN where undefined."""
+
+    @abstractmethod
+    def best_constant(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        """The constant prediction with the smallest loss, one for each replicate."""
+
+    def arranged(self, rows: Columns) -> Columns:
+        found = reordered(rows, np.argsort(rows[TRUTH], kind="stable"))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return {**found, _LOSS: self.loss(found[TRUTH], found[PREDICTION])}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        counted, truth = weight > 0, rows[TRUTH]
+        loss = np.where(counted, weight * rows[_LOSS], 0.0).sum(axis=1)
+        of_constant = self.loss(truth, self.best_constant(rows, weight)[:, None])
+        least = np.where(counted, weight * of_constant, 0.0).sum(axis=1)
+        last = len(truth) - 1 - np.argmax(counted[:, ::-1], axis=1)
+        constant = truth[np.argmax(counted, axis=1)] == truth[last]
+        return np.asarray(1 - loss / np.where(constant, np.nan, least))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        counted = weight > 0
+        bad = int(np.isnan(rows[_LOSS][counted]).sum())
+        if bad:
+            return f"{bad} {'row has' if bad == 1 else 'rows have'} {self.unfit}, where there is no deviance"
+        truth = rows[TRUTH][counted]
+        if truth[0] == truth[-1]:
+            return "all truths are one value, of which a constant explains everything"
+        return "the numbers are too large for their losses"
+
+    @property
+    def unfit(self) -> str:
+        """What a row without a loss has, in words that follow "3 rows have"."""
+        return "no loss"
+
+
+@dataclass(frozen=True, kw_only=True)
+class D2Pinball(ExplainedLoss):
+    """The share of the pinball loss that predicted quantiles explain; see `pinball_loss`.
+
+    The best constant is the quantile `alpha` of the truths.
+    Source: R. Koenker & J. Machado, "Goodness of fit and related inference processes for quantile regression" (Journal
+    of the American Statistical Association 94, 1999).
+
+    Args:
+        alpha: the level of the predicted quantile, from 0 to 1.
+
+    Raises:
+        SpecError: `alpha` is not a number from 0 to 1.
+
+    Example:
+        >>> metric = D2Pinball(alpha=0.9, confidence=None)
+        >>> columns = {"truth": np.array([1.0, 2.0, 3.0]), "prediction": np.array([1.0, 3.0, 3.0])}
+        >>> metric.compute(metric.state(columns, np.zeros(3, int), n_groups=1)).value.round(4)
+        array([0.6667])
+    """
+
+    kind = "d2_pinball"
+
+    alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", check_level(self.kind, self.alpha))
+        super().__post_init__()
+
+    def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        return pinball(truth, prediction, self.alpha)
+
+    def best_constant(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        return lower_quantile(rows[TRUTH], weight, self.alpha)
+
+
+@dataclass(frozen=True, kw_only=True)
+class D2AbsoluteError(ExplainedLoss):
+    """The share of the absolute error that predictions explain, compared with the median of the truths.
+
+    Example:
+        >>> metric = D2AbsoluteError(confidence=None)
+        >>> columns = {"truth": np.array([1.0, 2.0, 3.0]), "prediction": np.array([1.0, 3.0, 3.0])}
+        >>> metric.compute(metric.state(columns, np.zeros(3, int), n_groups=1)).value
+        array([0.5])
+    """
+
+    kind = "d2_absolute_error"
+
+    def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs(truth - prediction))
+
+    def best_constant(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        return lower_quantile(rows[TRUTH], weight, 0.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class D2Tweedie(ExplainedLoss):
+    """The share of the Tweedie deviance that predictions explain, compared with the mean of the truths.
+
+    With power 0 it equals `r_squared`. Undefined outside the domain of the distribution; see `mean_tweedie_deviance`.
+    Source: T. Hastie, R. Tibshirani & M. Wainwright, Statistical Learning with Sparsity (2015), section 3.1.
+
+    Args:
+        power: 0 is the squared error, 1 Poisson, 2 gamma.
+
+    Raises:
+        SpecError: `power` is not a finite number, or lies between 0 and 1.
+
+    Example:
+        >>> metric = D2Tweedie(power=1, confidence=None)
+        >>> columns = {"truth": np.array([1.0, 2.0, 3.0]), "prediction": np.array([1.0, 3.0, 3.0])}
+        >>> metric.compute(metric.state(columns, np.zeros(3, int), n_groups=1)).value.round(4)
+        array([0.6387])
+    """
+
+    kind = "d2_tweedie"
+
+    power: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "power", check_power(self.kind, self.power))
+        super().__post_init__()
+
+    def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        return deviance(truth, prediction, self.power)
+
+    def best_constant(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        return np.asarray(weight @ rows[TRUTH] / weight.sum(axis=1))
+
+    @property
+    def unfit(self) -> str:
+        return outside_domain(self.power)
+
+
+def lower_quantile(ordered: np.ndarray, weight: np.ndarray, level: float) -> np.ndarray:
+    """The smallest value with at least this share of the weight at or below it, of each replicate.
+
+    Args:
+        ordered: values, lowest first.
+        weight: replicates × values.
+        level: from 0 to 1.
+
+    Example:
+        >>> lower_quantile(np.array([1.0, 2.0, 3.0]), np.ones((1, 3)), 0.5)
+        array([2.])
+    """
+    below = np.cumsum(weight, axis=1)
+    reached = (below >= level * below[:, -1:] * (1 - _ROUNDING)) & (below > 0)
+    return np.asarray(ordered[np.argmax(reached, axis=1)])
+
+
+_LOSS = "_loss_"
+_ROUNDING = 1e-14

@@ -1,0 +1,289 @@
+"""One event loop per process: asynchronous clients of a module serve tasks, judges and recordings alike."""
+
+import asyncio
+import contextvars
+import http.server
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from evaluand import Dataset, Evaluator, MemoryStore, Policy, Runner
+from evaluand.engine import event_loop
+from evaluand.engine.event_loop import is_foreign_connection, run_coroutine
+from evaluand.run.task import as_task
+
+ROWS = 24
+
+
+class _Chat(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # connections stay open, so that clients pool them
+    wbufsize = -1  # one packet for headers and body
+    requests = 0
+    interrupt_at = 0
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        _Chat.requests += 1
+        if _Chat.requests == _Chat.interrupt_at:
+            os.kill(os.getpid(), signal.SIGINT)
+        said = asked["messages"][-1]["content"].upper()
+        body = json.dumps({"choices": [{"message": {"role": "assistant", "content": said}}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *reported: Any) -> None:
+        pass
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing of clients that leave."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = _Server(("127.0.0.1", 0), _Chat)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+class Chat:
+    """A client with a pool of connections, as a module of a user holds one."""
+
+    def __init__(self, url: str) -> None:
+        self.client = httpx2.AsyncClient(base_url=url)
+
+    async def ask(self, text: str) -> str:
+        asked = {"model": "m", "messages": [{"role": "user", "content": text}]}
+        reply = await self.client.post("/chat/completions", json=asked)
+        return str(reply.json()["choices"][0]["message"]["content"])
+
+    async def answer(self, input: str) -> str:
+        return await self.ask(input)
+
+    async def judge(self, output: str, expected: str) -> float:
+        return float(await self.ask(f"{output}?") == f"{expected}?")
+
+
+@pytest.fixture
+def chat(url: str) -> Iterator[Chat]:
+    chat = Chat(url)
+    yield chat
+    run_coroutine(chat.client.aclose())
+
+
+DATA = Dataset.from_rows([{"input": f"q{i}", "expected": f"Q{i}"} for i in range(ROWS)])
+
+
+def evaluate_twice(chat: Chat, policy: Policy | None = None) -> None:
+    store, policy = MemoryStore(), policy or Policy()
+    for _ in range(2):
+        run = Runner(store, policy).run(chat.answer, DATA, fresh=True)
+        evaluation = Evaluator(store, policy).evaluate(run, {"judge": chat.judge}, fresh=True)
+        assert run.counts == {"completed": ROWS}
+        assert evaluation.counts == {"judge": {"scored": ROWS}}
+
+
+def test_a_client_serves_tasks_and_judges_of_one_process(chat: Chat) -> None:
+    evaluate_twice(chat)
+
+
+def test_a_client_serves_forked_processes(chat: Chat) -> None:
+    evaluate_twice(chat, Policy(processes=True, concurrency=2))
+
+
+def test_a_client_serves_callers_with_a_running_loop(chat: Chat) -> None:
+    async def cell() -> None:
+        evaluate_twice(chat)
+
+    asyncio.run(cell())
+
+
+def test_a_client_that_was_used_in_the_loop_of_the_caller_loses_no_row(chat: Chat) -> None:
+    async def notebook() -> None:
+        await asyncio.gather(*(chat.ask(str(i)) for i in range(10)))
+        evaluate_twice(chat)
+
+    asyncio.run(notebook())
+
+
+def test_an_interrupted_run_is_resumed_with_the_same_client(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    monkeypatch.setattr(_Chat, "requests", 0)
+    monkeypatch.setattr(_Chat, "interrupt_at", ROWS // 2)
+    with pytest.raises(KeyboardInterrupt):
+        Runner(store, Policy(concurrency=4)).run(chat.answer, DATA, name="bot")
+    id = next(ref.id for ref in store.refs() if ref.name == "bot")
+    run = Runner(store).run(chat.answer, DATA, name="bot", resume=id)
+    assert run.counts == {"completed": ROWS}
+    assert run.receipt is not None
+    assert run.receipt.kept >= ROWS // 2 - 4
+    assert _Chat.requests <= ROWS + 4
+
+
+def test_coroutines_run_in_one_loop_whoever_calls() -> None:
+    async def loop() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    async def caller() -> asyncio.AbstractEventLoop:
+        return run_coroutine(loop())
+
+    first = run_coroutine(loop())
+    found: list[asyncio.AbstractEventLoop] = []
+    thread = threading.Thread(target=lambda: found.append(run_coroutine(loop())))
+    thread.start()
+    thread.join()
+    assert found == [first]
+    assert asyncio.run(caller()) is first
+
+
+def test_a_coroutine_that_waits_for_another_is_served_by_the_next_loop() -> None:
+    async def inner() -> int:
+        return 1
+
+    async def outer() -> int:
+        return 1 + run_coroutine(inner())
+
+    assert run_coroutine(outer()) == 2
+
+
+def test_a_thread_is_served_while_a_coroutine_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_loop, "PATIENCE", 0.1)
+
+    async def inner() -> int:
+        return 1
+
+    async def outer() -> list[int]:
+        found: list[int] = []
+        thread = threading.Thread(target=lambda: found.append(run_coroutine(inner())))
+        thread.start()
+        thread.join()  # blocks the loop that the thread would use
+        return found
+
+    assert run_coroutine(outer()) == [1]
+
+
+def test_the_context_of_the_caller_is_seen() -> None:
+    variable = contextvars.ContextVar("variable", default=0)
+
+    async def read() -> int:
+        return variable.get()
+
+    token = variable.set(1)
+    assert run_coroutine(read()) == 1
+    variable.reset(token)
+    assert run_coroutine(read()) == 0
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), TimeoutError("late"), SystemExit(3), KeyboardInterrupt()])
+def test_errors_reach_the_caller_and_the_loop_goes_on(error: BaseException) -> None:
+    async def fail() -> None:
+        raise error
+
+    async def fine() -> int:
+        return 1
+
+    with pytest.raises(type(error)):
+        run_coroutine(fail())
+    assert run_coroutine(fine()) == 1
+
+
+def test_an_interrupt_cancels_the_coroutine_and_waits_for_its_end() -> None:
+    ended: list[str] = []
+
+    async def slow() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("ended")
+
+    with pytest.raises(KeyboardInterrupt):
+        run_coroutine(slow())
+    assert ended == ["ended"]
+
+
+def test_an_interrupt_ends_calls_that_wait_for_nothing() -> None:
+    calls: list[int] = []
+
+    async def busy(input: int) -> int:
+        calls.append(input)
+        if len(calls) == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.001)
+        return input
+
+    with pytest.raises(KeyboardInterrupt):
+        Runner(MemoryStore()).run(busy, Dataset.from_rows([{"input": i} for i in range(600)]))
+    assert len(calls) < 300
+
+
+def test_a_forked_process_has_its_own_loop() -> None:
+    async def name() -> str:
+        return threading.current_thread().name
+
+    run_coroutine(name())
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, run_coroutine(name()).encode())
+        os._exit(0)
+    assert os.read(reader, 100) == b"evaluand loop"
+    os.waitpid(child, 0)
+    for end in (reader, writer):
+        os.close(end)
+    assert run_coroutine(name()) == "evaluand loop"
+
+
+def test_connections_of_other_loops_are_found_in_the_causes_of_an_error() -> None:
+    def wrapped(error: Exception) -> Exception:
+        try:
+            raise ConnectionError("Connection error.") from error
+        except ConnectionError as raised:
+            return raised
+
+    assert is_foreign_connection(wrapped(RuntimeError("<Event> is bound to a different event loop")))
+    assert is_foreign_connection(RuntimeError("Event loop is closed"))
+    assert not is_foreign_connection(wrapped(RuntimeError("no")))
+    assert not is_foreign_connection(ValueError("Event loop is closed"))
+
+
+def test_a_client_that_was_used_has_the_same_fingerprint(chat: Chat) -> None:
+    async def gather() -> list[str]:
+        return await asyncio.gather(*(chat.ask(str(i)) for i in range(5)))
+
+    def parts() -> dict[str, str]:
+        return dict(as_task(chat.answer).identify().parts)
+
+    before = parts()
+    run_coroutine(gather())
+    run_coroutine(gather())
+    assert parts() == before
+
+
+def test_what_refers_to_all_that_runs_here_is_not_read_for_a_fingerprint() -> None:
+    async def loop() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    held = {run_coroutine(loop()), threading.current_thread()}
+
+    def answer(input: str) -> str:
+        return input * len(held)
+
+    identity = as_task(answer).identify()
+    assert not identity.pinned
+    assert as_task(answer).identify().parts == identity.parts
