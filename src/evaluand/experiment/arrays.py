@@ -8,7 +8,7 @@ object, except where values are lists, objects or of mixed types.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.experiment.matrices import as_columns
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.metrics.function import as_metric
 from evaluand.metrics.name_table import BINARY
@@ -59,12 +60,15 @@ if TYPE_CHECKING:
 
 TASK = "predictions"
 
+MetricLike = str | Metric | Callable[..., float]
+"""A metric by its name, as an object, or as a function of columns."""
+
 
 def evaluate(
     truth: Any,
     predictions: Any,
     *,
-    metrics: str | Metric | Sequence[str | Metric] = "accuracy",
+    metrics: MetricLike | Sequence[MetricLike] = "accuracy",
     by: Any = None,
     weight: Any = None,
     confidence: Any = None,
@@ -73,6 +77,7 @@ def evaluate(
     disparities: Kind | Sequence[Kind] = (),
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
+    classes: Sequence[str | int | bool] | None = None,
 ) -> ArrayEvaluation:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
@@ -81,22 +86,27 @@ def evaluate(
 
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
-            texts are sets of labels, whose order does not matter.
-        predictions: n values of the same type.
-        metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
-            `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
-            numbers have no `value`; their metrics are those of errors, such as `root_mean_squared_error`.
+            texts are sets of labels, whose order does not matter; so are n × k cells of 0 and 1.
+        predictions: n values of the same type; or n × k probabilities of classes, as `predict_proba` returns them, of
+            which the highest is the prediction; or n × k cells of 0 and 1.
+        metrics: names (`evaluand list metrics`), functions or metrics that read the columns of the scorer
+            `prediction`: `truth`, `prediction`, `confidence`, `scores`, `weight`, and `value`, which is 1 where
+            prediction and truth are equal and 0 elsewhere. Real numbers have no `value`; their metrics are those of
+            errors, such as `root_mean_squared_error`.
         by: what to group by: an array, a mapping name → array, a pandas frame or a list of named series; each name is
             one grouping.
         weight: n weights of 0 or more; every metric that can use weights uses them.
         confidence: n numbers, each the confidence of a prediction; for probabilities of a class, give `scores`.
         scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
-            with a column for each label. The prediction's own score is then its confidence.
+            with a column for each label, or an array of n × k. Of two classes, n numbers are the scores of the positive
+            one. The prediction's own score is then its confidence.
         cluster: n values; rows with equal values are not independent of each other.
         disparities: disparities between the groups of each metric, such as `difference` and `ratio`.
         fairness: criteria such as `equalized_odds`; their rates are computed too, with differences and ratios.
         label: the class that metrics of one class, such as `f_beta` and `roc_auc`, look at if they are given by name,
             and that criteria of fairness count as the positive decision.
+        classes: the labels of the columns of arrays of n × k, such as `model.classes_`; by default those of the truth,
+            sorted, if they are as many.
 
     Raises:
         SpecError: truth and predictions have types that are never equal, or a metric does not fit.
@@ -109,6 +119,8 @@ def evaluate(
         >>> [(row.by, row.value) for row in result.rows[1:]]
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
     """
+    if truth is not None and predictions is not None:
+        truth, predictions, scores = as_columns(truth, predictions, scores, classes, label)
     arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster)
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
