@@ -198,7 +198,7 @@ def _distinct(values: Any) -> list[Any]:
 
 
 def _holds_sets(truth: Any) -> bool:
-    return pa.types.is_nested(to_column("truth", truth).type)
+    return bool(pa.types.is_nested(to_column("truth", truth).type))
 
 
 def _plain(value: Any) -> Any:
