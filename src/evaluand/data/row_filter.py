@@ -195,8 +195,9 @@ class _Columns:
             each for each in known if each.startswith(name) and not each.isidentifier()
         ]
         hint = f"; write $[{quoted(dotted[0])}]" if dotted else ""
-        text = f'; write a text in quotes: "{name}"' if len(path.steps) == 1 else ""
-        return f"{missing_column(name, known)}{hint}{text}"
+        message = missing_column(name, known)
+        text = f'; write a text in quotes: "{name}"' if len(path.steps) == 1 and "did you mean" not in message else ""
+        return f"{message}{hint}{text}"
 
     def _error(self, message: str) -> SpecError:
         return SpecError(f"filter {self.text!r}: {message}")

@@ -11,7 +11,7 @@ import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,9 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
-from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, label_text, to_column
+from evaluand.experiment.columns.scoring import ColumnScores, score_columns
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.matrices import as_columns
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
@@ -64,21 +66,59 @@ MetricLike = str | Metric | Callable[..., float]
 """A metric by its name, as an object, or as a function of columns."""
 
 
+@overload
+def evaluate(
+    truth: Any,
+    predictions: Mapping[str, Any],
+    *,
+    metrics: str | Metric | Sequence[str | Metric] | None = ...,
+    by: Any = ...,
+    weight: Any = ...,
+    confidence: Any = ...,
+    scores: Any = ...,
+    cluster: Any = ...,
+    columns: Mapping[str, Any] | None = ...,
+    disparities: Kind | Sequence[Kind] = ...,
+    fairness: Criterion | Sequence[Criterion] = ...,
+    label: str | int | bool | None = ...,
+) -> ColumnScores: ...
+
+
+@overload
 def evaluate(
     truth: Any,
     predictions: Any,
     *,
-    metrics: MetricLike | Sequence[MetricLike] = "accuracy",
+    metrics: MetricLike | Sequence[MetricLike] | None = ...,
+    by: Any = ...,
+    weight: Any = ...,
+    confidence: Any = ...,
+    scores: Any = ...,
+    cluster: Any = ...,
+    columns: Mapping[str, Any] | None = ...,
+    disparities: Kind | Sequence[Kind] = ...,
+    fairness: Criterion | Sequence[Criterion] = ...,
+    label: str | int | bool | None = ...,
+    classes: Sequence[str | int | bool] | None = ...,
+) -> ArrayEvaluation: ...
+
+
+def evaluate(
+    truth: Any,
+    predictions: Any,
+    *,
+    metrics: MetricLike | Sequence[MetricLike] | None = None,
     by: Any = None,
     weight: Any = None,
     confidence: Any = None,
     scores: Any = None,
     cluster: Any = None,
+    columns: Mapping[str, Any] | None = None,
     disparities: Kind | Sequence[Kind] = (),
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
     classes: Sequence[str | int | bool] | None = None,
-) -> ArrayEvaluation:
+) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
     Rows are matched by position; pandas series must have the same index. Rows with a missing prediction or a missing
@@ -88,8 +128,10 @@ def evaluate(
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
             texts are sets of labels, whose order does not matter; so are n × k cells of 0 and 1.
         predictions: n values of the same type; or n × k probabilities of classes, as `predict_proba` returns them, of
-            which the highest is the prediction; or n × k cells of 0 and 1.
-        metrics: names (`evaluand list metrics`), functions or metrics that read the columns of the scorer
+            which the highest is the prediction; or n × k cells of 0 and 1; or a mapping system → n values, whose
+            systems are compared row by row.
+        metrics: names (`evaluand list metrics`), functions or metrics; by default `accuracy`, or errors of real
+            numbers, and of several systems those that suit the truth. They read the columns of the scorer
             `prediction`: `truth`, `prediction`, `confidence`, `scores`, `weight`, and `value`, which is 1 where
             prediction and truth are equal and 0 elsewhere. Real numbers have no `value`; their metrics are those of
             errors, such as `root_mean_squared_error`.
@@ -99,8 +141,11 @@ def evaluate(
         confidence: n numbers, each the confidence of a prediction; for probabilities of a class, give `scores`.
         scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
             with a column for each label, or an array of n × k. Of two classes, n numbers are the scores of the positive
-            one. The prediction's own score is then its confidence.
+            one. The prediction's own score is then its confidence. Of several systems a mapping system → n scores of
+            the positive class.
         cluster: n values; rows with equal values are not independent of each other.
+        columns: further columns that a metric reads, name → n values, such as the `scale` or the `samples` of
+            forecasts; a list for each row may be the row of a matrix. A result with such columns cannot be saved.
         disparities: disparities between the groups of each metric, such as `difference` and `ratio`.
         fairness: criteria such as `equalized_odds`; their rates are computed too, with differences and ratios.
         label: the class that metrics of one class, such as `f_beta` and `roc_auc`, look at if they are given by name,
@@ -118,14 +163,25 @@ def evaluate(
         (0.6666666666666666, 3)
         >>> [(row.by, row.value) for row in result.rows[1:]]
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
+        >>> both = evaluate(["cat", "dog", "dog"], {"old": ["cat", "cat", "cat"], "new": ["cat", "dog", "cat"]})
+        >>> [(pair["won"], pair["lost"]) for pair in both.results.comparison.pairs]
+        [(1, 0)]
     """
+    if isinstance(predictions, Mapping):
+        if columns:
+            raise SpecError("columns are for one system; evaluate each by itself")
+        named = {"weight": weight, "cluster": cluster}
+        return _evaluate_systems(
+            truth, predictions, metrics, by, named, (confidence, scores), disparities, fairness, label
+        )
     if truth is not None and predictions is not None:
         truth, predictions, scores = as_columns(truth, predictions, scores, classes, label)
-    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster)
+    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {})
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
     inferred = one_class or _infer_class(arrays.predictions.truth)
-    chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in _as_list(metrics)]
+    asked = _as_list(metrics) if metrics is not None else _ERRORS if kind == "number" else ("accuracy",)
+    chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in asked]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
@@ -135,7 +191,8 @@ def evaluate(
         check_decided(measure, arrays.predictions.truth)
     if one_class and all(getattr(measure.metric, "label", None) is None for measure in measures):
         raise SpecError(f"label={label!r}: no metric given by name looks at one class; give the label to the metric")
-    check_measures(measures, {SCORER: arrays.predictions.scorer.readable}, arrays.roles)
+    readable = (*arrays.predictions.scorer.readable, *arrays.further)
+    check_measures(measures, {SCORER: readable}, arrays.roles)
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
     compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
@@ -218,6 +275,9 @@ class ArrayEvaluation:
             >>> saved.tasks[0].run.counts
             {'completed': 3}
         """
+        if self.arrays.further:
+            names = ", ".join(map(repr, self.arrays.further))
+            raise SpecError(f"a result with further columns ({names}) cannot be saved; run an experiment instead")
         predictions = self.arrays.predictions
         outputs = {(0, row): identity.encode(output) for row, output in enumerate(predictions.outputs())}
         experiment = Experiment(
@@ -229,6 +289,10 @@ class ArrayEvaluation:
         )
         known = (((row, 0), [score.record()]) for row, score in predictions.known_scores())
         return experiment.run(store, known_scores={TASK: {SCORER: known}})
+
+    def to_evaluation(self, store: Store, name: str) -> Evaluation:
+        """The evaluation in a store, by which `compare` compares results; see `save`."""
+        return self.save(store, name).tasks[0].evaluation
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -280,10 +344,19 @@ class _Arrays:
     predictions: PredictionColumns
     by: Mapping[str, pa.Array]
     cluster: pa.Array | None
+    further: Mapping[str, pa.Array]
 
     @classmethod
     def read(
-        cls, truth: Any, predictions: Any, by: Any, weight: Any, confidence: Any, scores: Any, cluster: Any
+        cls,
+        truth: Any,
+        predictions: Any,
+        by: Any,
+        weight: Any,
+        confidence: Any,
+        scores: Any,
+        cluster: Any,
+        further: Mapping[str, Any],
     ) -> _Arrays:
         for name, value in (("truth", truth), ("predictions", predictions)):
             if value is None:
@@ -294,6 +367,7 @@ class _Arrays:
         arrays = {"truth": truth, "predictions": predictions, "weight": weight, "confidence": confidence}
         arrays |= {"cluster": cluster, **{f"score of {label!r}": value for label, value in by_class.items()}}
         arrays |= {f"by {name}": value for name, value in groupings}
+        arrays |= {f"column {name}": list(v) if getattr(v, "ndim", 1) == 2 else v for name, v in further.items()}
         _check_one_index(arrays)
         names = [name for name, _ in groupings]
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -311,6 +385,7 @@ class _Arrays:
             ),
             {name: columns[f"by {name}"] for name in names},
             columns.get("cluster"),
+            {name: columns[f"column {name}"] for name in further},
         )
 
     def graded(self) -> pa.Table:
@@ -319,6 +394,10 @@ class _Arrays:
         if self.cluster is not None:
             table = table.append_column(CLUSTER, cluster_keys(self.cluster))
         for name, column in zip(attribute_columns(tuple(self.by)), self.by.values(), strict=True):
+            table = table.append_column(name, column)
+        for name, column in self.further.items():
+            if name in table.column_names or name.startswith("_"):
+                raise SpecError(f"columns: {name!r} is a reserved name; choose another")
             table = table.append_column(name, column)
         return table
 
@@ -344,6 +423,54 @@ class _Arrays:
 
 
 _RESERVED = frozenset(("row", "truth", "weight", "cluster"))  # the other columns of a saved dataset
+
+
+def _evaluate_systems(
+    truth: Any,
+    predictions: Mapping[str, Any],
+    metrics: Any,
+    by: Any,
+    named: Mapping[str, Any],
+    confidence_and_scores: tuple[Any, Any],
+    disparities: Any,
+    fairness: Any,
+    label: Any,
+) -> ColumnScores:
+    """Several systems, as columns of one table."""
+    if fairness:
+        raise SpecError("fairness is for one system; evaluate each by itself")
+    if not predictions:
+        raise SpecError("predictions is empty; give at least one system")
+    given = {"truth": truth, **{str(name): values for name, values in predictions.items()}}
+    options: dict[str, Any] = {}
+    for option, values in zip(("confidences", "scores"), confidence_and_scores, strict=True):
+        if values is not None and not (isinstance(values, Mapping) and values.keys() <= predictions.keys()):
+            raise SpecError(f"{option} of several systems must be a mapping system → n numbers")
+        given |= {f"{option} of {name}": column for name, column in (values or {}).items()}
+        options[option] = [f"{option} of {name}" for name in values or {}]
+    groupings = dict(_groupings(by))
+    others = {name: values for name, values in named.items() if values is not None}
+    expected = 1 + len(predictions) + sum(map(len, options.values())) + len(groupings) + len(others)
+    given |= groupings | others
+    if len(given) < expected:
+        raise SpecError("systems and groups must have different names, none of them 'truth', 'weight' or 'cluster'")
+    _check_one_index(given)
+    options |= {name: name for name in others}
+    columns = {name: to_column(name, values) for name, values in given.items()}
+    _check_lengths(columns)
+    return score_columns(
+        pa.table(columns),
+        "truth",
+        [str(name) for name in predictions],
+        metrics=() if metrics is None else tuple(_as_list(metrics)),
+        by=tuple(groupings),
+        disparities=check_kinds(disparities),
+        pos_label=None if label is None else label_text(label),
+        **options,
+    )
+
+
+_ERRORS: Final = ("mae", "rmse", "r2")
 
 
 def _as_list(metrics: Any) -> Sequence[Any]:

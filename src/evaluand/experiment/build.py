@@ -20,7 +20,7 @@ from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
-from evaluand.evaluation.output_view import OutputView
+from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
@@ -198,6 +198,9 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
     if parameters.get("output_schema") is not None:
         parameters["output_schema"] = _resolve_schema(parameters["output_schema"], folder)
+    split = parameters.get("split")
+    if isinstance(split, dict) and isinstance(split.get("file"), str):
+        parameters["split"] = {**split, "file": str(folder / split["file"])}
     name = _CODE.get(spec.kind, "")
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
@@ -231,7 +234,9 @@ _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
 
 def scorer(spec: ScorerEntry, folder: Path) -> Scorer:
     built = _build_scorer(spec, folder)
-    return built if spec.view is None else OutputView(built, spec.view)
+    if spec.view is not None:
+        built = OutputView(built, spec.view)
+    return built if spec.expected_view is None else ExpectedView(built, spec.expected_view)
 
 
 def _build_scorer(spec: ScorerEntry, folder: Path) -> Scorer:

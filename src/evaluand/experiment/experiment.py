@@ -198,6 +198,10 @@ class Experiment:
         """The dataset as a task sees it."""
         return self.dataset.view(self.views[task]) if task in self.views else self.dataset
 
+    def where(self, condition: str) -> Experiment:
+        """This experiment over the examples that match a condition; see `Dataset.where`."""
+        return replace(self, dataset=self.dataset.where(condition), origin=self.origin | {"where": condition})
+
     def run(
         self,
         store: Store | None = None,

@@ -34,6 +34,9 @@ _OUTPUT_SCHEMA: Any = Field(
 _OUTPUT_VIEW: Any = Field(None, description="adapters that transform outputs before they are graded")
 
 
+_EXPECTED_VIEW: Any = Field(None, description="adapters that transform expected values before they are compared")
+
+
 class DatasetSpec(BaseModel):
     """The file of the examples, and the roles of its columns."""
 
@@ -93,6 +96,7 @@ class ScorerCodeSpec(CodeSpec):
 
     batch: bool = Field(False, strict=True, description="the function takes and returns lists")
     view: _Adapters | None = _OUTPUT_VIEW
+    expected_view: _Adapters | None = _EXPECTED_VIEW
 
 
 class KindSpec(BaseModel):
@@ -116,6 +120,7 @@ class ScorerKindSpec(KindSpec):
     """A kind of scorer."""
 
     view: _Adapters | None = _OUTPUT_VIEW
+    expected_view: _Adapters | None = _EXPECTED_VIEW
 
 
 class MetricPlace(BaseModel):

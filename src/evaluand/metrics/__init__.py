@@ -68,6 +68,14 @@ if TYPE_CHECKING:
         D2Pinball as D2Pinball,
         D2Tweedie as D2Tweedie,
     )
+    from evaluand.metrics.forecasts import (
+        Crps as Crps,
+        MeanAbsoluteScaledError as MeanAbsoluteScaledError,
+        MeanQuantileLoss as MeanQuantileLoss,
+        SymmetricMeanAbsolutePercentageError as SymmetricMeanAbsolutePercentageError,
+        WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
+        seasonal_naive_scale as seasonal_naive_scale,
+    )
     from evaluand.metrics.label_rankings import (
         CoverageError as CoverageError,
         LabelRankingAveragePrecision as LabelRankingAveragePrecision,

@@ -69,6 +69,9 @@ def criterion_notes(aligned: AlignedTables, rule: Rule, name: str) -> Iterable[F
     if rule.parameters.get("scored_by") == "labels" and confidence is not None:
         message = "is ignored: this definition takes the area of labels, not of scores"
         yield Fault(f"{PREDICTIONS}, column {confidence}", message, code="confidence_not_read")
+    elif rule.reads == "sets" and aligned.with_sets and confidence is not None:
+        message = "is not read by metrics of labels: every row is a predicted label, whatever its confidence"
+        yield Fault(f"{PREDICTIONS}, column {confidence}", message, code="confidence_not_read")
 
 
 def _unknown_label_notes(aligned: AlignedTables, rule: Rule, name: str) -> Iterable[Fault]:

@@ -26,9 +26,11 @@ from evaluand.experiment.columns.proposals import Target, find_target, named_met
 from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric
+from evaluand.metrics.function import as_metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
@@ -435,12 +437,15 @@ def _experiment(
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
     named = options.metrics or propose_metrics(target, decides, gives)
-    found = [named_metric(each, target, gives) if isinstance(each, str) else each for each in named]
+    found = [named_metric(each, target, gives) if isinstance(each, str) else as_metric(each) or each for each in named]
     blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
     if blind and not decides:
         raise SpecError(
             f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
         )
+    scored = [each for each in found if {SCORES, CONFIDENCE} & {*each.columns}]
+    if scored and gives == "nothing":
+        raise SpecError(f"{scored[0].kind} needs scores: give --score COLUMN, the score of the positive class")
     if options.weight:
         found = [replace(each, weighted=True) if hasattr(each, "weighted") else each for each in found]  # type: ignore[call-arg]
     if not options.intervals:
