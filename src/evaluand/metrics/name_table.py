@@ -395,6 +395,7 @@ _OTHERS: Final = (
     MetricName("label_ranking_loss", "label_ranking_loss", "pairs of labels in the wrong order", {}, ("ranking_loss",)),
     MetricName("coverage_error", "coverage_error", "how many labels contain all that are true", {}, ("coverage",)),
     MetricName("mean", "mean", "mean of a number of each row", {}, ("average", "avg", "mean_score")),
+    MetricName("quantile", "quantile", "value below which a share q of the rows lies"),
     MetricName("median", "quantile", "median of a number of each row", {"q": 0.5}),
     MetricName("count", "count", "number of rows", {}, ("n_rows", "rows")),
     MetricName(

@@ -550,7 +550,7 @@ def _set_answers(model: Any, features: Any, labels: Sequence[str]) -> list[Any]:
     predicted = np.asarray(_dense(model.predict(features)))
     if predicted.shape != (features.shape[0], len(labels)):
         raise ValueError(f"predict returned the shape {predicted.shape}, not a column for each of {len(labels)} labels")
-    sets = [[labels[place] for place in np.flatnonzero(row)] for row in predicted]
+    sets = [[labels[place] for place in np.flatnonzero(row).tolist()] for row in predicted]
     if not hasattr(model, "predict_proba"):
         return sets
     found = model.predict_proba(features)
