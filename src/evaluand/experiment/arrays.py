@@ -34,9 +34,11 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
+from evaluand.data.sources import missing_column, open_data
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, label_text, to_column
 from evaluand.experiment.columns.scoring import ColumnScores, score_columns
+from evaluand.experiment.columns.tables import mark_json
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.matrices import as_columns
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
@@ -81,6 +83,7 @@ def evaluate(
     disparities: Kind | Sequence[Kind] = ...,
     fairness: Criterion | Sequence[Criterion] = ...,
     label: str | int | bool | None = ...,
+    data: Any = ...,
 ) -> ColumnScores: ...
 
 
@@ -100,6 +103,7 @@ def evaluate(
     fairness: Criterion | Sequence[Criterion] = ...,
     label: str | int | bool | None = ...,
     classes: Sequence[str | int | bool] | None = ...,
+    data: Any = ...,
 ) -> ArrayEvaluation: ...
 
 
@@ -118,6 +122,7 @@ def evaluate(
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
     classes: Sequence[str | int | bool] | None = None,
+    data: Any = None,
 ) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
@@ -135,11 +140,11 @@ def evaluate(
             `prediction`: `truth`, `prediction`, `confidence`, `scores`, `weight`, and `value`, which is 1 where
             prediction and truth are equal and 0 elsewhere. Real numbers have no `value`; their metrics are those of
             errors, such as `root_mean_squared_error`.
-        by: what to group by: an array, a mapping name → array, a pandas frame or a list of named series; each name is
-            one grouping.
+        by: what to group by: an array, a mapping name → array, a frame or a list of named series; each name is one
+            grouping.
         weight: n weights of 0 or more; every metric that can use weights uses them.
         confidence: n numbers, each the confidence of a prediction; for probabilities of a class, give `scores`.
-        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
+        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a frame
             with a column for each label, or an array of n × k. Of two classes, n numbers are the scores of the positive
             one. The prediction's own score is then its confidence. Of several systems a mapping system → n scores of
             the positive class.
@@ -152,6 +157,8 @@ def evaluate(
             and that criteria of fairness count as the positive decision.
         classes: the labels of the columns of arrays of n × k, such as `model.classes_`; by default those of the truth,
             sorted, if they are as many.
+        data: a table in any form that `Dataset.from_data` reads, such as a polars frame or a path; then all other
+            arguments may be names of its columns, also `predictions=["old", "new"]`.
 
     Raises:
         SpecError: truth and predictions have types that are never equal, or a metric does not fit.
@@ -167,6 +174,12 @@ def evaluate(
         >>> [(pair["won"], pair["lost"]) for pair in both.results.comparison.pairs]
         [(1, 0)]
     """
+    if data is not None:
+        take = partial(_take_columns, read_columns(data))
+        truth = take("truth", truth)
+        predictions = take("predictions", predictions, named=isinstance(predictions, list | tuple))
+        weight, confidence, cluster = take("weight", weight), take("confidence", confidence), take("cluster", cluster)
+        by, scores, columns = take("by", by, named=True), take("scores", scores), take("columns", columns)
     if isinstance(predictions, Mapping):
         if columns:
             raise SpecError("columns are for one system; evaluate each by itself")
@@ -531,11 +544,38 @@ def _groupings(by: Any) -> Iterator[tuple[str, Any]]:
         yield text, column
 
 
+def read_columns(data: Any) -> Mapping[str, pa.ChunkedArray]:
+    """The columns of any table by name."""
+    source = open_data(data, "data")
+    table = mark_json(pa.Table.from_batches(source.batches(), source.schema))
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _take_columns(known: Mapping[str, Any], argument: str, value: Any, *, named: bool = False) -> Any:
+    """The column with a name, or the columns of several; other values stay as they are."""
+    if isinstance(value, Mapping):
+        return {name: _take_columns(known, argument, each) for name, each in value.items()}
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
+        return value
+    if not isinstance(value, str) and not (named and set(names) <= {*known}):
+        return value
+    for name in names:
+        if name not in known:
+            raise SpecError(f"{argument}: {missing_column(name, [*known])}")
+    return {name: known[name] for name in names} if named else known[names[0]]
+
+
+def _as_columns(frame: Any) -> Any:
+    """The columns of a frame of another library by name; other values stay as they are."""
+    is_frame = hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "columns") and not hasattr(frame, "items")
+    return read_columns(frame) if is_frame else frame
+
+
 def _named_arrays(by: Any) -> Iterable[tuple[Any, Any]]:
     if by is None:
         return []
-    if isinstance(by, pa.Table):
-        return zip(by.column_names, by.columns, strict=True)
+    by = _as_columns(by)
     if hasattr(by, "items") and not hasattr(by, "to_frame"):
         return by.items()  # type: ignore[no-any-return]
     if isinstance(by, list | tuple) and any(map(_is_array, by)):
@@ -569,6 +609,7 @@ def _check_lengths(columns: Mapping[str, pa.Array]) -> None:
 def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
     if scores is None:
         return []
+    scores = _as_columns(scores)
     if not hasattr(scores, "items") or hasattr(scores, "to_frame"):
         raise SpecError('scores must be a mapping label → n numbers, such as {"cat": [0.9, 0.2], "dog": [0.1, 0.8]}')
     classes = list(scores.items())
