@@ -105,6 +105,10 @@ class _Matrix(NamedTuple):
                 f"{self.name} has {plural(self.values.shape[1], 'column')} for {plural(len(labels), 'label')}; "
                 "give one for each"
             )
+        if self.columns is not None and self.values.dtype.kind not in "fiub":
+            raise SpecError(
+                f"{self.name} is a table with the columns {', '.join(map(str, self.columns))}; give one of them"
+            )
         if not np.isin(self.values, (0, 1)).all():
             raise SpecError(
                 f"{self.name} has several columns, and cells other than 0 and 1: pass probabilities of labels as "
