@@ -77,8 +77,9 @@ class MeanAveragePrecision(OfBoxes):
 
     def _drawn_curve(self, label: Detected, weight: np.ndarray) -> Curve:
         (recall,), (precision,), (seen,) = self._curve(label, int(np.argmin(self.thresholds)), label.last, weight)
-        progress = seen / seen[-1] if seen[-1] > 0 else seen  # all detections may be ignored, such as by their area
-        return thin_curve(Curve(recall, precision, label.confidence[label.last], seen), recall + progress, POINTS)
+        return thin_curve(
+            Curve(recall, precision, label.confidence[label.last], seen), recall + seen / (seen[-1] or 1.0), POINTS
+        )
 
     def _curve(
         self, label: Detected, level: int, ends: np.ndarray, weight: np.ndarray
