@@ -87,6 +87,10 @@ if TYPE_CHECKING:
         RSquared as RSquared,
         Spearman as Spearman,
     )
+    from evaluand.metrics.covers import (
+        OmegaIndex as OmegaIndex,
+        OverlappingMutualInformation as OverlappingMutualInformation,
+    )
     from evaluand.metrics.deviances import (
         MeanGammaDeviance as MeanGammaDeviance,
         MeanPoissonDeviance as MeanPoissonDeviance,
@@ -106,6 +110,14 @@ if TYPE_CHECKING:
         D2AbsoluteError as D2AbsoluteError,
         D2Pinball as D2Pinball,
         D2Tweedie as D2Tweedie,
+    )
+    from evaluand.metrics.forecasts import (
+        Crps as Crps,
+        MeanAbsoluteScaledError as MeanAbsoluteScaledError,
+        MeanQuantileLoss as MeanQuantileLoss,
+        SymmetricMeanAbsolutePercentageError as SymmetricMeanAbsolutePercentageError,
+        WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
+        seasonal_naive_scale as seasonal_naive_scale,
     )
     from evaluand.metrics.label_rankings import (
         CoverageError as CoverageError,

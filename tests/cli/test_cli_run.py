@@ -196,3 +196,37 @@ def test_a_variable_holds_a_gate_on_each_line(folder: Path, monkeypatch: pytest.
 def test_a_folder_that_is_not_there_is_reported_before_anything_is_called(folder: Path) -> None:
     assert run(folder, "--gate", "accuracy > 0", "--junit", str(folder / "none" / "x.xml")).exit_code == 2
     assert not (folder / "calls").exists()
+
+
+FUNCTIONS = """
+def share(truth, prediction):
+    return float((truth == prediction).mean())
+
+def crashing(truth, prediction):
+    return 1 / 0
+"""
+FUNCTION_METRICS = """
+name: labels
+dataset: {path: rows.csv, id: x, input: x, expected: y}
+tasks: {mine: {kind: recorded, path: answers.csv, by: id, key: x, response: {prediction: p}}}
+scorers: {label: prediction}
+metrics:
+  - f1_macro
+  - {kind: f2_weighted}
+  - {function: m.py:share, name: right, direction: higher, range: [0, 1], bootstrap: 100}
+  - m.py:crashing
+"""
+
+
+def test_names_and_functions_are_metrics_of_an_experiment_file(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(FUNCTIONS)
+    (tmp_path / "e.yaml").write_text(FUNCTION_METRICS)
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{x},{'abc'[x % 3]}\n" for x in range(12)))
+    (tmp_path / "answers.csv").write_text("x,p\n" + "".join(f"{x},{'abca'[x % 4]}\n" for x in range(12)))
+    done = run(tmp_path, "--gate", "right >= 0.1", "--gate", "f1Macro >= 0.1")
+    assert (done.exit_code, done.stdout.count("passed")) == (0, 2), done.output
+    for name in ("f1_macro", "f2_weighted", "right", "crashing"):
+        assert f"{name} · " in done.stdout
+    assert "crashing failed: ZeroDivisionError: division by zero (m.py:6)" in " ".join(done.stdout.split())
+    (tmp_path / "m.py").write_text(FUNCTIONS.replace("1 / 0", "0.5"))
+    assert "crashing failed" not in run(tmp_path).stdout  # other code is another metric

@@ -123,3 +123,51 @@ def test_options_of_problems_and_of_columns_are_not_mixed(folder: Folder) -> Non
     assert "name the file that has the columns" in folder.refused("score", "--prediction", "a", code=2)
     said = folder.refused("score", "--predictions", "p.csv", "--truth", "label", "--metric", "accuracy", code=2)
     assert "evaluand score p.csv --truth label --prediction COLUMN" in said
+
+
+def test_a_metric_of_scores_asks_for_them(folder: Folder) -> None:
+    given = ("score", "p.csv", "--truth", "label", "--prediction", "a")
+    assert "roc_auc needs scores: give --score COLUMN" in folder.refused(*given, "--metric", "auc")
+    assert "did you mean 'accuracy'?" in folder.refused(*given, "--metric", "acuracy")
+    found = folder.json(*given, "--score", "p_a", "--metric", "auc,f1,log_loss")
+    assert {metric for _, metric in values(found)} == {"roc_auc", "f_beta", "log_loss"}
+
+
+def test_a_confusion_matrix_is_printed_below_the_values(folder: Folder) -> None:
+    printed = folder.done("score", "p.csv", "--truth", "label", "--prediction", "a", "--metric", "confusion_matrix")
+    assert "see below" in printed
+    assert "truth \\ predicted" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("evaluate", "evaluand score FILE"), ("metrics", "evaluand score FILE"), ("diff", "evaluand compare NAME OTHER")],
+)
+def test_near_names_lead_to_the_command(folder: Folder, name: str, said: str) -> None:
+    assert f"no command is called {name!r}; {said}" in folder.refused(name, code=2)
+
+
+def test_import_without_a_dataset_leads_to_score(folder: Folder) -> None:
+    said = folder.refused("import", "p.csv", code=2)
+    assert "evaluand score p.csv --truth label --prediction=a --prediction=b" in said
+
+
+def test_a_report_shows_several(folder: Folder) -> None:
+    for name, column in (("one", "a"), ("two", "b")):
+        folder.done("score", "p.csv", "--truth", "label", "--prediction", column, "--name", name)
+    folder.done("report", "one", "two", "-o", "both.html")
+    page = (folder.path / "both.html").read_text()
+    assert "<title>one and two" in page
+    assert "evaluand compare one two" in page
+
+
+def test_a_plan_says_why_calls_are_made_again(folder: Folder) -> None:
+    experiment = folder.experiment()
+    folder.done("run", experiment)
+    folder.write("rows.jsonl", [folder.row(i) | ({"answer": "9"} if i == 5 else {}) for i in range(6)])
+    assert "1 of 6 calls to make, 5 reused (examples changed)" in folder.call("validate", experiment).stdout
+    (folder.path / "app.py").write_text((folder.path / "app.py").read_text().replace("about ", "some "))
+    assert "6 of 6 calls to make (app.double changed)" in folder.call("validate", experiment).stdout
+    folder.write("said.jsonl", [{"_index_": i, "text": "x"} for i in range(6)])
+    recorded = folder.experiment("{kind: recorded, path: said.jsonl, response: text}")
+    assert "plan   mine: 6 of 6 recorded outputs to read" in folder.call("validate", recorded).stdout

@@ -108,7 +108,7 @@ def test_rows_of_a_recorded_file_that_are_missing_or_unused_are_counted(folder: 
     path = folder.experiment("{kind: recorded, path: theirs.jsonl, response: text}", text=WHOLE)
     reported = "\n".join(folder.json("validate", path)["notes"])
     assert "2 rows match no example, such as index 70" in reported
-    assert "task mine: 3 of 6 calls will fail: " in reported
+    assert "task mine: 3 of 6 recorded outputs are missing, and will fail: " in reported
     assert "theirs.jsonl has no row for index 3" in reported
 
 
@@ -124,11 +124,12 @@ def test_the_plan_counts_calls_that_are_new_reused_and_kept(folder: Folder) -> N
     (folder.path / "e.yaml").write_text(
         path.read_text().replace("number: {kind: numeric_answer}", "number: exact_match")
     )
-    assert folder.json("validate", path)["plan"] == [{"task": "mine", "calls": 6, "new": 6, "reused": 0, "kept": 0}]
+    planned = {"task": "mine", "recorded": False, "calls": 6, "new": 6, "reused": 0, "kept": 0, "why": ""}
+    assert folder.json("validate", path)["plan"] == [planned]
     folder.done("run", path, "--limit", 4)  # the fourth fails, and is called again in another run
-    assert folder.json("validate", path)["plan"] == [{"task": "mine", "calls": 6, "new": 3, "reused": 3, "kept": 0}]
+    assert folder.json("validate", path)["plan"] == [planned | {"new": 3, "reused": 3}]
     folder.done("run", path)
-    assert folder.json("validate", path)["plan"] == [{"task": "mine", "calls": 6, "new": 0, "reused": 0, "kept": 6}]
+    assert folder.json("validate", path)["plan"] == [planned | {"new": 0, "kept": 6}]
     reported = folder.json("run", path)["tasks"][0]["run"]["receipt"]
     assert (reported["called"], reported["kept"]) == (0, 6)
 

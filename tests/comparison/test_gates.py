@@ -109,7 +109,7 @@ def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
     [
         ("", "at 1: found the end, expected a metric"),
         ("accuracy", "at 9: found the end, expected >=, <=, >, <, `better than` or `not worse than`"),
-        ("accuracy >= high", "at 13: found 'high', expected a number"),
+        ("accuracy >= [", "at 13: found '[', expected a number or a baseline"),
         ("accuracy >= nan", "at 13: found 'nan', expected a number"),
         ("accuracy >= '1'", "at 13: found '1', expected a number"),
         ("accuracy >= 0.9 for sure", "at 17: found 'for', expected `at …%` or the end"),
@@ -634,6 +634,49 @@ def test_junit_says_every_gate_and_holds_no_character_that_xml_cannot() -> None:
     failed, passed = suite
     assert failed.find("failure").get("message") == "a\ufffd<b>&\ufffd\ufffd"  # type: ignore[union-attr]
     assert passed.find("failure") is None
+
+
+# Gates on two values
+
+
+@pytest.mark.parametrize(
+    ("text", "baseline", "number"),
+    [
+        ("accuracy >= base - 0.02", "base", -0.02),
+        ("accuracy >= base -0.02", "base", -0.02),
+        ("accuracy >= baseline-0.02", "baseline", -0.02),
+        ("accuracy >= baseline", "baseline", 0.0),
+        ('mae <= "my run" + 1.5', "my run", 1.5),
+    ],
+)
+def test_a_threshold_may_be_a_baseline_with_a_tolerance(text: str, baseline: str, number: float) -> None:
+    gate = Gate.parse(text)
+    assert (gate.baseline, gate.number, gate.level) == (baseline, number, None)
+
+
+def test_a_point_rule_compares_the_values_themselves_and_says_so(store: MemoryStore, base: Evaluation) -> None:
+    mine = evaluated(store, "mine", dict.fromkeys(range(1, 25, 2), 0))  # 28 of 40 right, of the baseline 30
+    passed = one(mine, "accuracy >= base - 0.05", base)
+    assert passed.passed
+    assert passed.message == (
+        "0.7 against 0.75, difference -0.05: a point rule, which ignores chance; `accuracy not worse than base by 0.05`"
+        " allows for it; 40 rows: 40 scored"
+    )
+    assert not one(mine, "acc >= base - 0.04", base).passed
+    assert not one(mine, "accuracy > base", base).passed
+    assert one(mine, "accuracy(score)[topic=geometry] >= base - 0.2", base).passed
+    assert one(base, "accuracy >= base", base).passed
+    with pytest.raises(SpecError, match=r"written as `accuracy not worse than base by 0.1 at 95%`"):
+        one(mine, "accuracy >= base - 0.1 at 95%", base)
+    with pytest.raises(SpecError, match="values of accuracy differ by at most 1, never by 5"):
+        one(mine, "accuracy >= base - 5", base)
+
+
+def test_everyday_names_work_in_gates_and_unknown_ones_lead_to_them(store: MemoryStore, base: Evaluation) -> None:
+    assert one(base, "acc >= 0.7").passed
+    assert one(base, "acc not worse than base by 0.9", base).passed
+    with pytest.raises(SpecError, match="'neg_mean_absolute_error' is scikit-learn's name for mean_absolute_error"):
+        one(base, "neg_mean_absolute_error >= -3")
 
 
 @pytest.fixture

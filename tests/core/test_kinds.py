@@ -69,6 +69,11 @@ SETUPS = {
         [[box(0), box(50)] for _ in range(N)],
         [[box(float(x)) | {"confidence": float(c)} for x, c in RNG.random((3, 2)) * [20, 1]] for _ in range(N)],
     ),
+    "forecasts": Setup(
+        {"kind": "forecast", "history": "input.history", "season": 2},
+        NUMBERS,
+        [{"samples": [x - 2, x, x + 5], "quantiles": {"0.1": x - 3, "0.5": x, "0.9": x + 6}} for x in NEAR],
+    ),
     "spans": Setup({"kind": "spans"}, SPANS, [spans[: 1 + i % 3] + SPANS[i - 1][3:] for i, spans in enumerate(SPANS)]),
 }
 
@@ -87,6 +92,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "confusion_matrix": [("labels", {}, NONE)],
     "count": [("values", {}, NONE)],
     "coverage_error": [("scores", {}, STUDENT)],
+    "crps": [("forecasts", {}, STUDENT), ("forecasts", {"source": "quantiles"}, STUDENT)],
     "d2_absolute_error": [("numbers", {}, JACKKNIFE)],
     "d2_pinball": [("numbers", {"alpha": 0.3}, JACKKNIFE)],
     "d2_tweedie": [("numbers", {"power": 1}, JACKKNIFE)],
@@ -110,9 +116,11 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "mean": [("values", {"range": [0, 1]}, STUDENT)],
     "mean_absolute_error": [("numbers", {}, STUDENT)],
     "mean_absolute_percentage_error": [("numbers", {}, STUDENT)],
+    "mean_absolute_scaled_error": [("forecasts", {}, STUDENT), ("numbers", {"scale": 2}, STUDENT)],
     "mean_average_precision": [("boxes", {}, JACKKNIFE)],
     "mean_gamma_deviance": [("numbers", {}, STUDENT)],
     "mean_poisson_deviance": [("numbers", {}, STUDENT)],
+    "mean_quantile_loss": [("forecasts", {}, STUDENT)],
     "mean_reciprocal_rank": [("rankings", {}, STUDENT)],
     "mean_squared_error": [("numbers", {}, STUDENT)],
     "mean_squared_log_error": [("numbers", {}, STUDENT)],
@@ -136,10 +144,14 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "selection_rate": [("labels", {"label": "a"}, WILSON)],
     "spearman": [("numbers", {}, INFLUENCE)],
     "specificity": [("labels", {}, JACKKNIFE)],
+    "symmetric_mean_absolute_percentage_error": [("numbers", {}, STUDENT)],
     "top_k": [("values", {"k": 1}, WILSON)],
     "v_measure": [("labels", {}, JACKKNIFE)],
+    "weighted_absolute_percentage_error": [("numbers", {}, JACKKNIFE)],
     "weighted_kappa": [("labels", {"labels": ["a", "b", "c"]}, JACKKNIFE)],
     "word_error_rate": [("labels", {}, JACKKNIFE)],
+    "omega_index": [("labels", {}, INFLUENCE)],
+    "overlapping_mutual_information": [("labels", {}, JACKKNIFE), ("labels", {"normalization": "lfk"}, JACKKNIFE)],
 }
 """Kind → what it is asked for, and the name of its interval."""
 
@@ -148,7 +160,8 @@ CASES = [(kind, *case) for kind in registry.names("metrics") for case in KINDS.g
 
 def run(folder: Path, setup: Setup, kind: str, parameters: dict[str, Any]) -> tuple[Metric, pa.Table, dict[str, Any]]:
     """The metric as the file has it, the scores, and the value that was stored."""
-    rows = [{"_index_": i, "input": str(i), "expected": one} for i, one in enumerate(setup.expected)]
+    asked = [{"number": i, "history": [i, 2.0, i + 3.0, 4.0]} for i in range(N)]
+    rows = [{"_index_": i, "input": asked[i], "expected": one} for i, one in enumerate(setup.expected)]
     (folder / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
     rows = [{"_index_": i, "output": one} for i, one in enumerate(setup.given)]
     (folder / "given.jsonl").write_text("\n".join(map(json.dumps, rows)))

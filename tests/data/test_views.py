@@ -17,7 +17,8 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.data.adapters.base.options import AdapterSpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
-from evaluand.evaluation.output_view import OutputView
+from evaluand.evaluation.output_view import ExpectedView, OutputView
+from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.evaluation.scorers.pattern import Includes
 from evaluand.experiment import Experiment
@@ -267,6 +268,47 @@ def test_an_output_that_does_not_fit_costs_one_grade() -> None:
 
 
 # In experiment files
+
+
+# Views of expected values
+
+BEST = [{"kind": "TransformJSON", "configuration": "$.best.text"}]
+NESTED = [row | {"expected": {"best": {"text": row["expected"]}, "others": []}} for row in ROWS]
+
+
+def test_each_scorer_sees_expected_values_in_its_shape_and_the_dataset_stays() -> None:
+    run = Runner().run(completes, data(NESTED).view(PROMPT))
+    scorers = {
+        "text": ExpectedView(OutputView(ExactMatch(), ANSWER), BEST),
+        "any": OutputView(ExpectedView(ExactMatch(any_of=True), ALL), ANSWER),
+    }
+    evaluation = Evaluator().evaluate(run, scorers)
+    assert [evaluation.table(name)["value"].to_pylist() for name in scorers] == [[1.0, 1.0], [1.0, 1.0]]
+    assert [example.expected["others"] for example in run.dataset] == [[], []]
+
+
+ALL = [
+    {"kind": "TransformJSON", "configuration": {"all": ["$.best.text", "none"]}},
+    {"kind": "TransformJSON", "configuration": "$.all"},
+]
+
+
+def test_a_view_of_expected_values_is_part_of_the_identity_and_passes_what_is_missing() -> None:
+    plain, viewed = ExactMatch(), ExpectedView(ExactMatch(), BEST)
+    assert plain.identify().spec != viewed.identify().spec != OutputView(ExactMatch(), BEST).identify().spec
+    assert viewed.score("4", None).status == "abstained"
+    with pytest.raises(DataError, match="the expected value is a text; a view is made of objects"):
+        viewed.score("4", "4")
+    with pytest.raises(SpecError, match="FileUpload makes requests; it has no place in a view of expected values"):
+        ExpectedView(ExactMatch(), UPLOAD)
+
+
+def test_what_a_view_of_expected_values_makes_is_checked_before_a_run() -> None:
+    check_gradable(ExpectedView(ExactMatch(), BEST), data(NESTED), {})
+    with pytest.raises(SpecError, match=r"no example can be graded: expected_view: .* has no 'bst'"):
+        check_gradable(
+            ExpectedView(ExactMatch(), [{"kind": "TransformJSON", "configuration": "$.bst"}]), data(NESTED), {}
+        )
 
 
 def experiment(folder: Path, text: str) -> Path:

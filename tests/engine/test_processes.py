@@ -323,7 +323,7 @@ def test_an_error_while_units_are_read_comes_through_after_what_was_in_flight() 
 def test_where_processes_cannot_be_forked_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork")
     with pytest.raises(
-        SpecError, match="calls in processes need forks, .*; leave out `processes`, so that calls are made in threads"
+        SpecError, match=r"calls in processes need forks, .*; leave out `processes`, so that calls are made in threads"
     ):
         Policy(processes=True)
 

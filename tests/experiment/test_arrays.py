@@ -26,6 +26,7 @@ from evaluand import (
     SpecError,
     evaluate,
 )
+from evaluand.comparison.comparing import compare
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.run.tasks.recorded import RecordedTask
 
@@ -166,7 +167,11 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         ({"truth": ["1"], "predictions": [1]}, SpecError, "truth holds text and predictions integers"),
         ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
         ({"truth": np.zeros((2, 2)), "predictions": [1, 2]}, SpecError, "truth has 2 dimensions"),
-        ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy: real numbers are hardly ever equal"),
+        (
+            {"truth": [1.5], "predictions": [2.5], "metrics": "accuracy"},
+            SpecError,
+            "accuracy: real numbers are hardly ever equal",
+        ),
         ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1 is not a finite number"),
         ({"truth": [1], "predictions": [1], "weight": ["x"]}, SpecError, "weight holds text; give numbers"),
         ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a reserved name"),
@@ -174,7 +179,7 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         (
             {"truth": [1], "predictions": [1], "metrics": Accuracy},
             SpecError,
-            "metrics: give names or metrics such as Accuracy",
+            "metrics: give names, functions or metrics such as Accuracy",
         ),
         ({"truth": [1], "predictions": [1], "metrics": []}, SpecError, "metrics is empty"),
         ({"truth": None, "predictions": [1]}, SpecError, "truth is None; give an array"),
@@ -336,3 +341,83 @@ def test_what_is_saved_of_scores_is_graded_as_it_was(tmp_path: Path) -> None:
     graded = result.arrays.graded()
     for name in ("confidence", "confidence_of"):
         assert table[name].to_pylist() == graded[name].to_pylist()
+
+
+# Tables of other libraries
+
+
+def test_arguments_may_be_columns_of_one_table() -> None:
+    rows = {
+        "label": ["cat", "dog", "dog", None],
+        "model": ["cat", "dog", "cat", "dog"],
+        "size": ["small", "large", "large", "small"],
+        "w": [1.0, 2.0, 1.0, 1.0],
+    }
+    expected = evaluate(rows["label"], rows["model"], by={"size": rows["size"]}, weight=rows["w"])
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    for data in (rows, pa.table(rows), pd.DataFrame(rows), pl.DataFrame(rows), pl.DataFrame(rows).lazy()):
+        found = evaluate("label", "model", by="size", weight="w", data=data)
+        assert json.dumps(found.to_dict()) == json.dumps(expected.to_dict())
+    both = evaluate("label", ["model", "size"], data=rows, metrics="accuracy").facts()  # type: ignore[attr-defined]
+    assert {row["task"] for row in both["metrics"]} == {"model", "size"}
+    with pytest.raises(SpecError, match=r"predictions: no column is called 'modle' \(did you mean 'model'\?\)"):
+        evaluate("label", "modle", data=rows)
+
+
+def test_series_and_frames_of_polars_are_columns() -> None:
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"y": ["a", "b", "b"], "p": ["a", "b", "a"], "g": ["u", "u", "v"], "a": [0.9, 0.2, 0.6]})
+    frame = frame.with_columns(pl.col("g").cast(pl.Categorical), b=1 - pl.col("a"))
+    lists = {name: frame[name].to_list() for name in frame.columns}
+    expected = evaluate(
+        lists["y"], lists["p"], by={"g": lists["g"]}, scores={"a": lists["a"], "b": lists["b"]}, metrics="log_loss"
+    )
+    found = evaluate(
+        frame["y"], frame.select("p"), by=frame.select("g"), scores=frame.select("a", "b"), metrics="log_loss"
+    )
+    assert json.dumps(found.to_dict()) == json.dumps(expected.to_dict())
+    with pytest.raises(SpecError, match="truth is a table with the columns y, p; give one of them"):
+        evaluate(frame.select("y", "p"), frame["p"])
+
+
+def test_a_relation_of_duckdb_is_evaluated() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("select i % 2 as label, i % 3 % 2 as model, i % 2 = 0 as even from range(30) t(i)")
+    assert evaluate("label", "model", by="even", data=relation)["accuracy"].value == 0.5
+
+
+def test_numbers_have_errors_by_default() -> None:
+    assert [row.metric for row in evaluate([1.5, 2.0], [1.0, 2.5]).rows] == [
+        "mean_absolute_error",
+        "root_mean_squared_error",
+        "r_squared",
+    ]
+
+
+def test_several_systems_are_compared_with_groups_and_scores() -> None:
+    truth, said = ["yes", "no", "yes", "no"], {"old": ["yes"] * 4, "new": ["yes", "no", "yes", "yes"]}
+    scores = {"old": [0.5] * 4, "new": [0.9, 0.1, 0.8, 0.7]}
+    both = evaluate(truth, said, by={"sex": ["f", "m", "f", "m"]}, scores=scores, disparities="difference")
+    facts = both.facts()
+    values = {(row["task"], row["metric"]): row["value"] for row in facts["metrics"] if not row["by"]}
+    assert (values["old", "accuracy"], values["new", "accuracy"]) == (0.5, 0.75)
+    assert (values["old", "roc_auc"], values["new", "roc_auc"]) == (0.5, 1.0)
+    assert (facts["comparison"]["pairs"][0]["won"], facts["comparison"]["pairs"][0]["lost"]) == (1, 0)
+    assert {row["disparity"] for row in facts["disparities"]} == {"difference"}
+    assert "new − old" in str(both)
+    for wrong, message in (
+        ({"predictions": {}}, "predictions is empty"),
+        ({"predictions": {"truth": ["yes"] * 4}}, "none of them 'truth'"),
+        ({"predictions": said, "scores": [0.5] * 4}, "mapping system → n numbers"),
+        ({"predictions": said, "fairness": "equalized_odds"}, "fairness is for one system"),
+    ):
+        with pytest.raises(SpecError, match=message):
+            evaluate(truth, **wrong)  # type: ignore[call-overload]
+
+
+def test_results_of_arrays_are_compared() -> None:
+    truth = ["a", "b", "b", "a"]
+    one, other = (evaluate(truth, said) for said in (["a", "a", "a", "a"], ["a", "b", "b", "b"]))
+    [pair] = compare(one, other).pairs
+    assert (pair["won"], pair["lost"], pair["n_used"]) == (2, 1, 4)
+    assert compare(one, other, labels=["old", "new"]).labels == ["old", "new"]

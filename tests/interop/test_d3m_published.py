@@ -265,3 +265,39 @@ def test_two_documents_of_one_dataset_are_listed(made: Made) -> None:
     with pytest.raises(SpecError, match="there are 2 problems: other_problem, p_problem; name the folder of one"):
         open_folder(made.root)
     assert open_folder(other).problem.id == "p_problem"
+
+
+def test_problems_next_to_their_datasets_are_opened(made: Made) -> None:
+    made.write()
+    collection = made.root.parent
+    for name in ("problem", "dataset"):
+        (collection / f"{name}s").mkdir()
+        (made.root / f"p_{name}").rename(collection / f"{name}s" / f"p_{name}_1")
+    shutil.copytree(collection / "problems" / "p_problem_1", collection / "problems" / "p_problem_2")
+    folder = open_folder(collection / "problems" / "p_problem_1")
+    assert (folder.root, len(folder.dataset())) == (collection, 4)
+    with pytest.raises(SpecError, match="there are 2 problems: problems/p_problem_1, problems/p_problem_2; name"):
+        open_folder(collection)
+
+
+# Cells
+
+
+def test_a_score_depends_on_no_attribute(made: Made) -> None:
+    (made.root / "p_dataset" / "media" / "a.png").unlink()
+    for kind, code in (("categorical", "no_such_media"), ("boolean", "bad_value")):
+        made.columns[2]["colType"] = kind  # the cells are 007, 08 and 1.50
+        assert {found for _, found in made.found()[0]} == {code}
+        assert score(made.root, predict(made, "no", "yes")).rows[0].value == 0.5
+
+
+def test_a_boolean_target_may_be_written_yes_and_no(made: Made) -> None:
+    made.columns[3]["colType"] = "boolean"
+    made.problem["inputs"]["performanceMetrics"] = [{"metric": "f1", "posLabel": "no"}]
+    made.write()
+    assert score(made.root, predict(made, "no", "N")).rows[0].value == 1.0
+    made.problem["inputs"]["performanceMetrics"][0]["posLabel"] = "maybe"
+    made.rows(ROWS.replace("11,b.png,08,no", "11,b.png,08,yes"))
+    made.write()
+    with pytest.raises(DataError, match=r"the positive label \(posLabel\) 'maybe' is none of False and True"):
+        score(made.root, predict(made, "no", "yes"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from evaluand import SpecError, evaluate
@@ -36,6 +37,10 @@ def test_every_name_of_the_table_leads_to_its_metric(one) -> None:  # type: igno
         ("precision at 3", "precision_at_k", {"k": 3}),
         ("hit_rate@3", "hits_at_k", {"k": 3}),
         ("pass@1", "pass_at_k", {"k": 1}),
+        ("wer", "word_error_rate", {}),
+        ("quadratic_weighted_kappa", "weighted_kappa", {"weights": "quadratic"}),
+        ("roc_auc_ovo", "roc_auc_one_vs_one", {}),
+        ("roc_auc_ovr", "roc_auc", {}),
         ("top_5_accuracy", "top_k", {"k": 5}),
         ("F0.5", "f_beta", {"beta": 0.5, "average": "binary"}),
         ("f2_weighted", "f_beta", {"beta": 2.0, "average": "weighted"}),
@@ -61,6 +66,7 @@ def test_names_are_read_however_they_are_spelled(name: str, kind: str, parameter
         ("neg_mean_absolute_error", "scikit-learn's name for mean_absolute_error with its sign reversed"),
         ("neg_root_mean_squared_error", "name root_mean_squared_error, which is shown without it"),
         ("rouge", "'rouge' is a scorer, which grades each answer"),
+        ("brier_score_loss", "of two classes it is brier with halved: true"),
         ("zzz", "no metric is called 'zzz'; `evaluand list metrics` shows all names"),
         ("", "no metric is called ''"),
         ("f0", "no metric is called 'f0'"),
@@ -108,3 +114,28 @@ def test_one_metric_has_one_printed_name_and_is_found_by_each_of_its_names() -> 
 def test_parameters_replace_those_of_a_name() -> None:
     assert make_metric("f1", label="spam").average is None  # type: ignore[attr-defined]
     assert make_metric("f1", average="macro") == make_metric("f1_macro")
+
+
+def test_average_precision_of_two_classes_is_that_of_the_positive_one() -> None:
+    scores = {0: [0.9, 0.6, 0.3], 1: [0.1, 0.4, 0.7]}
+    result = evaluate([0, 1, 1], [0, 0, 1], metrics="ap", scores=scores)
+    assert result["ap"] is result["average_precision_score"]
+    assert "label=1" in result["ap"].signature
+    with pytest.raises(SpecError, match="average_precision of two classes is that of the positive one, and the labels"):
+        evaluate(["n", "y"], ["n", "y"], metrics="ap", scores={"n": [0.9, 0.1], "y": [0.1, 0.9]})
+    three = {"a": [0.8, 0.1, 0.2], "b": [0.1, 0.8, 0.2], "c": [0.1, 0.1, 0.6]}
+    assert "average=macro" in evaluate(["a", "b", "c"], ["a", "b", "c"], metrics="ap", scores=three)["ap"].signature
+
+
+@pytest.mark.parametrize("suffix", ["macro", "weighted", "micro"])
+@pytest.mark.parametrize("name", ["f1", "precision", "recall", "jaccard"])
+def test_averages_by_name_are_those_of_scikit_learn(name: str, suffix: str) -> None:
+    from sklearn import metrics
+
+    generator = np.random.default_rng(7)
+    for _ in range(6):
+        truth, predictions = generator.integers(0, 4, 12), generator.integers(0, 5, 12)
+        expected = getattr(metrics, f"{name}_score")(truth, predictions, average=suffix, zero_division=0)
+        assert evaluate(truth, predictions, metrics=f"{name}_{suffix}").rows[0].value == pytest.approx(
+            expected, abs=1e-12
+        )

@@ -349,7 +349,7 @@ def parts_of_the_schema() -> dict[str, set[str]]:
         parts[f"{group}, code"] = schema["$defs"][code]
         kinds = [one for one in schema["properties"][group]["additionalProperties"]["anyOf"] if "properties" in one]
         parts |= {f"{group}, kind: {kind['title']}": kind for kind in kinds}
-    common = {"kind", "view", "output_schema"}  # what every kind has is listed where code is
+    common = {"kind", "view", "expected_view", "output_schema"}  # what every kind has is listed where code is
     keys = {part: {*spec["properties"]} - (common if "kind:" in part else set()) for part, spec in parts.items()}
     metrics = [one for one in schema["properties"]["metrics"]["items"]["anyOf"] if "properties" in one]
     return keys | {"metrics": {key for metric in metrics for key in metric["properties"]}}

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, disparities
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.core import identity, registry
-from evaluand.core.errors import DataError, Fault, NotFound, SpecError, nearest
+from evaluand.core.errors import DataError, EvaluandError, Fault, NotFound, SpecError, describe_error, nearest
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset
@@ -382,7 +382,7 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
 def _compute_rows(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
     """The rows of every table of an aggregation, by measure in order."""
     dataset = dataset_of(evaluation)
-    results = _compute_accepted(
+    results = compute_accepted(
         measures,
         partial(compute_measures, tables=partial(shards, evaluation, dataset), repeated=is_repeated(evaluation)),
     )
@@ -401,17 +401,23 @@ class _Curve(NamedTuple):
     drawn: Drawn
 
 
-def _compute_accepted(
-    measures: Sequence[Measure], measure: Callable[[Sequence[Measure]], MeasureResults]
+def compute_accepted(
+    measures: Sequence[Measure],
+    measure: Callable[[Sequence[Measure]], MeasureResults],
+    accepted: type[DataError] = DataError,
 ) -> MeasureResults:
     """The results of all measures; one whose metric refuses the scores gets counts and a reason instead of a value.
+
+    Args:
+        measure: computes some measures.
+        accepted: the errors that cost one metric's values only.
 
     Raises:
         DataError: every metric refuses the scores.
     """
     try:
         return measure(measures)
-    except DataError as error:
+    except accepted as error:
         fault = error
     parts, refused = list[MeasureResults](), 0
     for criterion, alike in groupby(measures, key=lambda each: each.criterion):
@@ -419,7 +425,7 @@ def _compute_accepted(
         for part in [together] if criterion is not None else [[each] for each in together]:
             try:
                 parts.append(measure(part))
-            except DataError as error:
+            except accepted as error:
                 refused += len(part)
                 parts += [_count_refused(each, measure, error) for each in part]
     if refused == len(measures):
@@ -505,6 +511,10 @@ def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
     return of.values()
 
 
+class MetricFailed(DataError):
+    """The code of a metric raised an error; it costs this metric's values only."""
+
+
 @contextmanager
 def _naming_scorer(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
     """Adds the metrics and the scorer to the message of an error."""
@@ -516,6 +526,10 @@ def _naming_scorer(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
         raise DataError(Fault(f"{what}: {f.where}" if f.where else what, f.message) for f in error.faults) from None
     except SpecError as error:
         raise SpecError(f"{what}: {error}") from None
+    except EvaluandError:
+        raise
+    except Exception as error:  # the code of a metric, perhaps of a plug-in
+        raise MetricFailed(Fault(what, f"its code failed: {describe_error(error)}")) from error
 
 
 def dataset_of(evaluation: Evaluation) -> Dataset:

@@ -7,8 +7,9 @@ import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.cli.options import TARGET, complete_artifact, json_option, store_option
+from evaluand.cli.options import TARGET, complete_artifact, json_option, store_option, where_option
 from evaluand.cli.output import open_output, print_json
+from evaluand.cli.run import notes
 from evaluand.core.errors import NotFound, SpecError, nearest, singular
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
@@ -23,6 +24,7 @@ Examples:
   evaluand export arithmetic/mine > responses.csv
   evaluand export arithmetic/mine --table tidy -o scores.parquet
   evaluand export arithmetic/mine --status failed --format jsonl
+  evaluand export arithmetic/mine --where 'topic == "sums" and duration > 1'
   evaluand export arithmetic -o metrics.csv
 """
 
@@ -41,6 +43,7 @@ Examples:
     "--table", metavar="TABLE", help="responses, spans, examples, tidy, metrics, curves, or the name of a scorer."
 )
 @click.option("--status", metavar="STATUS", help="Only rows with this status: completed, failed, scored, …")
+@where_option
 @click.option("--raw", is_flag=True, help="Do not escape CSV cells that a spreadsheet would execute.")
 @store_option
 @json_option
@@ -50,6 +53,7 @@ def command(
     form: str | None,
     table: str | None,
     status: str | None,
+    where: str | None,
     raw: bool,
     folder: Path,
     as_json: bool,
@@ -72,8 +76,8 @@ def command(
     if form == "parquet" and output is None:
         raise UsageError("Parquet cannot be written to stdout; give -o FILE")
     store = DirectoryStore(folder)
-    batches = flat(*_find_artifact(store, artifact, table), status=status)
-    with open_output(output) as file:
+    batches = flat(*_find_artifact(store, artifact, table), status=status, where=where)
+    with notes(), open_output(output) as file:
         if form == "csv":
             written = write_csv(batches, file, raw=raw)
         else:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from shlex import join
+from typing import Any, Final
 
 import click
 from click import UsageError
@@ -12,9 +13,11 @@ from click.exceptions import Exit
 from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.run import display, notes
-from evaluand.core.errors import DataError, NotFound, nearest
+from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import format_names
+from evaluand.experiment.columns.names import guess_columns
+from evaluand.experiment.columns.tables import read_table
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe
@@ -52,7 +55,6 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @click.option(
     "--dataset",
     "data",
-    required=True,
     metavar="DATA",
     shell_complete=complete_artifact,
     help="A file of examples, or the name or id of a stored dataset or of a run over it.",
@@ -103,7 +105,7 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @json_option
 def command(
     file: Path,
-    data: str,
+    data: str | None,
     response: str | dict[str, str],
     by: str,
     key: str | None,
@@ -120,10 +122,12 @@ def command(
 ) -> None:
     """Import the predictions in FILE as a run, without an experiment file.
 
-    FILE and DATA are CSV, JSON lines, JSON, Parquet or Arrow. Rows are joined to the examples by number or by id. An
+    FILE and DATA are any files that a dataset is read from. Rows are joined to the examples by number or by id. An
     example without a row fails; rows that match no example are reported. The run equals that of a recorded task of an
     experiment.
     """
+    if data is None:
+        raise UsageError(f"--dataset is missing: a file of examples, or a stored dataset. {_suggest_score(file)}")
     if replications is not None and replication is None:
         raise UsageError("--replications needs --replication PLACE, the place of the number of the repeat")
     task = RecordedTask(
@@ -142,7 +146,40 @@ def command(
         dataset = _find_dataset(store, data, {role: value for role, value in roles.items() if value})
         runner = Runner(store, progress=display(as_json, quiet=False))
         run = runner.run(task, dataset, name=name or file.stem, replications=replications or task.repeats)
-    _print_run(run, folder, as_json)
+    _print_run(run, folder, as_json, _suggest_grading(task, data, roles))
+
+
+def _suggest_grading(task: RecordedTask, data: str, roles: Mapping[str, Any]) -> str:
+    """How to grade the run: the command that scores the file, where one column is predicted and one expected."""
+    prediction = task.response if isinstance(task.response, str) else task.response.get("prediction")
+    truth, id = roles.get("expected"), roles.get("id")
+    if (
+        not Path(data).is_file()
+        or not isinstance(truth, str)
+        or prediction is None
+        or (task.by == "id" and task.key != id)
+    ):
+        return "use the file as a recorded task of an experiment; see evaluand init --kind recorded"
+    words = ["evaluand", "score", task.path, "--truth-file", data, "--truth", truth, "--prediction", prediction]
+    return join([*words, *(["--id", str(id)] if task.by == "id" else [])])
+
+
+def _suggest_score(file: Path) -> str:
+    """The command that scores a file without an import."""
+    words = ["evaluand", "score", str(file)]
+    names: list[str] = []
+    with suppress(EvaluandError):
+        table = read_table(file).table
+        guesses, names = guess_columns(table), table.column_names
+        truth, predictions = guesses.truth[:1], guesses.predictions
+        if truth and predictions:
+            words += ["--truth", *truth, *(f"--prediction={each}" for each in predictions)]
+    columns = f" (its columns: {', '.join(names)})" if names and len(words) == _BARE else ""
+    given = "" if len(words) > _BARE else " --truth COLUMN --prediction COLUMN"
+    return f"To score the columns of {safe(str(file))}{safe(columns)} run\n  {safe(join(words))}{given}"
+
+
+_BARE: Final = 3  # words of a command without options
 
 
 def _find_dataset(store: DirectoryStore, data: str, roles: Mapping[str, Any]) -> Dataset:
@@ -176,7 +213,7 @@ def _find_stored(store: DirectoryStore, data: str) -> str:
     raise NotFound(f"{data!r} is neither a file nor a stored dataset or run{nearest(data, known)}; see `evaluand list`")
 
 
-def _print_run(run: Run, folder: Path, as_json: bool) -> None:
+def _print_run(run: Run, folder: Path, as_json: bool, grading: str) -> None:
     """Prints the run, what is missing and how to continue.
 
     Raises:
@@ -194,7 +231,7 @@ def _print_run(run: Run, folder: Path, as_json: bool) -> None:
         for reason in missing[:_REASONS]:
             click.echo(f"  {reason['count']:,} {reason['status']}: {safe(reason['reason'])}")
         click.echo(f"\nshow it:   {safe(suggest_command('show', run.name or run.id, folder))}")
-        click.echo("grade it:  use the file as a recorded task of an experiment; see evaluand init --kind recorded")
+        click.echo(f"grade it:  {safe(grading)}")
     if not run.counts.get(COMPLETED):
         click.echo(f"error: no example has an output: {run.counts[FAILED]:,} failed", err=True)
         raise Exit(1)

@@ -1,41 +1,71 @@
-"""`evaluand list`: lists what is stored. It reads the catalog alone, so it stays fast with thousands of artifacts."""
+"""`evaluand list`: lists what is stored, and the names of metrics. It reads the catalog alone, so it stays fast."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import click
 import orjson
+from rich.table import Table
+from rich.text import Text
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, show
+from evaluand.metrics.name_table import AVERAGES
+from evaluand.metrics.names import averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.terminal.report import Listing
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import KINDS
+
+METRICS: Final = "metrics"
 
 _EXAMPLES = """\b
 Examples:
   evaluand list
   evaluand list runs
   evaluand list runs --json
+  evaluand list metrics
 """
 
 
 @click.command("list", epilog=_EXAMPLES)
-@click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[KIND]")
+@click.argument("kind", required=False, type=click.Choice((*KINDS, METRICS)), metavar="[KIND]")
 @store_option
 @json_option
 def command(kind: str | None, folder: Path, as_json: bool) -> None:
-    """List what is stored, newest first.
+    """List what is stored, newest first, or the names of metrics.
 
     KIND is runs, evaluations, aggregations, comparisons, datasets or recordings; everything by default. A name in
     parentheses now belongs to a later artifact. Open artifacts were interrupted or are in progress.
+    With KIND metrics: every metric, with its further names; each name works in Python, YAML, commands and gates.
     """
+    if kind == METRICS:
+        return _list_metrics(as_json)
     entries = _entries(DirectoryStore(folder), kind)
     if as_json:
         return print_json(entries)
     if not entries:
         return click.echo(f"nothing is stored in {folder} yet; start with `evaluand run FILE`", err=True)
     show(Listing(entries))
+
+
+def _list_metrics(as_json: bool) -> None:
+    """Prints every metric with a name: what it is, its further names, its kind and parameters."""
+    named = metric_names()
+    if as_json:
+        return print_json([asdict(one) for one in named])
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for header in ("metric", "what it is", "also called"):
+        table.add_column(header, no_wrap=header == "metric", overflow="fold")
+    averages = {f"{base}_{suffix}" for base in averaged_names() for suffix in AVERAGES}
+    for one in named:
+        if one.name not in averages:
+            table.add_row(*map(Text, (one.name, one.about, ", ".join(one.aliases))))
+    show(table)
+    bases, suffixes = ", ".join(averaged_names()), ", ".join(f"_{suffix}" for suffix in AVERAGES)
+    click.echo(f"\nAveraged over classes or rows: {bases}, each with {suffixes}.")
+    click.echo("With a number: ndcg@10, map@10, precision@5, recall@5, hits@5, pass@3, top_5_accuracy, f2, p95.")
 
 
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:

@@ -41,6 +41,11 @@ store_option = click.option(
     help="The folder where everything is stored.",
 )
 
+where_option = click.option(
+    "--where",
+    metavar="CONDITION",
+    help="Only rows that match, such as 'sex == \"F\" and age > 30'; a missing value matches nothing.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 
 

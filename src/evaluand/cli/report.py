@@ -42,12 +42,13 @@ _EXAMPLES = """\b
 Examples:
   evaluand report arithmetic
   evaluand report arithmetic/mine -o mine.html --examples 1000
+  evaluand report arithmetic/mine arithmetic/theirs -o both.html
   evaluand report 3f2a9c -o - > report.html
 """
 
 
 @click.command("report", epilog=_EXAMPLES)
-@click.argument("artifact", metavar="NAME|ID")
+@click.argument("artifacts", metavar="NAME|ID...", nargs=-1, required=True)
 @click.option("-o", "--output", metavar="FILE", help="The file to write; - is stdout.  [default: NAME.html]")
 @click.option(
     "--examples",
@@ -59,19 +60,19 @@ Examples:
 )
 @store_option
 @json_option
-def command(artifact: str, output: str | None, examples: int | None, folder: Path, as_json: bool) -> None:
+def command(artifacts: tuple[str, ...], output: str | None, examples: int | None, folder: Path, as_json: bool) -> None:
     """Write a report as one HTML file that needs no network.
 
     NAME is an experiment (all its tasks), a run, an evaluation or an aggregation, or an id or its first digits (at
-    least four). An existing file is replaced. The report reads what is stored; `evaluand compare` makes a comparison
-    that it lacks.
+    least four); several are shown next to each other. An existing file is replaced. The report reads what is stored;
+    `evaluand compare` makes a comparison that it lacks.
     """
     if as_json and output == "-":
         raise click.UsageError("--json needs a file for the report; give -o FILE")
     if output == "-":
-        write(DirectoryStore(folder), artifact, "-", examples)
+        write(DirectoryStore(folder), artifacts, "-", examples)
         return
-    path, shown, total = write(DirectoryStore(folder), artifact, output, examples)
+    path, shown, total = write(DirectoryStore(folder), artifacts, output, examples)
     size = os.path.getsize(path)
     if as_json:
         return print_json({"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": total})
@@ -80,7 +81,7 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
 
 def write(
     store: DirectoryStore,
-    artifact: str,
+    artifacts: str | Sequence[str],
     output: str | None = None,
     examples: int | None = _MOST,
     title: str | None = None,
@@ -91,10 +92,13 @@ def write(
     Args:
         commands: action → the command line for it, instead of those on the store.
     """
-    kind, id, called = _find_artifact(store, artifact)
+    names = [artifacts] if isinstance(artifacts, str) else [*dict.fromkeys(artifacts)]
+    kind, id, called = _find_artifact(store, names[0]) if len(names) == 1 else ("", "", " and ".join(names))
     title = title or called
-    parts, tables = _collect(store, kind, id, title)
-    listed = _commands(store, kind, id, title, parts) if commands is None else commands
+    parts, tables = _collect(store, kind, id, title) if len(names) == 1 else _collect_several(store, names)
+    listed = commands or (
+        _commands(store, kind, id, title, parts) if len(names) == 1 else _several_commands(store, names)
+    )
     facts = report_facts(title, parts, commands=listed, folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_measures(graded.values())
@@ -166,6 +170,32 @@ def _collect(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[lis
         if not evaluations:
             raise NotFound(f"no evaluation of {title!r} is finished; see `evaluand list`")
     names = [_task_name(Evaluation(store, id).manifest) for id in evaluations]
+    return _collect_evaluations(store, evaluations, names)
+
+
+def _collect_several(store: DirectoryStore, names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
+    """The tasks of several runs, evaluations, aggregations or experiments, each evaluation once."""
+    found: dict[str, str] = {}
+    for name in names:
+        kind, id, title = _find_artifact(store, name)
+        for part in _collect(store, kind, id, title)[0]:
+            if part.evaluation is None:
+                raise SpecError(f"{name} has not been evaluated; a report of several shows evaluations")
+            found.setdefault(part.evaluation.id, part.task if name.endswith(part.task) else f"{name}/{part.task}")
+    return _collect_evaluations(store, [*found], [*found.values()])
+
+
+def _several_commands(store: DirectoryStore, names: Sequence[str]) -> dict[str, str]:
+    root = _shorten_path(store.root)
+    return {
+        "Compare them": suggest_command("compare", names, root, elsewhere=True),
+        "Write this report": suggest_command("report", names, root, elsewhere=True),
+    }
+
+
+def _collect_evaluations(
+    store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]
+) -> tuple[list[Part], dict[str, Any]]:
     parts = _read_parts(store, evaluations, names)
     each = [_read_summary(part) for part in parts]
     return parts, {
@@ -292,6 +322,8 @@ def _run_command(root: Path, part: Part, alone: bool) -> str | None:
     words = suggest_command("run", str(_shorten_path(origin["experiment"])), root, elsewhere=True)
     if origin.get("limit"):
         words += f" --limit {origin['limit']}"
+    if origin.get("where"):
+        words += f" --where {quote(origin['where'])}"
     return f"{words} --task {quote(origin['task'])}" if alone and origin.get("task") else words
 
 

@@ -65,6 +65,8 @@ def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, 
     path = _find_file(origin, what)
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(path)
+        if origin.get("where"):
+            experiment = experiment.where(origin["where"])
         options = {"only": origin["task"], "limit": origin["limit"], "resume": (kind, id)}
         try:
             results = carry_out(experiment, store, display(as_json, quiet=False), **options)

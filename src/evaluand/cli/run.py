@@ -27,7 +27,7 @@ from rich.text import Text
 from evaluand.aggregation.aggregator import REFUSED, MetricRefused
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.options import experiment_argument, json_option, store_option, suggest_command
+from evaluand.cli.options import experiment_argument, json_option, store_option, suggest_command, where_option
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
@@ -59,6 +59,7 @@ Examples:
 @click.command("run", epilog=_EXAMPLES)
 @experiment_argument
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples.")
+@where_option
 @click.option("--task", metavar="NAME", help="Only this task of the experiment.")
 @click.option("--fresh", is_flag=True, help="Repeat every call and grade.")
 @click.option("--retry-failed", is_flag=True, help="Repeat the calls and grades that failed.")
@@ -72,6 +73,7 @@ Examples:
 def command(
     file: Path,
     limit: int | None,
+    where: str | None,
     task: str | None,
     fresh: bool,
     retry_failed: bool,
@@ -99,6 +101,8 @@ def command(
     store = WatchedStore(folder)
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
+        if where is not None:
+            experiment = experiment.where(where)
         if report and not force:
             from evaluand.cli.report import check_replaceable
 

@@ -11,7 +11,14 @@ from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import KIND, Recording, read_progress
-from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
+from evaluand.cli.options import (
+    complete_artifact,
+    json_option,
+    repeatable,
+    store_option,
+    suggest_command,
+    where_option,
+)
 from evaluand.cli.output import print_json, show
 from evaluand.cli.run import notes
 from evaluand.comparison.comparing import Comparison
@@ -41,6 +48,7 @@ Examples:
   evaluand show arithmetic
   evaluand show arithmetic/mine --failed --examples 20
   evaluand show arithmetic/mine --below 1
+  evaluand show arithmetic/mine --where 'topic == "sums" and length(response) > 3'
   evaluand show arithmetic/mine --scorer exact --failed
   evaluand show arithmetic/mine --lowest --examples 10
   evaluand show arithmetic/mine --against arithmetic/other
@@ -70,6 +78,7 @@ Examples:
 )
 @click.option("--metric", metavar="NAME", help="The rows behind an aggregation's values of this metric.")
 @repeatable("--group", "groups", metavar="NAME=VALUE", help="With --metric: only rows of this group; repeatable.")
+@where_option
 @repeatable("--scorer", "scorers", metavar="NAME", help="Only scores of this scorer; repeatable.")
 @store_option
 @json_option
@@ -83,6 +92,7 @@ def command(
     against: str | None,
     metric: str | None,
     groups: tuple[str, ...],
+    where: str | None,
     scorers: tuple[str, ...],
     folder: Path,
     as_json: bool,
@@ -105,10 +115,17 @@ def command(
         raise UsageError(f"--below must be a number, not {below}")
     if (groups and metric is None) or (metric is not None and (below is not None or against)):
         raise UsageError("--metric can be combined with --group, --scorer and either --failed or --lowest")
+    if where is not None and (lowest or against or metric or index is not None):
+        raise UsageError("--where can be combined with --failed, --below and --scorer")
     store = DirectoryStore(folder)
     graded = bool(chosen or scorers)
     expected = "aggregations" if metric else "evaluations" if graded else None
-    kind, id = _find_calls(store, artifact) if index is not None else resolve(store, artifact, expected)
+    try:
+        kind, id = _find_calls(store, artifact) if index is not None else resolve(store, artifact, expected)
+    except NotFound:
+        if artifact != "metrics":
+            raise
+        raise UsageError("`evaluand list metrics` lists the names of metrics") from None
     with notes():
         if metric is not None:
             facts = _facts(store, kind, id)
@@ -118,7 +135,7 @@ def command(
             )
         else:
             other = None if against is None else Evaluation.open(store, against)
-            facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers)
+            facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers, where)
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
@@ -162,6 +179,7 @@ def _facts(
     lowest: bool = False,
     against: Evaluation | None = None,
     scorers: tuple[str, ...] = (),
+    where: str | None = None,
 ) -> Facts:
     manifest, names = store.manifest(kind, id), Names(store.refs())
     facts: Facts = {
@@ -179,17 +197,21 @@ def _facts(
             "resume": suggest_command(_continue_command(manifest), id[:SHORT_ID], store.root),
         }
     if kind == "runs":
-        facts |= run_facts(Run(store, id), examples, failed=failed, index=index)
+        facts |= run_facts(Run(store, id), examples, failed=failed, index=index, where=where)
         return facts if index is None else facts | {"grades": _read_grades(store, facts["used_by"], index)}
     if kind == "evaluations" and index is not None:
         return facts | example_facts(Evaluation(store, id), Run(store, manifest["provenance"]["run"]), index)
     if kind == "evaluations":
         evaluation = Evaluation(store, id)
-        chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
+        chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers, "where": where}
         chosen |= {"lowest": lowest, "against": against, "measures": declared_measures([evaluation])}
         if against is not None:
             facts["against"] = _artifact_facts(store, names, "evaluations", against.id)
         return facts | evaluation_facts(evaluation, evaluation.run, examples, **chosen)
+    if where is not None and kind != "datasets":
+        raise SpecError(
+            f"--where chooses rows of a run, an evaluation or a dataset, and {id[:SHORT_ID]} is one of the {kind}"
+        )
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
         return facts | summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
@@ -198,7 +220,8 @@ def _facts(
     if kind == KIND:
         judged = Recording(store, id).evaluation
         return facts | {"feedbacks": {} if judged is None else judged.counts}
-    return facts | dataset_facts(Dataset.stored(store, id), examples)
+    dataset = Dataset.stored(store, id)
+    return facts | dataset_facts(dataset if where is None else dataset.where(where), examples)
 
 
 def _read_grades(store: DirectoryStore, used_by: list[Facts] | None, index: int) -> dict[str, list[Facts]]:

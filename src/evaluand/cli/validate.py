@@ -92,7 +92,7 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
             for why, count in sorted(Counter(missing.values()).items()):
                 first = next(message for message, kind in missing.items() if kind == why)
                 calls = len(experiment.dataset) * (experiment.replications or 1)
-                yield f"task {name}: {count:,} of {calls:,} calls will fail: {first}"
+                yield f"task {name}: {count:,} of {calls:,} recorded outputs are missing, and will fail: {first}"
 
 
 async def _find_missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]:
@@ -168,9 +168,21 @@ def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str
 def _plan(experiment: Experiment, store: DirectoryStore) -> Iterator[Facts]:
     for name, task in experiment.tasks.items():
         made = Runner(store).plan(
-            task, experiment.seen_by(name), replications=experiment.replications, seed=experiment.seed
+            task,
+            experiment.seen_by(name),
+            replications=experiment.replications,
+            seed=experiment.seed,
+            name=experiment.run_name(name),
         )
-        yield {"task": name, "calls": made.total, "new": made.called, "reused": made.reused, "kept": made.kept}
+        yield {
+            "task": name,
+            "recorded": isinstance(as_task(task), RecordedTask),
+            "calls": made.total,
+            "new": made.called,
+            "reused": made.reused,
+            "kept": made.kept,
+            "why": made.why,
+        }
 
 
 def _print(facts: Facts) -> None:
@@ -182,6 +194,8 @@ def _print(facts: Facts) -> None:
     for task in facts["plan"]:
         words = {"reused": "reused", "kept": "already stored"}
         done = "".join(f", {task[name]:,} {word}" for name, word in words.items() if task[name])
-        click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} calls to make{done}")
+        what = "recorded outputs to read" if task["recorded"] else "calls to make"
+        why = f" ({safe(task['why'])})" if task["why"] and task["new"] else ""
+        click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} {what}{done}{why}")
     faults = len(facts["faults"])
     click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")

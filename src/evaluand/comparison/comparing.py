@@ -9,7 +9,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
-from evaluand.store.store import Store, at_once, check_name, drafted, exists
+from evaluand.store.store import MemoryStore, Store, at_once, check_name, drafted, exists
 from evaluand.store.tables import FLIPS, PAIRS, RANKING
 
 METHOD = 3
@@ -164,8 +164,15 @@ class Comparison(Artifact):
             return {}
 
 
+class Storable(Protocol):
+    """Results in memory that become an evaluation in a store, such as those of `evaluate`."""
+
+    def to_evaluation(self, store: Store, name: str) -> Evaluation:
+        """The evaluation in a store."""
+
+
 def compare(
-    *evaluations: Evaluation,
+    *evaluations: Evaluation | Storable,
     scorers: str | Sequence[str] | None = None,
     metrics: str | Metric | Measure | Sequence[str | Metric | Measure] | None = None,
     missing: Missing | None = None,
@@ -183,7 +190,7 @@ def compare(
     a side are left out of the pair, with the bounds that follow; see `missing` of the metrics.
 
     Args:
-        evaluations: two or more; the first is the baseline.
+        evaluations: two or more, or results of `evaluate` of the same truth; the first is the baseline.
         scorers: names of scorers; None takes all that the evaluations share.
         metrics: objects or names; None takes those that summarised the scores, if they average rows (`left_out` lists
             the others). Where no metric is known: `accuracy` if all scores are 0 or 1, else `mean` without a direction.
@@ -216,9 +223,10 @@ def compare(
     check_whole_number("compare", "flips", flips, 0)
     if name is not None:
         check_name(name)
-    store = _one_store(evaluations)
     if labels is not None:
         _check_labels(labels, len(evaluations))
+    evaluations, labels = _as_evaluations(evaluations, labels)
+    store = _one_store(evaluations)
     known = declared_measures(evaluations) if declared is None else declared
     measures, left_out = resolve_measures(evaluations, scorers, metrics, missing, known)
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
@@ -243,6 +251,26 @@ def compare(
         store.refer(name, "comparisons", id)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Comparison(store, id, receipt, short)
+
+
+def _as_evaluations(
+    given: Sequence[Evaluation | Storable], labels: Sequence[str] | None
+) -> tuple[tuple[Evaluation, ...], Sequence[str] | None]:
+    """Evaluations in one store, with labels for results that have no name."""
+    if all(isinstance(each, Evaluation) for each in given):
+        return tuple(each for each in given if isinstance(each, Evaluation)), labels
+    store = next((each.store for each in given if isinstance(each, Evaluation)), None) or MemoryStore()
+    named = labels or [
+        (each.name or each.id[:12]) if isinstance(each, Evaluation) else _LETTERS[place % len(_LETTERS)]
+        for place, each in enumerate(given)
+    ]
+    found: list[Any] = []
+    for each, name in zip(given, named, strict=True):
+        found.append(each.to_evaluation(store, name) if hasattr(each, "to_evaluation") else each)
+    return tuple(found), named
+
+
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
 def _check_labels(labels: Any, n: int) -> None:

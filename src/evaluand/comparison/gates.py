@@ -4,6 +4,7 @@
     accuracy >= 0.88 at 95%                          the one-sided 95 % confidence bound of the value
     accuracy better than base                        the one-sided 95 % bound of the difference lies above 0
     accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either sets another level
+    accuracy >= base - 0.02                          the two values themselves: a point rule, which ignores chance
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
     f_beta(strict, label=PER) >= 0.5                 one of several metrics, as tables label it: f_beta(label=PER)
     equalized_odds difference by sex <= 0.1          the disparity of groups by a metric or a criterion of fairness
@@ -164,9 +165,14 @@ def _check_gate(
             found = list(_check_values(gate, evaluation, scorer, _with_missing(metric, missing)))
         else:
             fill = "wrong" if math.isfinite(metric.ends[0]) else metric.missing
-            found = list(_check_differences(gate, base, evaluation, scorer, _with_missing(metric, missing or fill)))
+            filled = _with_missing(metric, missing or fill)
+            check = _check_differences if gate.level is not None else _check_point_differences
+            found = list(check(gate, base, evaluation, scorer, filled))
     except DataError as error:
         found = [_Outcome(False, str(error), {})]
+    except SpecError as error:
+        named = str(error).startswith("gate ")
+        raise error if named else SpecError(f"gate {gate.text!r}: {error}") from None
     if not found:
         found = [_Outcome(False, "no rows", {})]
     passed = all(one.passed for one in found)
@@ -184,15 +190,13 @@ class _Outcome(NamedTuple):
 
 def _check_values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[_Outcome]:
     """Compares a value with a threshold, by target."""
-    by = tuple(name for name, _ in gate.where)
-    dataset = dataset_of(evaluation)
-    _check_attributes(gate, dataset.roles.attributes)
     if gate.level is not None:
         metric = _at_level(gate, metric)
-    found = summarise(
-        shards(evaluation, dataset, scorer, by), [metric], [attribute_columns(by)], repeated=is_repeated(evaluation)
-    )
-    rows = [row for row in found if [*row.by.values()] == [value for _, value in gate.where]]
+    rows = [
+        row
+        for row in _summarise(gate, evaluation, scorer, metric)
+        if [*row.by.values()] == [value for _, value in gate.where]
+    ]
     for row in rows:
         if gate.level is not None and _is_exact(row):
             low, high = clopper_pearson(row.data["correct"], row.data["n"], gate.level)
@@ -243,6 +247,63 @@ def _check_disparities(
         if row.small:
             shown += f"; few rows: {' | '.join(map(group_text, row.small))}"
         yield _Outcome(RELATIONS[gate.relation](number, gate.number), shown, facts)
+
+
+def _check_point_differences(
+    gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric
+) -> Iterator[_Outcome]:
+    """Compares a value with that of the baseline, by target, without regard to chance."""
+    rule = _interval_rule(gate, metric)
+    if dataset_of(base).id != dataset_of(evaluation).id:
+        raise SpecError(
+            f"gate {gate.text!r}: {gate.baseline} was evaluated on another dataset, so the values themselves cannot be "
+            f"compared{f'; {rule} compares the examples that both have' if rule else ''}"
+        )
+    groups = [value for _, value in gate.where]
+    of_base, of_own = (
+        {row.target: row for row in _summarise(gate, each, scorer, metric) if [*row.by.values()] == groups}
+        for each in (base, evaluation)
+    )
+    for target, row in of_own.items():
+        other = of_base.get(target)
+        difference = math.nan if other is None else row.value - other.value
+        facts: dict[str, Any] = {
+            "target": target,
+            "difference": none_if_nan(difference),
+            "value": none_if_nan(row.value),
+        }
+        facts["baseline_value"] = None if other is None else none_if_nan(other.value)
+        if other is None or math.isnan(difference):
+            why = (None if other is None else other.reason) or row.reason or "one side has no value"
+            yield _Outcome(False, f"undefined: {why}; {_format_counts(row)}", facts)
+            continue
+        values = f"{_format_target(target)}{row.value:.4g} against {other.value:.4g}, difference {difference:+.4g}"
+        note = f"a point rule, which ignores chance{f'; {rule} allows for it' if rule else ''}"
+        passed = RELATIONS[gate.relation](_rounded(difference), gate.number)
+        yield _Outcome(passed, f"{values}: {note}; {_format_counts(row)}", facts)
+
+
+def _rounded(difference: float) -> float:
+    """A difference without the rounding of its subtraction, so that 0.90 − 0.92 is −0.02."""
+    return round(difference, 12)
+
+
+def _interval_rule(gate: Gate, metric: Metric) -> str:
+    """The rule about the same difference that allows for chance; empty where there is none."""
+    signs = {"higher": (">", ">="), "lower": ("<", "<=")}.get(metric.direction or "", ())
+    worse = -gate.number if metric.direction == "higher" else gate.number
+    if gate.relation not in signs or worse < 0 or why_unpairable(metric):
+        return ""
+    against = f"{gate.metric} not worse than {_quote(str(gate.baseline))} by {worse:g}"
+    return f"`{against}`" if worse else f"`{gate.metric} better than {_quote(str(gate.baseline))}`"
+
+
+def _summarise(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> list[MetricRow]:
+    """The values of a metric by target, over all rows and by the attributes of a gate's group."""
+    by, dataset = tuple(name for name, _ in gate.where), dataset_of(evaluation)
+    _check_attributes(gate, dataset.roles.attributes)
+    rows = shards(evaluation, dataset, scorer, by)
+    return summarise(rows, [metric], [attribute_columns(by)], repeated=is_repeated(evaluation))
 
 
 def _check_differences(
@@ -440,8 +501,11 @@ def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
         if gate.level is not None:
             _at_level(gate, metric)
         return
+    if gate.relation in RELATIONS:
+        return
     if why := why_unpairable(metric):
-        raise SpecError(f"gate {gate.text!r}: {why}")
+        point = f"{gate.metric} {'<=' if metric.direction == 'lower' else '>='} {_quote(gate.baseline)}"
+        raise SpecError(f"gate {gate.text!r}: {why}; or compare the values themselves: `{point}`")
     if metric.direction is None:
         raise SpecError(
             f"gate {gate.text!r}: {metric.kind} of {scorer!r} has no direction; declare under metrics of the experiment"
@@ -453,8 +517,9 @@ def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
 def _check_number(gate: Gate, metric: Metric) -> None:
     """Refuses a threshold that no value can have, and a margin by which no two values can differ."""
     low, high = metric.range
+    number = gate.number if gate.baseline is None else abs(gate.number)
     if gate.baseline is not None:
-        within, limit = gate.number <= high - low, f"values of {gate.metric} differ by at most {high - low:g}, never by"
+        within, limit = number <= high - low, f"values of {gate.metric} differ by at most {high - low:g}, never by"
     else:
         what = gate.metric if gate.disparity is None else f"the {gate.disparity} of {gate.metric}"
         if gate.disparity is not None and gate.disparity not in ("min", "max"):
@@ -462,7 +527,7 @@ def _check_number(gate: Gate, metric: Metric) -> None:
         within, limit = low <= gate.number <= high, f"{what} lies between {low:g} and {high:g}, never at"
     if not within:
         hint = f"; did you mean {gate.number / 100:g}?" if (low, high) == (0, 1) and 1 < gate.number <= 100 else ""
-        raise SpecError(f"gate {gate.text!r}: {limit} {gate.number:g}{hint}")
+        raise SpecError(f"gate {gate.text!r}: {limit} {number:g}{hint}")
 
 
 def _with_missing(metric: Metric, missing: Missing | None) -> Metric:

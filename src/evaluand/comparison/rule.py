@@ -36,7 +36,8 @@ class Gate:
         where: attribute → value: only this group.
         parameters: name → value: selects one of several metrics of a kind.
         relation: `>=`, `<=`, `>`, `<`, `better than` or `not worse than`.
-        number: the threshold, or the margin by which it may be worse.
+        number: the threshold, or the margin by which it may be worse; with a sign of relation and a baseline, the
+            difference from the baseline that is the threshold.
         baseline: the name of the evaluation to compare with.
         level: the confidence level of the bound; None checks the value itself.
         disparity: the kind of disparity that is checked in position of the value; see `disparity.Kind`.
@@ -101,6 +102,14 @@ def _text_start(found: re.Match[str], kind: str) -> int:
     return found.start(kind) - (kind in ("double", "single"))
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 class _Parser:
     """Reads a gate from left to right."""
 
@@ -116,7 +125,7 @@ class _Parser:
         if self.tokens[0].kind == "word" and self.tokens[0].text in get_args(Kind):
             parts |= self._read_disparity(parts)
         if self.tokens[0].text in RELATIONS and self.tokens[0].kind == "sign":
-            parts |= {"relation": self._advance().text, "number": self._read_number("a number")}
+            parts |= {"relation": self._advance().text, **self._read_threshold(has_baseline="disparity" not in parts)}
         elif "disparity" in parts:
             self._fail(", ".join(RELATIONS))
         elif self._accept("better"):
@@ -131,10 +140,32 @@ class _Parser:
         else:
             self._fail(">=, <=, >, <, `better than` or `not worse than`")
         if self._accept("at"):
+            if parts["relation"] in RELATIONS and parts.get("baseline") is not None:
+                raise SpecError(
+                    f"gate {self.text!r}: a difference from a baseline that allows for chance is written as "
+                    f"`{metric} not worse than {parts['baseline']} by {abs(parts['number']):g} at 95%`"
+                )
             parts["level"] = self._read_level()
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)
+
+    def _read_threshold(self, has_baseline: bool) -> dict[str, Any]:
+        """Reads a number, or a baseline with a difference: `baseline`, `baseline - 0.02`, `"my run" + 0.01`."""
+        token = self.tokens[0]
+        if not has_baseline or token.kind not in ("word", "quoted") or _is_number(token.text):
+            return {"number": self._read_number("a number" if not has_baseline else "a number or a baseline")}
+        together = re.fullmatch(rf"({BASELINE})([+-][\d.]+)", token.text)
+        if together:
+            self._advance()
+            return {"baseline": together[1], "number": float(together[2])}
+        name, sign = self._read_name("a number or a baseline"), self.tokens[0].text
+        if self.tokens[0].kind == "word" and re.fullmatch(r"[+-][\d.]+", sign):
+            return {"baseline": name, "number": self._read_number("a difference")}
+        if not (self._accept("+") or self._accept("-") or self._accept("−")):
+            return {"baseline": name}
+        number = self._read_number("a difference, such as 0.02")
+        return {"baseline": name, "number": number if sign == "+" else -number}
 
     def _read_disparity(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """Reads `difference by sex, site`; tables write a colon after the metric, which is accepted."""

@@ -182,6 +182,21 @@ def storable_message(error: object) -> str:
         return f"{with_article(type(error).__name__)} that cannot be shown"
 
 
+def describe_error(error: BaseException) -> str:
+    """An error of someone's code in one line: its class, its message, and the line that raised it.
+
+    Example:
+        >>> describe_error(ValueError("no rows"))
+        'ValueError: no rows'
+    """
+    import traceback  # only where code failed
+
+    frames = traceback.extract_tb(error.__traceback__)
+    text = " ".join(storable_message(error).split())
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}{f': {text}' if text else ''}{where}"
+
+
 class ParameterError(SpecError):
     """Invalid parameters of a kind.
 

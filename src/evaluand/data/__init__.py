@@ -19,6 +19,7 @@ from evaluand.core.lazy import lazy_names
 if TYPE_CHECKING:
     from evaluand.core.selector import Selector as Selector
     from evaluand.data.dataset import Dataset as Dataset, Example as Example
+    from evaluand.data.formats.publishing import publish as publish
     from evaluand.data.roles import RoleError as RoleError, Roles as Roles
     from evaluand.data.row_filter import RowFilter as RowFilter
     from evaluand.data.sources import (

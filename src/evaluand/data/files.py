@@ -42,6 +42,7 @@ class SourceFile:
         origin: the file that must not change while it is read; None for standard input.
         partition: column → text, from the names of its folders such as `year=2026`.
         spool: the temporary file, which lives as long as this object.
+        kind: its format, if something else than its name says so.
     """
 
     path: Path
@@ -49,6 +50,7 @@ class SourceFile:
     origin: Path | None
     partition: tuple[tuple[str, str | None], ...] = ()
     spool: Any = None
+    kind: str | None = None
 
     @classmethod
     def open(cls, path: Path, partition: tuple[tuple[str, str | None], ...] = ()) -> SourceFile:

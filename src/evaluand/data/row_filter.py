@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.core import identity
 from evaluand.core.errors import SpecError, nearest
 from evaluand.core.selector.conditions import (
     AllOf,
@@ -132,7 +133,7 @@ class _Columns:
         """The Arrow type of a path; None if it leads into JSON or a list."""
         column, full = self.find(path)
         field = self.schema.field(column)
-        if tables.is_json(field):
+        if tables.is_json(field) or isinstance(field.type, pa.BaseExtensionType):
             return None
         kind = field.type
         for step in () if full else path.steps[1:]:
@@ -195,8 +196,9 @@ class _Columns:
             each for each in known if each.startswith(name) and not each.isidentifier()
         ]
         hint = f"; write $[{quoted(dotted[0])}]" if dotted else ""
-        text = f'; write a text in quotes: "{name}"' if len(path.steps) == 1 else ""
-        return f"{missing_column(name, known)}{hint}{text}"
+        message = missing_column(name, known)
+        text = f'; write a text in quotes: "{name}"' if len(path.steps) == 1 and "did you mean" not in message else ""
+        return f"{message}{hint}{text}"
 
     def _error(self, message: str) -> SpecError:
         return SpecError(f"filter {self.text!r}: {message}")
@@ -295,7 +297,10 @@ class _Evaluation:
 
     def _read(self, column: str) -> list[Any]:
         if column not in self._values:
-            self._values[column] = read_column(self.batch, column)
+            values = read_column(self.batch, column)
+            if isinstance(self.batch.column(column).type, pa.JsonType):
+                values = [None if value is None else identity.decode(value) for value in values]
+            self._values[column] = values
         return self._values[column]
 
 

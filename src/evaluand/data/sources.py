@@ -64,15 +64,30 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
         SpecError: the format is not one of `format_names()`, or takes no such delimiter.
     """
     text, part = _split_part(os.fspath(path))
-    files = _find_files(text)
-    kind = _choose_kind(text, files, format)
+    return open_files("<stdin>" if text == STDIN else text, _find_files(text), format, Reading(delimiter, part))
+
+
+def open_files(
+    name: str, files: Sequence[SourceFile], format: str | None = None, reading: Reading | None = None
+) -> DataSource:
+    """A source that reads files as one table.
+
+    Args:
+        name: the name of all of them in messages.
+        format: as in `open_file`.
+
+    Raises:
+        DataError: rows break the format.
+        SpecError: the format is unknown, or files have several; or the format takes no such delimiter or part.
+    """
+    reading = reading or Reading()
+    kind = _choose_kind(name, files, format)
     chosen: FileFormat = registry.find("formats", kind)()
-    if delimiter is not None:
-        _check_delimiter(delimiter, kind, chosen)
-    if part is not None and not chosen.has_parts:
-        raise SpecError(f"{path}: a {kind} file has no parts that #{part} could choose")
-    name = "<stdin>" if text == STDIN else text
-    return _open_checked(name, files, chosen, Reading(delimiter, part))
+    if reading.delimiter is not None:
+        _check_delimiter(reading.delimiter, kind, chosen)
+    if reading.part is not None and not chosen.has_parts:
+        raise SpecError(f"{name}#{reading.part}: a {kind} file has no parts that #{reading.part} could choose")
+    return _open_checked(name, files, chosen, reading)
 
 
 def open_texts(path: str | Path) -> DataSource:
@@ -121,10 +136,10 @@ def open_data(data: Any, name: str = "rows") -> DataSource:
         return open_file(os.fspath(data))
     if is_pandas(data):
         return from_pandas(data, name)
-    if (table := _read_table(data)) is not None:
-        return from_table(table, name)
     if isinstance(data, Mapping):
         return from_rows(_rows_of_columns(data), name)
+    if (table := read_table(data)) is not None:
+        return from_table(table, name)
     if isinstance(data, bytes | type) or not isinstance(data, Iterable):
         raise SpecError(f"{name}: give a path, a table or frame, or a list of mappings, not {kind_of(data)}")
     return from_rows(data, name)
@@ -184,16 +199,21 @@ def _find_files(path: str) -> list[SourceFile]:
 
 def _choose_kind(path: str, files: Sequence[SourceFile], format: str | None) -> str:
     known = format_names()
-    if format is None and path == STDIN:
-        return kind_of_content(files[0].path)
-    kinds = [format.lower()] if format else sorted({kind_of_name(file.origin or file.path) for file in files})
+    kinds = [format.lower()] if format else sorted({_kind_of_file(file) for file in files})
     unknown = next((kind for kind in kinds if kind not in known), None)
     if unknown is not None:
-        where = path if format or len(files) == 1 else next(f.name for f in files if kind_of_name(f.path) == unknown)
+        where = path if format else next(file.name for file in files if _kind_of_file(file) == unknown)
         raise SpecError(f"{where}: unknown format {unknown!r}; give format as one of {', '.join(known)}")
     if len(kinds) > 1:
         raise SpecError(f"{path}: the files have several formats: {', '.join(kinds)}; give a pattern such as *.csv")
     return kinds[0]
+
+
+def _kind_of_file(file: SourceFile) -> str:
+    """The format of a file by its name, or by its content for standard input."""
+    if file.kind is not None:
+        return file.kind
+    return kind_of_content(file.path) if file.origin is None else kind_of_name(file.origin)
 
 
 def _check_delimiter(delimiter: Any, kind: str, chosen: FileFormat) -> None:
@@ -314,14 +334,18 @@ def _as_integer(text: str) -> int | None:
 # Tables in memory
 
 
-def _read_table(data: Any) -> pa.Table | None:
-    """An Arrow table with the rows of an object of another library; None if it is none."""
+def read_table(data: Any) -> pa.Table | None:
+    """An Arrow table with the rows of an object of another library; None if it is none.
+
+    Raises:
+        DataError: the library cannot give its rows as Arrow.
+    """
     if isinstance(data, pa.Table | type):
         return data if isinstance(data, pa.Table) else None
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     for attribute, read in _READERS:
-        if not hasattr(data, attribute):
+        if not hasattr(data, attribute) or (attribute == "with_format" and not hasattr(data, "__len__")):
             continue
         _check_no_objects(data)
         try:
@@ -349,7 +373,7 @@ def _as_table(data: Any) -> pa.Table:
 
 
 _READERS: Final = (
-    ("collect", lambda data: _read_table(data.collect())),  # a lazy frame of polars
+    ("collect", lambda data: read_table(data.collect())),  # a lazy frame of polars
     ("__arrow_c_stream__", pa.table),
     ("__arrow_c_array__", lambda data: pa.Table.from_batches([pa.record_batch(data)])),
     ("to_table", lambda data: _as_table(data.to_table())),  # a dataset or scanner of Arrow

@@ -13,7 +13,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import numpy as np
@@ -22,8 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, nearest
+from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.data.dataset import Dataset
+from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.store import tables as rows
 
 NOT_TESTED: Final = -1
@@ -38,9 +39,9 @@ AddFault = Callable[[int, str, str], None]  # takes a row, a code and a message
 class Split:
     """The division of a dataset into training and test examples: a hold-out or a cross-validation.
 
-    Give either `test` or `folds`. The sizes of folds differ by at most one, in the dataset and, if stratified, in each
-    stratum. A hold-out is one fold: its share of each stratum differs by less than one example from its share of the
-    dataset.
+    Give one of `test`, `folds` and `file`. The sizes of folds differ by at most one, in the dataset and, if
+    stratified, in each stratum. A hold-out is one fold: its share of each stratum differs by less than one example from
+    its share of the dataset.
 
     Where examples belong together (images of one patient, say), a system that learns from some recognises the others,
     and a split that separates them overestimates it: name the column as `groups`. Then
@@ -59,6 +60,8 @@ class Split:
             instead.
         groups: the column whose equal values mark examples that stay together; or true for the dataset's cluster.
         seed: changes the division.
+        file: a file with the division, as OpenML publishes it: a row for each example in each fold, with the columns
+            `rowid` (its `_index_`), `repeat`, `fold` and `type` (TRAIN or TEST). No other parameter is needed.
 
     Raises:
         SpecError: the parameters are wrong for any dataset.
@@ -78,12 +81,15 @@ class Split:
     stratified: bool | str = False
     groups: bool | str = False
     seed: int = 0
+    file: str | None = field(default=None, repr=False)
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - a misspelt key of an experiment file is refused
 
     def __post_init__(self) -> None:
+        if self.file is not None:
+            return self._check_file()
         if (self.test is None) == (self.folds is None):
-            raise SpecError("a split needs either test (a hold-out) or folds (a cross-validation)")
+            raise SpecError("a split needs either test (a hold-out) or folds (a cross-validation), or a file")
         if self.folds is not None and not (_is_integer(self.folds) and self.folds >= 2):
             raise SpecError(f"folds is {self.folds!r}; give an integer of at least 2")
         if self.test is not None:
@@ -96,6 +102,29 @@ class Split:
             if not isinstance(getattr(self, name), bool | str):
                 raise SpecError(f"{name} is {getattr(self, name)!r}; give true, false or the name of a column")
 
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What determines the division, for identity: the parameters, or the content of the file."""
+        if self.file is not None:
+            return {"file": digest_of_files(self.file)}
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "file"}
+
+    def _check_file(self) -> None:
+        parameters = [each for each in fields(self) if each.name != "file"]
+        others = [each.name for each in parameters if getattr(self, each.name) != each.default]
+        if others:
+            raise SpecError(f"file has the division; leave out {', '.join(others)}")
+        repeats = self._read_file().numbers("repeat")
+        object.__setattr__(self, "repeats", int(repeats.max(initial=0)) + 1)
+
+    def _read_file(self) -> _SplitFile:
+        source = open_file(self.file or "")
+        lacking = [name for name in ("rowid", "repeat", "fold", "type") if name not in source.schema.names]
+        if lacking:
+            message = missing_column(lacking[0], source.schema.names)
+            raise SpecError(f"{source.name}: {message}; a split has rowid, repeat, fold and type")
+        return _SplitFile(source, pa.Table.from_batches(source.batches(), source.schema))
+
     def assign(self, dataset: Dataset) -> Folds:
         """The fold of every example in every repeat.
 
@@ -103,6 +132,8 @@ class Split:
             SpecError: the dataset is too small, or a stratum has too few examples.
         """
         n = len(dataset)
+        if self.file is not None:
+            return self._read_file().folds(dataset)
         held_out = self._hold_out_size(n)
         digests = [example.digest for example in dataset]
         groups = self._read_groups(dataset, digests)
@@ -280,6 +311,61 @@ class Folds:
         width, clustered = self.count + 1, clusters >= 0
         owners = [np.unique(clusters[clustered] * width + fold[clustered] + 1) // width for fold in self.numbers]
         return np.unique(np.concatenate([owner[1:][owner[1:] == owner[:-1]] for owner in owners]))
+
+
+@dataclass(frozen=True, eq=False)
+class _SplitFile:
+    """A file that says of each example in each fold whether it is tested."""
+
+    source: DataSource
+    table: pa.Table
+
+    def folds(self, dataset: Dataset) -> Folds:
+        """The folds of the examples.
+
+        Raises:
+            DataError: a row is of no example, or rows contradict each other; lists every fault with its row.
+        """
+        faults = Faults()
+
+        def fault(row: int, code: str, message: str) -> None:
+            faults.add(self.source.where(row), message, code)
+
+        rowid, repeats, folds = (self.numbers(name) for name in ("rowid", "repeat", "fold"))
+        if "sample" in self.table.column_names and self.numbers("sample").any():
+            raise DataError(f"{self.source.name}: a learning curve, whose samples are parts of folds, is no split")
+        types = [str(text).upper() for text in self.table.column("type").to_pylist()]
+        for row in (row for row, text in enumerate(types) if text not in ("TRAIN", "TEST")):
+            fault(row, "unknown_type", f"type is {types[row]!r}; give TRAIN or TEST")
+        indices = np.asarray(dataset.indices, np.int64)
+        positions = np.minimum(np.searchsorted(indices, rowid), len(indices) - 1)
+        for row in np.flatnonzero(indices[positions] != rowid).tolist():
+            fault(row, "unknown_row", f"rowid {rowid[row]} is the _index_ of none of the {len(indices):,} examples")
+        faults.check()
+        tested = np.array([text == "TEST" for text in types], np.bool_)
+        result = Folds.from_rows(len(indices), positions, tested, repeats, folds, fault)
+        faults.check()
+        return result
+
+    def numbers(self, name: str) -> Integers:
+        """A column of integers.
+
+        Raises:
+            DataError: a value is none, with its row.
+        """
+        column = self.table.column(name)
+        try:
+            numbers = column.cast(pa.int64())
+            wrong = pc.index(pc.is_null(numbers), True).as_py()
+        except pa.ArrowInvalid:
+            wrong = next(row for row, value in enumerate(column.to_pylist()) if not _is_whole(value))
+        if wrong >= 0:
+            raise DataError(f"{self.source.where(wrong)}: {name} is {column[wrong].as_py()!r}; give an integer")
+        return np.asarray(numbers, np.int64)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
 
 
 @dataclass(frozen=True, eq=False)

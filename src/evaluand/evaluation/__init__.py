@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         labelling_rows as labelling_rows,
         read_labels as read_labels,
     )
-    from evaluand.evaluation.output_view import OutputView as OutputView
+    from evaluand.evaluation.output_view import ExpectedView as ExpectedView, OutputView as OutputView
     from evaluand.evaluation.provider import (
         Judgement as Judgement,
         Provider as Provider,

@@ -1,12 +1,12 @@
-"""Output views: outputs in the shape that a scorer asks for, after they have passed through adapters.
+"""Views of outputs and of expected values: in the shape that a scorer needs, after they have passed through adapters.
 
-What a task gave stays as it is stored; each scorer may see it in its own shape. A view is applied when responses are
-graded, and is part of the identity of the grades.
+What a task returned and what the dataset expects stay as they are stored; each scorer may see them in its own shape. A
+view is applied when responses are graded, and is part of the identity of the scores.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.fingerprint import Identity
@@ -15,39 +15,31 @@ from evaluand.data.adapters.base.options import AdapterError, WrongType
 from evaluand.evaluation.scorer import Scorer
 
 
-class OutputView(Scorer):
-    """A scorer that sees outputs after they have passed through adapters.
+class _View(Scorer):
+    """A scorer that sees one of its arguments after it has passed through adapters.
 
-    An output that is an object becomes the row that the adapters make of it, or the list of rows where these are none
-    or several; an output that is a list of items, such as a tagger's, becomes the list of all that is made of each.
-
-    Args:
-        scorer: what grades.
-        adapters: a `Pipeline`, or its JSON configuration.
-
-    Raises:
-        SpecError: the adapters are wrong as configured, have onError, or make requests.
-
-    Example:
-        >>> from evaluand.evaluation.scorers.exact_match import ExactMatch
-        >>> adapters = [{"kind": "TransformJSON", "configuration": "$.choices[0].text"}]
-        >>> OutputView(ExactMatch(), adapters).score({"choices": [{"text": "4"}]}, "4").value
-        1.0
+    Attributes:
+        argument: the argument.
+        noun: what the argument is called in messages.
+        key: the name of the view in identities and messages.
     """
 
     kind = "view"
+    argument: ClassVar[str]
+    noun: ClassVar[str]
+    key: ClassVar[str]
 
     def __init__(self, scorer: Scorer, adapters: Any) -> None:
         self.scorer = scorer
         self.pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
         if self.pipeline.on_error != "abort":
-            raise SpecError("an output that a view cannot transform costs its grade: leave onError out")
+            raise SpecError(f"an {self.noun} that a view cannot transform costs its grade: leave onError out")
         if "source" in scorer.arguments:
             raise SpecError(
                 f"scorer {scorer.kind!r} selects from what was recorded, which no view changes; leave it out"
             )
         if self.pipeline.last:
-            raise SpecError("FileUpload makes requests; it has no place in a view of outputs")
+            raise SpecError(f"FileUpload makes requests; it has no place in a view of {self.noun}s")
         self.cheap, self.by_target = scorer.cheap, scorer.by_target  # type: ignore[misc]
         if scorer.is_batch:
             self.score_batch = self._score_batch
@@ -70,37 +62,96 @@ class OutputView(Scorer):
 
     def identify(self) -> Identity:
         inner = self.scorer.identify()
-        return replace(inner, spec={**inner.spec, "view": self.pipeline.spec})
-
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self.scorer.check(expected, [self._seen(output) for output in outputs])
+        return replace(inner, spec={**inner.spec, self.key: self.pipeline.spec})
 
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
         return self.scorer.unanswered(expected)
 
     def score(self, *arguments: Any) -> Any:
-        return self.scorer.score(*self._with(arguments, self._seen))
+        return self.scorer.score(*self._change(arguments, self._transform))
 
     def _score_batch(self, *arguments: Any) -> Any:
         batch: Any = self.scorer
-        return batch.score_batch(*self._with(arguments, lambda outputs: [self._seen(output) for output in outputs]))
+        return batch.score_batch(*self._change(arguments, lambda values: [self._transform(value) for value in values]))
 
-    def _with(self, arguments: Sequence[Any], change: Any) -> list[Any]:
-        """The arguments with a change of the output."""
+    def _change(self, arguments: Sequence[Any], change: Any) -> list[Any]:
+        """The arguments with a change of the one that is viewed."""
         named = zip(self.arguments, arguments, strict=True)
-        return [change(value) if name == "output" else value for name, value in named]
+        return [change(value) if name == self.argument else value for name, value in named]
 
-    def _seen(self, output: Any) -> Any:
-        if isinstance(output, list):
-            return [new for place, item in enumerate(output) for new in self._made(item, f"view: item {place}")]
-        if not isinstance(output, Mapping):
-            raise WrongType(f"the output is {kind_of(output)}; a view is made of objects")
-        made = self._made(dict(output), "view")
-        return made[0] if len(made) == 1 else list(made)
+    def _transform(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [new for place, item in enumerate(value) for new in self._apply(item, f"{self.key}: item {place}")]
+        if not isinstance(value, Mapping):
+            raise WrongType(f"the {self.noun} is {kind_of(value)}; a view is made of objects")
+        rows = self._apply(dict(value), self.key)
+        return rows[0] if len(rows) == 1 else list(rows)
 
-    def _made(self, row: Any, where: str) -> Sequence[Any]:
+    def _apply(self, row: Any, where: str) -> Sequence[Any]:
         try:
             return self.pipeline.apply(row)
         except AdapterError as error:
             error.add_place(where)
             raise
+
+
+class OutputView(_View):
+    """A scorer that sees outputs after they have passed through adapters.
+
+    An output that is an object becomes the row that the adapters make of it, or the list of rows where these are none
+    or several; an output that is a list of items, such as a tagger's, becomes the list of all that is made of each.
+
+    Args:
+        scorer: what grades.
+        adapters: a `Pipeline`, or its JSON configuration.
+
+    Raises:
+        SpecError: the adapters are wrong as configured, have onError, or make requests.
+
+    Example:
+        >>> from evaluand.evaluation.scorers.exact_match import ExactMatch
+        >>> adapters = [{"kind": "TransformJSON", "configuration": "$.choices[0].text"}]
+        >>> OutputView(ExactMatch(), adapters).score({"choices": [{"text": "4"}]}, "4").value
+        1.0
+    """
+
+    argument = noun = "output"
+    key = "view"
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self.scorer.check(expected, [self._transform(output) for output in outputs])
+
+
+class ExpectedView(_View):
+    """A scorer that sees expected values after they have passed through adapters; see `OutputView` for how.
+
+    A missing expected value stays missing.
+
+    Args:
+        scorer: what grades.
+        adapters: a `Pipeline`, or its JSON configuration.
+
+    Raises:
+        SpecError: as for `OutputView`.
+
+    Example:
+        >>> from evaluand.evaluation.scorers.exact_match import ExactMatch
+        >>> adapters = [{"kind": "TransformJSON", "configuration": "$.best.text"}]
+        >>> ExpectedView(ExactMatch(), adapters).score("4", {"best": {"text": "4"}, "others": ["four"]}).value
+        1.0
+    """
+
+    argument, noun = "expected", "expected value"
+    key = "expected_view"
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self.scorer.check(self._transform(expected), outputs)
+
+    def check_kind(self, expected: Any, kind: str) -> None:
+        self.scorer.check_kind(self._transform(expected), kind)
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        return self.scorer.unanswered(self._transform(expected))
+
+    def _transform(self, value: Any) -> Any:
+        return None if value is None else super()._transform(value)

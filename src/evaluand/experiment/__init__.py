@@ -18,6 +18,7 @@ Paths are relative to the file. Code is imported only from where the file says.
     preflight   finds what does not fit together before anything runs
     experiment  runs all of it in order
     arrays      `evaluate(truth, predictions)`, in memory
+    columns     `score_columns(file, truth, predictions)`, of columns of a table, compared with each other
     scoring     `score(problem, predictions)`, of prediction files, which it stores
 """
 
@@ -27,6 +28,7 @@ from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
+    from evaluand.experiment.columns import ColumnScores as ColumnScores, score_columns as score_columns
     from evaluand.experiment.experiment import Experiment as Experiment, Result as Result, Results as Results
     from evaluand.experiment.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
     from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec, json_schema as json_schema

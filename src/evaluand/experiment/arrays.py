@@ -10,12 +10,22 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import Measure, attribute_columns, check_measures, cluster_keys, compute_measures
+from evaluand.aggregation.aggregator import (
+    Measure,
+    MetricFailed,
+    attribute_columns,
+    check_measures,
+    cluster_keys,
+    compute_accepted,
+    compute_measures,
+)
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.groups import MetricRow
@@ -24,10 +34,24 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
-from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
+from evaluand.data.sources import missing_column, open_data
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, label_text, to_column
+from evaluand.experiment.columns.scoring import ColumnScores, score_columns
+from evaluand.experiment.columns.tables import mark_json
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
-from evaluand.metrics.names import accepted_parameters, explain_unknown, has_name, is_name, make_metric, name_in_tables
+from evaluand.metrics.function import as_metric
+from evaluand.metrics.name_table import BINARY
+from evaluand.metrics.names import (
+    accepted_parameters,
+    explain_unknown,
+    has_name,
+    is_name,
+    make_metric,
+    name_in_tables,
+    resolve_metric,
+)
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import group_name
 from evaluand.run.tasks.recorded import RecordedTask
@@ -40,20 +64,60 @@ if TYPE_CHECKING:
 TASK = "predictions"
 
 
+@overload
+def evaluate(
+    truth: Any,
+    predictions: Mapping[str, Any],
+    *,
+    metrics: str | Metric | Sequence[str | Metric] | None = ...,
+    by: Any = ...,
+    weight: Any = ...,
+    confidence: Any = ...,
+    scores: Any = ...,
+    cluster: Any = ...,
+    columns: Mapping[str, Any] | None = ...,
+    disparities: Kind | Sequence[Kind] = ...,
+    fairness: Criterion | Sequence[Criterion] = ...,
+    label: str | int | bool | None = ...,
+    data: Any = ...,
+) -> ColumnScores: ...
+
+
+@overload
 def evaluate(
     truth: Any,
     predictions: Any,
     *,
-    metrics: str | Metric | Sequence[str | Metric] = "accuracy",
+    metrics: str | Metric | Sequence[str | Metric] | None = ...,
+    by: Any = ...,
+    weight: Any = ...,
+    confidence: Any = ...,
+    scores: Any = ...,
+    cluster: Any = ...,
+    columns: Mapping[str, Any] | None = ...,
+    disparities: Kind | Sequence[Kind] = ...,
+    fairness: Criterion | Sequence[Criterion] = ...,
+    label: str | int | bool | None = ...,
+    data: Any = ...,
+) -> ArrayEvaluation: ...
+
+
+def evaluate(
+    truth: Any,
+    predictions: Any,
+    *,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
     by: Any = None,
     weight: Any = None,
     confidence: Any = None,
     scores: Any = None,
     cluster: Any = None,
+    columns: Mapping[str, Any] | None = None,
     disparities: Kind | Sequence[Kind] = (),
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
-) -> ArrayEvaluation:
+    data: Any = None,
+) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
     Rows are matched by position; pandas series must have the same index. Rows with a missing prediction or a missing
@@ -62,21 +126,27 @@ def evaluate(
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
             texts are sets of labels, whose order does not matter.
-        predictions: n values of the same type.
-        metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
-            `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
-            numbers have no `value`; their metrics are those of errors, such as `root_mean_squared_error`.
-        by: what to group by: an array, a mapping name → array, a pandas frame or a list of named series; each name is
-            one grouping.
+        predictions: n values of the same type; or a mapping system → n values, whose systems are compared row by row.
+        metrics: names or metrics; by default `accuracy`, or errors of real numbers, and of several systems those that
+            suit the truth. They read the columns of the scorer `prediction`: `truth`, `prediction`, `confidence`,
+            `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real numbers have no
+            `value`; their metrics are those of errors, such as `root_mean_squared_error`.
+        by: what to group by: an array, a mapping name → array, a frame or a list of named series; each name is one
+            grouping.
         weight: n weights of 0 or more; every metric that can use weights uses them.
         confidence: n numbers, each the confidence of a prediction; for probabilities of a class, give `scores`.
-        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
-            with a column for each label. The prediction's own score is then its confidence.
+        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a frame with a
+            column for each label. The prediction's own score is then its confidence. Of several systems a mapping
+            system → n scores of the positive class.
         cluster: n values; rows with equal values are not independent of each other.
+        columns: further columns that a metric reads, name → n values, such as the `scale` or the `samples` of
+            forecasts; a list for each row may be the row of a matrix. A result with such columns cannot be saved.
         disparities: disparities between the groups of each metric, such as `difference` and `ratio`.
         fairness: criteria such as `equalized_odds`; their rates are computed too, with differences and ratios.
         label: the class that metrics of one class, such as `f_beta` and `roc_auc`, look at if they are given by name,
             and that criteria of fairness count as the positive decision.
+        data: a table in any form that `Dataset.from_data` reads, such as a polars frame or a path; then all other
+            arguments may be names of its columns, also `predictions=["old", "new"]`.
 
     Raises:
         SpecError: truth and predictions have types that are never equal, or a metric does not fit.
@@ -88,11 +158,29 @@ def evaluate(
         (0.6666666666666666, 3)
         >>> [(row.by, row.value) for row in result.rows[1:]]
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
+        >>> both = evaluate(["cat", "dog", "dog"], {"old": ["cat", "cat", "cat"], "new": ["cat", "dog", "cat"]})
+        >>> [(pair["won"], pair["lost"]) for pair in both.results.comparison.pairs]
+        [(1, 0)]
     """
-    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster)
+    if data is not None:
+        take = partial(_take_columns, read_columns(data))
+        truth = take("truth", truth)
+        predictions = take("predictions", predictions, named=isinstance(predictions, list | tuple))
+        weight, confidence, cluster = take("weight", weight), take("confidence", confidence), take("cluster", cluster)
+        by, scores, columns = take("by", by, named=True), take("scores", scores), take("columns", columns)
+    if isinstance(predictions, Mapping):
+        if columns:
+            raise SpecError("columns are for one system; evaluate each by itself")
+        named = {"weight": weight, "cluster": cluster}
+        return _evaluate_systems(
+            truth, predictions, metrics, by, named, (confidence, scores), disparities, fairness, label
+        )
+    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {})
     one_class = _one_class(label, scores)
     kind = arrays.predictions.type
-    chosen = [_metric(metric, kind, one_class, weighted=weight is not None) for metric in _as_list(metrics)]
+    inferred = one_class or _infer_class(arrays.predictions.truth)
+    asked = _as_list(metrics) if metrics is not None else _ERRORS if kind == "number" else ("accuracy",)
+    chosen = [_metric(metric, kind, one_class, inferred, weighted=weight is not None) for metric in asked]
     kinds = check_kinds(disparities)
     measures = [Measure(SCORER, metric, tuple(arrays.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
@@ -102,10 +190,12 @@ def evaluate(
         check_decided(measure, arrays.predictions.truth)
     if one_class and all(getattr(measure.metric, "label", None) is None for measure in measures):
         raise SpecError(f"label={label!r}: no metric given by name looks at one class; give the label to the metric")
-    check_measures(measures, {SCORER: arrays.predictions.scorer.readable}, arrays.roles)
+    readable = (*arrays.predictions.scorer.readable, *arrays.further)
+    check_measures(measures, {SCORER: readable}, arrays.roles)
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    results = compute_measures(measures, lambda _, __: shards, drawn=False)
+    compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
+    results = compute_accepted(measures, compute, MetricFailed)
     values, disparity = tuple(row for _, row in results.values), tuple(row for _, row in results.disparities)
     return ArrayEvaluation(values, disparity, tuple(measures), arrays)
 
@@ -184,6 +274,9 @@ class ArrayEvaluation:
             >>> saved.tasks[0].run.counts
             {'completed': 3}
         """
+        if self.arrays.further:
+            names = ", ".join(map(repr, self.arrays.further))
+            raise SpecError(f"a result with further columns ({names}) cannot be saved; run an experiment instead")
         predictions = self.arrays.predictions
         outputs = {(0, row): identity.encode(output) for row, output in enumerate(predictions.outputs())}
         experiment = Experiment(
@@ -195,6 +288,10 @@ class ArrayEvaluation:
         )
         known = (((row, 0), [score.record()]) for row, score in predictions.known_scores())
         return experiment.run(store, known_scores={TASK: {SCORER: known}})
+
+    def to_evaluation(self, store: Store, name: str) -> Evaluation:
+        """The evaluation in a store, by which `compare` compares results; see `save`."""
+        return self.save(store, name).tasks[0].evaluation
 
     def __str__(self) -> str:
         from rich.console import Console
@@ -246,10 +343,19 @@ class _Arrays:
     predictions: PredictionColumns
     by: Mapping[str, pa.Array]
     cluster: pa.Array | None
+    further: Mapping[str, pa.Array]
 
     @classmethod
     def read(
-        cls, truth: Any, predictions: Any, by: Any, weight: Any, confidence: Any, scores: Any, cluster: Any
+        cls,
+        truth: Any,
+        predictions: Any,
+        by: Any,
+        weight: Any,
+        confidence: Any,
+        scores: Any,
+        cluster: Any,
+        further: Mapping[str, Any],
     ) -> _Arrays:
         for name, value in (("truth", truth), ("predictions", predictions)):
             if value is None:
@@ -260,6 +366,7 @@ class _Arrays:
         arrays = {"truth": truth, "predictions": predictions, "weight": weight, "confidence": confidence}
         arrays |= {"cluster": cluster, **{f"score of {label!r}": value for label, value in by_class.items()}}
         arrays |= {f"by {name}": value for name, value in groupings}
+        arrays |= {f"column {name}": list(v) if getattr(v, "ndim", 1) == 2 else v for name, v in further.items()}
         _check_one_index(arrays)
         names = [name for name, _ in groupings]
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
@@ -277,6 +384,7 @@ class _Arrays:
             ),
             {name: columns[f"by {name}"] for name in names},
             columns.get("cluster"),
+            {name: columns[f"column {name}"] for name in further},
         )
 
     def graded(self) -> pa.Table:
@@ -285,6 +393,10 @@ class _Arrays:
         if self.cluster is not None:
             table = table.append_column(CLUSTER, cluster_keys(self.cluster))
         for name, column in zip(attribute_columns(tuple(self.by)), self.by.values(), strict=True):
+            table = table.append_column(name, column)
+        for name, column in self.further.items():
+            if name in table.column_names or name.startswith("_"):
+                raise SpecError(f"columns: {name!r} is a reserved name; choose another")
             table = table.append_column(name, column)
         return table
 
@@ -312,6 +424,54 @@ class _Arrays:
 _RESERVED = frozenset(("row", "truth", "weight", "cluster"))  # the other columns of a saved dataset
 
 
+def _evaluate_systems(
+    truth: Any,
+    predictions: Mapping[str, Any],
+    metrics: Any,
+    by: Any,
+    named: Mapping[str, Any],
+    confidence_and_scores: tuple[Any, Any],
+    disparities: Any,
+    fairness: Any,
+    label: Any,
+) -> ColumnScores:
+    """Several systems, as columns of one table."""
+    if fairness:
+        raise SpecError("fairness is for one system; evaluate each by itself")
+    if not predictions:
+        raise SpecError("predictions is empty; give at least one system")
+    given = {"truth": truth, **{str(name): values for name, values in predictions.items()}}
+    options: dict[str, Any] = {}
+    for option, values in zip(("confidences", "scores"), confidence_and_scores, strict=True):
+        if values is not None and not (isinstance(values, Mapping) and values.keys() <= predictions.keys()):
+            raise SpecError(f"{option} of several systems must be a mapping system → n numbers")
+        given |= {f"{option} of {name}": column for name, column in (values or {}).items()}
+        options[option] = [f"{option} of {name}" for name in values or {}]
+    groupings = dict(_groupings(by))
+    others = {name: values for name, values in named.items() if values is not None}
+    expected = 1 + len(predictions) + sum(map(len, options.values())) + len(groupings) + len(others)
+    given |= groupings | others
+    if len(given) < expected:
+        raise SpecError("systems and groups must have different names, none of them 'truth', 'weight' or 'cluster'")
+    _check_one_index(given)
+    options |= {name: name for name in others}
+    columns = {name: to_column(name, values) for name, values in given.items()}
+    _check_lengths(columns)
+    return score_columns(
+        pa.table(columns),
+        "truth",
+        [str(name) for name in predictions],
+        metrics=() if metrics is None else tuple(_as_list(metrics)),
+        by=tuple(groupings),
+        disparities=check_kinds(disparities),
+        pos_label=None if label is None else label_text(label),
+        **options,
+    )
+
+
+_ERRORS: Final = ("mae", "rmse", "r2")
+
+
 def _as_list(metrics: Any) -> Sequence[Any]:
     listed = metrics if isinstance(metrics, list | tuple) else [metrics]
     if not listed:
@@ -325,10 +485,25 @@ def _one_class(label: Any, scores: Any) -> dict[str, Any]:
     return chosen | ({"scored_by": "classes"} if chosen and scores is not None else {})
 
 
-def _metric(metric: Any, kind: str, one_class: Mapping[str, Any], *, weighted: bool) -> Metric:
-    metric = _find_metric(metric, kind, one_class) if isinstance(metric, str) else metric
+def _infer_class(truth: pa.Array) -> dict[str, Any]:
+    """The positive class of bools, or of integers that are all 0 or 1; none of other labels."""
+    if pa.types.is_boolean(truth.type):
+        return {"label": True}
+    if not pa.types.is_integer(truth.type):
+        return {}
+    ends = pc.min_max(truth).as_py()
+    return {"label": 1} if ends["min"] is not None and 0 <= ends["min"] <= ends["max"] <= 1 else {}
+
+
+def _metric(
+    metric: Any, kind: str, one_class: Mapping[str, Any], inferred: Mapping[str, Any], *, weighted: bool
+) -> Metric:
+    if isinstance(metric, str):
+        must_choose = is_name(metric) and resolve_metric(metric).parameters.get("average") == BINARY
+        metric = _find_metric(metric, kind, inferred if must_choose else one_class)
+    metric = metric if isinstance(metric, Metric) else as_metric(metric) or metric
     if not isinstance(metric, Metric):
-        raise SpecError(f"metrics: give names or metrics such as Accuracy(), not {metric!r}")
+        raise SpecError(f"metrics: give names, functions or metrics such as Accuracy(), not {metric!r}")
     if kind == "number" and VALUE in metric.columns:
         raise SpecError(f"{metric.kind}: real numbers are hardly ever equal; {_NUMERIC_HINT}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))
@@ -355,11 +530,38 @@ def _groupings(by: Any) -> Iterator[tuple[str, Any]]:
         yield text, column
 
 
+def read_columns(data: Any) -> Mapping[str, pa.ChunkedArray]:
+    """The columns of any table by name."""
+    source = open_data(data, "data")
+    table = mark_json(pa.Table.from_batches(source.batches(), source.schema))
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _take_columns(known: Mapping[str, Any], argument: str, value: Any, *, named: bool = False) -> Any:
+    """The column with a name, or the columns of several; other values stay as they are."""
+    if isinstance(value, Mapping):
+        return {name: _take_columns(known, argument, each) for name, each in value.items()}
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
+        return value
+    if not isinstance(value, str) and not (named and set(names) <= {*known}):
+        return value
+    for name in names:
+        if name not in known:
+            raise SpecError(f"{argument}: {missing_column(name, [*known])}")
+    return {name: known[name] for name in names} if named else known[names[0]]
+
+
+def _as_columns(frame: Any) -> Any:
+    """The columns of a frame of another library by name; other values stay as they are."""
+    is_frame = hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "columns") and not hasattr(frame, "items")
+    return read_columns(frame) if is_frame else frame
+
+
 def _named_arrays(by: Any) -> Iterable[tuple[Any, Any]]:
     if by is None:
         return []
-    if isinstance(by, pa.Table):
-        return zip(by.column_names, by.columns, strict=True)
+    by = _as_columns(by)
     if hasattr(by, "items") and not hasattr(by, "to_frame"):
         return by.items()  # type: ignore[no-any-return]
     if isinstance(by, list | tuple) and any(map(_is_array, by)):
@@ -393,6 +595,7 @@ def _check_lengths(columns: Mapping[str, pa.Array]) -> None:
 def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
     if scores is None:
         return []
+    scores = _as_columns(scores)
     if not hasattr(scores, "items") or hasattr(scores, "to_frame"):
         raise SpecError('scores must be a mapping label → n numbers, such as {"cat": [0.9, 0.2], "dog": [0.1, 0.8]}')
     classes = list(scores.items())

@@ -20,7 +20,7 @@ from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
-from evaluand.evaluation.output_view import OutputView
+from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.schemas import read_schema
 from evaluand.experiment.spec import (
@@ -28,6 +28,8 @@ from evaluand.experiment.spec import (
     DatasetSpec,
     FairnessSpec,
     KindSpec,
+    MetricCodeSpec,
+    MetricEntry,
     MetricSpec,
     ScorerEntry,
     TaskEntry,
@@ -35,6 +37,8 @@ from evaluand.experiment.spec import (
     ValidParts,
 )
 from evaluand.experiment.user_code import import_reference, load
+from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.function import FunctionMetric
 from evaluand.metrics.names import resolve_metric, with_parameters
 from evaluand.run.output_columns import RECORDED, output_columns
 from evaluand.run.outputs import output_schema
@@ -194,6 +198,9 @@ def _resolve_paths(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
     if parameters.get("output_schema") is not None:
         parameters["output_schema"] = _resolve_schema(parameters["output_schema"], folder)
+    split = parameters.get("split")
+    if isinstance(split, dict) and isinstance(split.get("file"), str):
+        parameters["split"] = {**split, "file": str(folder / split["file"])}
     name = _CODE.get(spec.kind, "")
     if isinstance(parameters.get(name), str):
         parameters[name] = import_reference(CodeSpec(function=parameters[name]).function, folder)
@@ -227,7 +234,9 @@ _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
 
 def scorer(spec: ScorerEntry, folder: Path) -> Scorer:
     built = _build_scorer(spec, folder)
-    return built if spec.view is None else OutputView(built, spec.view)
+    if spec.view is not None:
+        built = OutputView(built, spec.view)
+    return built if spec.expected_view is None else ExpectedView(built, spec.expected_view)
 
 
 def _build_scorer(spec: ScorerEntry, folder: Path) -> Scorer:
@@ -270,15 +279,35 @@ def _pinned_version(spec: CodeSpec) -> str | None:
     return None if spec.version is None else f"{spec.version} of {spec.function} {encode(spec.parameters).decode()}"
 
 
-def measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
+def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:
     scorer = _choose_scorer(spec.scorer, scorers)
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
     by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
+    metric = _code_metric(spec, folder) if isinstance(spec, MetricCodeSpec) else _named_metric(spec)
+    return Measure(scorer, metric, by, check_kinds(spec.disparities))
+
+
+def _named_metric(spec: MetricSpec) -> Metric:
     kind, parameters = spec.kind, spec.parameters
     if kind not in registry.names("metrics"):
         kind, of_name = resolve_metric(kind)
         parameters = with_parameters(of_name, parameters)
-    return Measure(scorer, _make("metrics", kind, parameters), by, check_kinds(spec.disparities))
+    return _make("metrics", kind, parameters)  # type: ignore[no-any-return]
+
+
+def _code_metric(spec: MetricCodeSpec, folder: Path) -> Metric:
+    """A function as a metric, or an object of a class of metrics, which states its parameters itself."""
+    code = load(spec, folder)
+    chosen = {"name", "direction", "range", "bootstrap", "confidence", "weighted", "missing"} & spec.model_fields_set
+    if isinstance(code, Metric):
+        if further := sorted(chosen | ({"version", "files"} & spec.model_fields_set)):
+            raise SpecError(f"{spec.function} is a class of metrics: put {', '.join(further)} under parameters")
+        return code
+    declared = {name: getattr(spec, name) for name in chosen}
+    files = tuple(str(folder / file) for file in spec.files)
+    return FunctionMetric(
+        function=_require_callable(code, spec), code_version=_pinned_version(spec), files=files, **declared
+    )
 
 
 def fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:

@@ -130,7 +130,7 @@ class Experiment:
                 scorers[check_name(name)] = build.scorer(scorer, folder)
         for i, metric in spec.metrics.items():
             with document.at("metrics", i):
-                measures["metrics", i] = [build.measure(metric, spec.scorer_names)]
+                measures["metrics", i] = [build.measure(metric, spec.scorer_names, folder)]
         for i, rule in spec.fairness.items():
             with document.at("fairness", i):
                 measures["fairness", i] = build.fairness(rule, spec.scorer_names)
@@ -206,6 +206,10 @@ class Experiment:
     def seen_by(self, task: str) -> Dataset:
         """The dataset as a task sees it."""
         return self.dataset.view(self.views[task]) if task in self.views else self.dataset
+
+    def where(self, condition: str) -> Experiment:
+        """This experiment over the examples that match a condition; see `Dataset.where`."""
+        return replace(self, dataset=self.dataset.where(condition), origin=self.origin | {"where": condition})
 
     def run(
         self,

@@ -329,7 +329,7 @@ class GivenRows:
         if INDEX in self.layout.targets:
             raise SpecError(f"a target called {INDEX!r} cannot be stored, since runs use this name; leave out --name")
         types = {_TYPES.get(kind, "json") for kind in self.layout.targets.values()}
-        if self.scorer_kind == SCORER and "sets" not in self.reads:
+        if self.scorer_kind == SCORER and not self._with_sets:
             if len(types) > 1:
                 listed = ", ".join(sorted(types))
                 raise SpecError(f"targets of the types {listed} cannot be stored as one run; leave out --name")
@@ -339,6 +339,10 @@ class GivenRows:
     def scorer_kind(self) -> str:
         """The kind of scorer that reads the rows, which is also its name."""
         return "detection" if "boxes" in self.reads else "ranking" if "ranking" in self.reads else SCORER
+
+    @property
+    def _with_sets(self) -> bool:
+        return any(aligned.with_sets for aligned in self.aligned)
 
     @cached_property
     def keys(self) -> list[Any]:
@@ -382,7 +386,7 @@ class GivenRows:
         kind = registry.find("scorers", self.scorer_kind)
         if self.scorer_kind != SCORER:
             return kind()
-        return kind(type="labels" if "sets" in self.reads else self._type)
+        return kind(type="labels" if self._with_sets else self._type)
 
     def known_scores(self) -> KnownScores:
         """The scores of all rows, which the aligned columns are; none for boxes and rankings."""

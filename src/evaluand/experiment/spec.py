@@ -34,11 +34,14 @@ _OUTPUT_SCHEMA: Any = Field(
 _OUTPUT_VIEW: Any = Field(None, description="adapters that transform outputs before they are graded")
 
 
+_EXPECTED_VIEW: Any = Field(None, description="adapters that transform expected values before they are compared")
+
+
 class DatasetSpec(BaseModel):
     """The file of the examples, and the roles of its columns."""
 
     model_config = _STRICT
-    path: str = Field(description="CSV, JSON lines, JSON, Parquet or Arrow file")
+    path: str = Field(description="a file, folder or pattern of files, or a part of a file: book.xlsx#sheet")
     format: str | None = Field(None, description="the file format; by default from the suffix")
     delimiter: str | None = Field(None, description="the delimiter of a CSV file; a comma by default")
     name: str | None = Field(None, description="by default the name of the experiment")
@@ -93,6 +96,7 @@ class ScorerCodeSpec(CodeSpec):
 
     batch: bool = Field(False, strict=True, description="the function takes and returns lists")
     view: _Adapters | None = _OUTPUT_VIEW
+    expected_view: _Adapters | None = _EXPECTED_VIEW
 
 
 class KindSpec(BaseModel):
@@ -116,14 +120,33 @@ class ScorerKindSpec(KindSpec):
     """A kind of scorer."""
 
     view: _Adapters | None = _OUTPUT_VIEW
+    expected_view: _Adapters | None = _EXPECTED_VIEW
 
 
-class MetricSpec(KindSpec):
-    """A metric: the scorer whose table it reads, the groups, and the kind's parameters."""
+class MetricPlace(BaseModel):
+    """What a metric is computed on: the scorer whose table it reads, and the groups."""
 
     scorer: str | None = Field(None, description="may be omitted if there is one scorer")
     by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
     disparities: str | list[str] = Field(default=[], description="disparities of the groups: difference, ratio, …")
+
+
+class MetricSpec(MetricPlace, KindSpec):
+    """A metric: the scorer whose table it reads, the groups, and the kind's parameters."""
+
+
+class MetricCodeSpec(MetricPlace, CodeSpec):
+    """A metric in code: a function of columns that returns a number, or a class of metrics."""
+
+    name: str | None = Field(None, min_length=1, description="its name in tables; by default that of the function")
+    direction: Literal["higher", "lower"] | None = Field(
+        None, description="which values are better; by default neither"
+    )
+    range: tuple[float, float] | None = Field(None, description="the lowest and the highest possible value")
+    bootstrap: int | None = Field(None, description="how many times rows are drawn for the interval; 400 by default")
+    confidence: float | None = Field(0.95, gt=0, lt=1, description="level of the interval; null for none")
+    weighted: bool = Field(False, strict=True, description="pass the weights of examples to the function")
+    missing: Literal["leave_out", "refuse"] = Field("leave_out", description="what happens to rows without a score")
 
 
 class RunSpec(BaseModel):
@@ -225,6 +248,11 @@ ScorerEntry = Annotated[
 ]
 
 
+MetricEntry = Annotated[
+    Annotated[MetricCodeSpec, Tag("code")] | Annotated[MetricSpec, Tag("a kind")], Discriminator(_branch)
+]
+
+
 class ExperimentSpec(BaseModel):
     """An experiment file."""
 
@@ -233,7 +261,7 @@ class ExperimentSpec(BaseModel):
     dataset: DatasetSpec
     tasks: dict[str, TaskEntry] = Field(min_length=1)
     scorers: dict[str, ScorerEntry] = Field(min_length=1)
-    metrics: list[MetricSpec] = Field(min_length=1)
+    metrics: list[MetricEntry] = Field(min_length=1)
     fairness: list[FairnessSpec] = []
     tradeoffs: list[TradeoffSpec] = []
     gates: list[str] = Field(default=[], description="rules that results must fulfil, such as accuracy >= 0.9")
@@ -262,7 +290,9 @@ def json_schema() -> dict[str, Any]:
         by_name = {"enum": known, "description": "a kind without parameters"}
         place = schema["properties"][group]
         if group == "metrics":
-            place["items"] = {"anyOf": [*alternatives, by_name]}
+            code = {"$ref": "#/$defs/MetricCodeSpec"}
+            by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
+            place["items"] = {"anyOf": [code, *alternatives, by_name, by_place]}
         else:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
@@ -305,7 +335,7 @@ class ValidParts:
     is_dataset_valid: bool
     tasks: dict[str, spec.TaskEntry]
     scorers: dict[str, spec.ScorerEntry]
-    metrics: dict[int, spec.MetricSpec]
+    metrics: dict[int, spec.MetricEntry]
     fairness: dict[int, spec.FairnessSpec]
     tradeoffs: dict[int, spec.TradeoffSpec]
     gates: dict[int, str]
@@ -346,7 +376,9 @@ def _expand(entry: Any, document: Document, group: str, name: str) -> Any:
 
 
 def _expand_metric(name: str) -> dict[str, Any]:
-    """A metric's name in the long form; an unknown name is reported where metrics are built."""
+    """A metric's name or place in the long form; an unknown name is reported where metrics are built."""
+    if ":" in name:
+        return {"function": name}
     if not is_name(name):
         return {"kind": name}
     kind, parameters = resolve_metric(name)
@@ -365,7 +397,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         is_valid,
         _valid_entries(spec.TaskEntry, tasks.items()),
         _valid_entries(spec.ScorerEntry, scorers.items()),
-        _valid_entries(spec.MetricSpec, enumerate(metrics)),
+        _valid_entries(spec.MetricEntry, enumerate(metrics)),
         _valid_entries(spec.FairnessSpec, enumerate(fairness)),
         _valid_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
         {i: gate for i, gate in enumerate(gates) if isinstance(gate, str)},

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
         RSquared as RSquared,
         Spearman as Spearman,
     )
+    from evaluand.metrics.covers import (
+        OmegaIndex as OmegaIndex,
+        OverlappingMutualInformation as OverlappingMutualInformation,
+    )
     from evaluand.metrics.detection.precision import (
         average_precision as average_precision,
         average_precision_by_label as average_precision_by_label,
@@ -67,6 +71,14 @@ if TYPE_CHECKING:
         D2AbsoluteError as D2AbsoluteError,
         D2Pinball as D2Pinball,
         D2Tweedie as D2Tweedie,
+    )
+    from evaluand.metrics.forecasts import (
+        Crps as Crps,
+        MeanAbsoluteScaledError as MeanAbsoluteScaledError,
+        MeanQuantileLoss as MeanQuantileLoss,
+        SymmetricMeanAbsolutePercentageError as SymmetricMeanAbsolutePercentageError,
+        WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
+        seasonal_naive_scale as seasonal_naive_scale,
     )
     from evaluand.metrics.label_rankings import (
         CoverageError as CoverageError,

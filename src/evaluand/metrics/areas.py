@@ -1,12 +1,16 @@
 """Areas under curves over all thresholds."""
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Self
 
 import numpy as np
 
+from evaluand.core.errors import SpecError
+from evaluand.metrics.base.class_ratio import BINARY
+from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.curves import POINTS, Curve, precision_recall_curve, roc_curve
-from evaluand.metrics.base.one_vs_rest import OneVsRest, Ties
+from evaluand.metrics.base.metric import Labels
+from evaluand.metrics.base.one_vs_rest import Average, OneVsRest, Ties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +70,12 @@ class AveragePrecision(OneVsRest):
     "Area under the precision-recall curve: point estimates and confidence intervals" (ECML PKDD 2013), with the
     variance by influence.
 
+    Args:
+        scored_by: what the scores are, see `OfScores`.
+        label: the positive class; by default the value is an average over all classes.
+        absent: the score of a class without one in a row; by default the value is undefined if one is missing.
+        average: see `OneVsRest`; `binary` is `macro` but refuses two classes, of which one must be chosen as `label`.
+
     Example:
         >>> AveragePrecision().signature
         'average_precision v1 missing=leave_out reduce=first scored_by=classes average=macro interval=influence 95%'
@@ -73,6 +83,21 @@ class AveragePrecision(OneVsRest):
 
     kind = "average_precision"
     drawn = "precision_recall"
+    known_averages = (*OneVsRest.known_averages, BINARY)
+
+    average: Average | Literal["binary"] = "macro"  # type: ignore[assignment]
+
+    def settled(self, labels: Labels) -> Self:
+        found = super().settled(labels)
+        truths = labels.get(TRUTH, ())
+        if self.average != BINARY or not truths:
+            return found
+        if len(truths) == 2 and not isinstance(truths[0], tuple):
+            raise SpecError(
+                f"{self.kind} of two classes is that of the positive one, and the labels are {truths[0]!r} and "
+                f"{truths[1]!r}: choose it, as in label={truths[-1]!r}, or give average='macro' for the mean of both"
+            )
+        return replace(found, average="macro")
 
     def curve(self, positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Curve:
         return precision_recall_curve(positive, score, weight, points=POINTS)

@@ -11,40 +11,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.signature import encode_word, words_of
+from evaluand.metrics.name_table import AVERAGED, AVERAGES, BINARY, FUNCTION, MetricName, averaged_parameters, table
 
 if TYPE_CHECKING:
     from evaluand.metrics.base.metric import Metric
 
 GROUP: Final = "metrics"
-BINARY: Final = "binary"
-"""The value of `average` that stands for one class, which the truths must imply."""
-
-
-@dataclass(frozen=True)
-class MetricName:
-    """A metric with a name.
-
-    Attributes:
-        name: the name under which it is printed.
-        kind: the registered kind.
-        about: what it is, in a few words, which suggestions search too.
-        parameters: of the kind, by which this metric differs from the kind's defaults.
-        aliases: further names: everyday ones, those of scikit-learn and those of D3M.
-    """
-
-    name: str
-    kind: str
-    about: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    aliases: tuple[str, ...] = ()
 
 
 class Resolved(NamedTuple):
@@ -93,8 +72,8 @@ def canonical_name(name: str) -> str:
         ('root_mean_squared_error', 'f1_macro', 'ndcg@10')
     """
     found = resolve_metric(name)
-    of_kind = found.kind if not found.parameters else name
-    return next((one.name for one in _table() if (one.kind, one.parameters) == found), of_kind)
+    of_kind = name if found.parameters else found.kind
+    return next((one.name for one in table() if (one.kind, one.parameters) == found), of_kind)
 
 
 def make_metric(name: str, **parameters: Any) -> Metric:
@@ -155,6 +134,8 @@ def as_called(metric: Metric, name: str) -> Metric | None:
         >>> as_called(macro, "f1Macro") is macro, as_called(macro, "f1")
         (True, None)
     """
+    if metric.kind == FUNCTION:
+        return metric if getattr(metric, "name", None) == name else None
     found = _find(name)
     if found is None or metric.kind != found.kind:
         return None
@@ -179,12 +160,18 @@ def has_name(signature: str, name: str) -> bool:
         (True, False)
     """
     found, words = _find(name), words_of(signature)
+    if signature.startswith(f"{FUNCTION} "):
+        return printed_name(FUNCTION, words)[0] == name
     if found is None or signature.partition(" ")[0] != found.kind:
         return False
-    values = {parameter: None if value == BINARY else value for parameter, value in found.parameters.items()}
-    return all(
-        words.get(parameter) == (None if value is None else encode_word(value)) for parameter, value in values.items()
-    )
+    return all(_has_word(found.kind, words, parameter, value) for parameter, value in found.parameters.items())
+
+
+def _has_word(kind: str, words: Mapping[str, str], parameter: str, value: Any) -> bool:
+    if value == BINARY:
+        settled_over_classes = kind == "average_precision" and words.get(parameter) == "macro"
+        return "label" in words or parameter not in words or settled_over_classes
+    return words.get(parameter) == encode_word(value)
 
 
 def name_in_tables(signature: str) -> str:
@@ -210,14 +197,21 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
         ('f2', 'accuracy')
     """
     name, expressed = kind, set[str]()
+    if kind in _PRINTED_BY:
+        parameter, suffix_of = _PRINTED_BY[kind]
+        return suffix_of.get(words.get(parameter, ""), kind), frozenset(
+            {parameter} if words.get(parameter) in suffix_of else ()
+        )
+    if kind == FUNCTION and "name" in words:
+        return words["name"].strip('"'), frozenset({"name", "code"})
     if kind == "f_beta" and "beta" in words:
         name = f"f{float(words['beta']):g}"
         expressed.add("beta")
-    base = next((one for one in _AVERAGED if one.kind == kind), None)
+    base = next((one for one in AVERAGED if one.kind == kind), None)
     average = words.get("average")
-    if base is not None and average in _AVERAGES.values():
-        suffix = next(suffix for suffix, value in _AVERAGES.items() if value == average)
-        needed = _averaged_parameters(base, suffix)
+    if base is not None and average in AVERAGES.values():
+        suffix = next(suffix for suffix, value in AVERAGES.items() if value == average)
+        needed = averaged_parameters(base, suffix)
         if "zero_division" not in needed or words.get("zero_division") == "0.0":
             name = f"{name}_{suffix}"
             expressed |= {"average", *({"zero_division"} & needed.keys())}
@@ -226,13 +220,24 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
     return name, frozenset(expressed)
 
 
+_PRINTED_BY: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "weighted_kappa": ("weights", {"quadratic": "quadratic_kappa", "linear": "linear_kappa"}),
+}
+"""Kind → the parameter whose value gives the printed name."""
+
+
 def metric_names() -> list[MetricName]:
     """All metrics with a name, sorted by it: those of the table, and the further registered kinds."""
-    named = {one.name: one for one in _table()}
+    named = {one.name: one for one in table()}
     for kind in registry.names(GROUP):
-        if kind not in named:
+        if kind not in _by_name():
             named[kind] = MetricName(kind, kind, _first_line(kind))
     return [named[name] for name in sorted(named)]
+
+
+def averaged_names() -> list[str]:
+    """The names of metrics of one class, which have averages."""
+    return [base.name for base in AVERAGED]
 
 
 def _first_line(kind: str) -> str:
@@ -240,273 +245,14 @@ def _first_line(kind: str) -> str:
     return text[0].rstrip(".") if text else ""
 
 
-# The table
-
-_AVERAGES: Final = {"micro": "micro", "macro": "macro", "weighted": "weighted", "samples": "example"}
-"""The end of a name → the value of the parameter `average`."""
-
-_ZERO: Final = {"zero_division": 0.0}
-
-
-class _OneClass(NamedTuple):
-    """A metric of one class, whose name with an ending is an average over classes or rows.
-
-    `zero` lists the endings under which scikit-learn counts an undefined ratio of a class or row as 0.
-    """
-
-    name: str
-    kind: str
-    about: str
-    aliases: tuple[str, ...]
-    zero: tuple[str, ...]
-    parameters: Mapping[str, Any] = {}
-
-
-_AVERAGED: Final = (
-    _OneClass(
-        "f1",
-        "f_beta",
-        "harmonic mean of precision and recall",
-        ("f1_score", "fscore", "f_score", "f_measure", "f1_measure", "dice"),
-        ("samples",),
-        {"beta": 1.0},
-    ),
-    _OneClass(
-        "precision",
-        "precision",
-        "share of what was predicted that is right",
-        ("precision_score", "prec", "ppv", "positive_predictive_value"),
-        ("macro", "weighted", "samples"),
-    ),
-    _OneClass(
-        "recall",
-        "recall",
-        "share of what was expected that was found; hit rate of a class",
-        ("recall_score", "rec", "tpr", "true_positive_rate", "sensitivity"),
-        ("macro", "weighted", "samples"),
-    ),
-    _OneClass(
-        "jaccard",
-        "jaccard",
-        "intersection over union of labels",
-        ("jaccard_score", "jaccard_similarity", "jaccard_similarity_score", "jaccard_index"),
-        ("samples",),
-    ),
-    _OneClass(
-        "specificity",
-        "specificity",
-        "share of negatives that are right",
-        ("tnr", "true_negative_rate", "selectivity"),
-        (),
-    ),
-    _OneClass(
-        "false_positive_rate",
-        "false_positive_rate",
-        "share of negatives that are wrong: false alarms, fall-out",
-        ("fpr", "fall_out", "false_alarm_rate"),
-        (),
-    ),
-    _OneClass(
-        "false_negative_rate",
-        "false_negative_rate",
-        "share of positives that are missed: miss rate",
-        ("fnr", "miss_rate"),
-        (),
-    ),
-)
-
-_OTHERS: Final = (
-    MetricName(
-        "accuracy", "accuracy", "share of rows that are right", {}, ("acc", "accuracy_score", "exact_match", "em")
-    ),
-    MetricName(
-        "balanced_accuracy",
-        "balanced_accuracy",
-        "mean recall of the classes",
-        {},
-        ("bal_acc", "balanced_accuracy_score"),
-    ),
-    MetricName(
-        "roc_auc",
-        "roc_auc",
-        "area under the ROC curve",
-        {},
-        (
-            "auc",
-            "auroc",
-            "roc_auc_score",
-            "auc_roc",
-            "roc_auc_ovr",
-            "roc_auc_macro",
-            "roc_auc_ovr_macro",
-        ),
-    ),
-    MetricName("roc_auc_micro", "roc_auc", "ROC AUC over all pairs of row and class", {"average": "micro"}),
-    MetricName(
-        "roc_auc_weighted",
-        "roc_auc",
-        "ROC AUC, weighted mean over classes",
-        {"average": "weighted"},
-        ("roc_auc_ovr_weighted",),
-    ),
-    MetricName(
-        "average_precision",
-        "average_precision",
-        "area under the precision-recall curve",
-        {},
-        ("ap", "avg_prec", "pr_auc", "auc_pr", "auprc", "average_precision_score"),
-    ),
-    MetricName(
-        "log_loss",
-        "log_loss",
-        "cross-entropy of probabilities",
-        {},
-        ("logloss", "cross_entropy", "cross_entropy_loss", "nll", "negative_log_likelihood"),
-    ),
-    MetricName("brier", "brier", "squared error of probabilities, summed over classes"),
-    MetricName(
-        "expected_calibration_error",
-        "expected_calibration_error",
-        "distance of confidence from accuracy",
-        {},
-        ("ece", "calibration_error", "calibration"),
-    ),
-    MetricName(
-        "matthews_correlation",
-        "matthews_correlation",
-        "Matthews' correlation of labels",
-        {},
-        ("mcc", "matthews_corrcoef", "phi"),
-    ),
-    MetricName(
-        "cohen_kappa",
-        "cohen_kappa",
-        "Cohen's kappa: agreement beyond chance",
-        {},
-        ("kappa", "cohens_kappa", "cohen_kappa_score"),
-    ),
-    MetricName("hamming_loss", "hamming_loss", "share of labels that are wrong", {}, ("hamming",)),
-    MetricName(
-        "confusion_matrix", "confusion_matrix", "counts of each pair of truth and prediction", {}, ("confusion",)
-    ),
-    MetricName("selection_rate", "selection_rate", "share of rows predicted as a class", {}, ("positive_rate",)),
-    MetricName(
-        "mean_absolute_error", "mean_absolute_error", "mean distance of numbers", {}, ("mae", "l1", "mean_error")
-    ),
-    MetricName("mean_squared_error", "mean_squared_error", "mean squared distance of numbers", {}, ("mse", "l2")),
-    MetricName(
-        "root_mean_squared_error",
-        "root_mean_squared_error",
-        "root of the mean squared error",
-        {},
-        ("rmse", "rms_error", "rmsd"),
-    ),
-    MetricName(
-        "median_absolute_error", "median_absolute_error", "median distance of numbers", {}, ("medae", "median_error")
-    ),
-    MetricName("max_error", "max_error", "largest distance of numbers", {}, ("maximum_error",)),
-    MetricName(
-        "mean_absolute_percentage_error",
-        "mean_absolute_percentage_error",
-        "mean distance relative to the truth, as a fraction",
-        {},
-        ("mape", "percentage_error", "relative_error"),
-    ),
-    MetricName("mean_squared_log_error", "mean_squared_log_error", "mean squared error of logarithms", {}, ("msle",)),
-    MetricName(
-        "r_squared",
-        "r_squared",
-        "coefficient of determination: share of variance explained",
-        {},
-        ("r2", "r2_score", "rsquared", "coefficient_of_determination"),
-    ),
-    MetricName(
-        "explained_variance",
-        "explained_variance",
-        "share of variance explained, apart from a shift",
-        {},
-        ("explained_variance_score", "evs"),
-    ),
-    MetricName(
-        "pearson",
-        "pearson",
-        "linear correlation of numbers",
-        {},
-        ("pearsonr", "correlation", "pcc", "pearson_correlation"),
-    ),
-    MetricName(
-        "spearman", "spearman", "correlation of ranks", {}, ("spearmanr", "rank_correlation", "spearman_correlation")
-    ),
-    MetricName(
-        "kendall", "kendall", "share of pairs in the same order, tau-b", {}, ("kendalltau", "kendall_tau", "tau")
-    ),
-    MetricName(
-        "adjusted_rand",
-        "adjusted_rand",
-        "agreement of clusterings",
-        {},
-        ("ari", "adjusted_rand_score", "adjusted_rand_index"),
-    ),
-    MetricName(
-        "normalized_mutual_information",
-        "normalized_mutual_information",
-        "shared information of clusterings",
-        {},
-        ("nmi", "normalized_mutual_info_score", "normalized_mutual_info"),
-    ),
-    MetricName("homogeneity", "homogeneity", "clusters hold one class", {}, ("homogeneity_score",)),
-    MetricName("completeness", "completeness", "classes are in one cluster", {}, ("completeness_score",)),
-    MetricName("v_measure", "v_measure", "mean of homogeneity and completeness", {}, ("v_measure_score", "vmeasure")),
-    MetricName("mean", "mean", "mean of a number of each row", {}, ("average", "avg", "mean_score")),
-    MetricName("median", "quantile", "median of a number of each row", {"q": 0.5}),
-    MetricName("count", "count", "number of rows", {}, ("n_rows", "rows")),
-    MetricName(
-        "mean_reciprocal_rank",
-        "mean_reciprocal_rank",
-        "one over the rank of the first right answer",
-        {},
-        ("mrr", "reciprocal_rank"),
-    ),
-    MetricName("ndcg", "ndcg", "discounted cumulative gain of a ranking", {}, ("ndcg_score",)),
-    MetricName(
-        "mean_average_precision",
-        "mean_average_precision",
-        "average precision of boxes: object detection",
-        {},
-        ("map", "object_detection_ap", "object_detection_average_precision"),
-    ),
-    MetricName(
-        "average_recall", "average_recall", "recall of boxes: object detection", {}, ("mar", "mean_average_recall")
-    ),
-)
-
-
-def _averaged_parameters(base: _OneClass, suffix: str) -> dict[str, Any]:
-    zero = _ZERO if suffix in base.zero else {}
-    return {**base.parameters, "average": _AVERAGES[suffix], **zero}
-
-
-def _averaged_names(base: _OneClass) -> Iterator[MetricName]:
-    binary = {**base.parameters, "average": BINARY}
-    yield MetricName(base.name, base.kind, base.about, binary, (*base.aliases, f"{base.name}_binary"))
-    for suffix in _AVERAGES:
-        aliases = tuple(f"{alias}_{suffix}" for alias in base.aliases)
-        words = "mean over rows" if suffix == "samples" else f"{suffix} average over classes"
-        yield MetricName(
-            f"{base.name}_{suffix}", base.kind, f"{base.about}, {words}", _averaged_parameters(base, suffix), aliases
-        )
-
-
-@cache
-def _table() -> tuple[MetricName, ...]:
-    return (*(name for base in _AVERAGED for name in _averaged_names(base)), *_OTHERS)
+# Names that are found
 
 
 @cache
 def _by_name() -> dict[str, MetricName]:
     """Every name as `_normal` writes it."""
     found: dict[str, MetricName] = {}
-    for one in _table():
+    for one in table():
         for name in (one.name, *one.aliases):
             assert found.setdefault(name, one) is one, f"two metrics are called {name}"
     return found
@@ -550,7 +296,7 @@ _NUMBERED: Final[Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], Resol
 def _f_beta(beta: float, suffix: str | None) -> Resolved | None:
     if beta <= 0:
         return None
-    of_average = {"average": BINARY} if suffix is None else _averaged_parameters(_AVERAGED[0], suffix)
+    of_average = {"average": BINARY} if suffix is None else averaged_parameters(AVERAGED[0], suffix)
     return Resolved("f_beta", {**of_average, "beta": beta})
 
 
@@ -588,6 +334,8 @@ def explain_unknown(name: str) -> str:
             f"{name!r} is scikit-learn's name for {called} with its sign reversed; name {called}, "
             "which is shown without it and is better the lower it is"
         )
+    if normal in _REFUSED:
+        return f"{name!r} is not one metric: {_REFUSED[normal]}"
     if normal in registry.names("scorers"):
         return (
             f"{name!r} is a scorer, which grades each answer: name it under scorers, and take the metric mean of its "
@@ -602,6 +350,13 @@ def explain_unknown(name: str) -> str:
     if close := _closest(name, by_name, _SIMILAR):
         return f"{unknown} (did you mean {close!r}?)"
     return f"{unknown}; `evaluand list metrics` shows all names"
+
+
+_BRIER: Final = (
+    "of two classes it is brier with halved: true, as in {kind: brier, halved: true}, and of more classes brier itself"
+)
+_REFUSED: Final = {"brier_score_loss": _BRIER, "brier_score": _BRIER}
+"""Names of several metrics → how to name each."""
 
 
 def _closest(name: str, known: Mapping[str, MetricName], cutoff: float) -> str | None:

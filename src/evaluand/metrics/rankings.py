@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
@@ -267,7 +267,7 @@ class MeanReciprocalRank(Student):
         return {VALUE: np.where(np.isnan(rank), absent, 1 / rank)}
 
 
-Top = Literal["largest", "first"]
+Top = Literal["largest", "first", "largest_integers"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,7 +280,8 @@ class PrecisionAtTopK(WeightedRowsMetric):
     Args:
         k: the number of rows in the top.
         top: `largest`: count the rows that have one of the k largest values in both columns (of equal values the later
-            rows come first). `first`: count the values that occur in the first k rows of both columns.
+            rows come first). `largest_integers`: the same of the integer parts of the values. `first`: count the
+            values that occur in the first k rows of both columns.
 
     Raises:
         SpecError: k is below 1, or there is no such top.
@@ -305,12 +306,12 @@ class PrecisionAtTopK(WeightedRowsMetric):
 
     def __post_init__(self) -> None:
         check_whole_number(self.kind, "k", self.k, 1)
-        if self.top not in ("largest", "first"):
-            raise SpecError(f"{self.kind}: top={self.top!r} must be largest or first")
+        if self.top not in get_args(Top):
+            raise SpecError(f"{self.kind}: top={self.top!r} must be one of {', '.join(get_args(Top))}")
         super().__post_init__()
 
     def prepare(self, columns: Columns) -> Columns:
-        if self.top == "largest":
+        if self.top != "first":
             return paired_numbers(columns, self.kind)
         for name in self.columns:
             refuse_empty(columns, name)
@@ -332,6 +333,8 @@ class PrecisionAtTopK(WeightedRowsMetric):
     def _top(self, values: np.ndarray) -> np.ndarray:
         if self.top == "first":
             return values[: self.k]
+        if self.top == "largest_integers":
+            values = np.trunc(values)
         return np.argsort(values, kind="stable")[::-1][: self.k]
 
 

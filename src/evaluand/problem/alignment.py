@@ -80,7 +80,7 @@ class AlignedTables:
                 self.predictions,
                 self.index,
                 self.keys,
-                one_truth=one_each or "scores" in needed,
+                one_truth=one_each or ("scores" in needed and not self.with_sets),
                 one_prediction=one_each and not self.by_class,
             )
         for name in targets:
@@ -92,6 +92,11 @@ class AlignedTables:
         """The columns of a target for metrics that read `reads`."""
         return self._columns[name, self.as_read(reads)]
 
+    def has_ranked_answer(self, name: str) -> bool:
+        """Whether the ranking of any example has an answer that is in its truth."""
+        first = self.columns(name, "ranking")["first_rank"]
+        return bool(first.null_count < len(first))
+
     def prediction_columns(self, name: str, type: str) -> PredictionColumns:
         """A target as the scorer `prediction` has it: one row for each example, in the order of the index."""
         keys = self.keys
@@ -101,7 +106,9 @@ class AlignedTables:
         if self.with_sets:
             truth, prediction, _ = read_pair(self.truth, self.predictions, name, "sets")
             lists = tables.sets(truth, prediction, keys)
-            return PredictionColumns("labels", *(convert(lists[side], "labels") for side in ("truth", "prediction")))
+            scores = self._columns[name, "scores"]["scores"] if (name, "scores") in self._columns else None
+            true, predicted = (convert(lists[side], "labels") for side in ("truth", "prediction"))
+            return PredictionColumns("labels", true, predicted, scores=scores)
         truth = tables.take_rows(self.truth.column(name), keys.truth_rows)
         if confidence is not None and not keys.aligned and len(repeated(keys.predictions)):
             return self._class_scores(name, truth, type)
@@ -170,7 +177,8 @@ class AlignedTables:
     def _read_table(self, name: str, reads: Reads, sound: bool) -> tuple[tables.Columns | None, list[Fault]]:
         """Columns of which each example has several rows of predictions: labels with a confidence or a rank."""
         keys = self.keys
-        (truth, wrong), (label, also) = (read_labels(side, name) for side in (self.truth, self.predictions))
+        sides = (self.truth, self.predictions)
+        (truth, wrong), (label, also) = (read_labels(side, name, sets=self.with_sets) for side in sides)
         faults = [*wrong, *also]
         if not faults:
             truth, label, faults = same_labels(truth, label, f"{PREDICTIONS}, column {name}")
@@ -184,14 +192,17 @@ class AlignedTables:
             number, odd = read_numbers(self.predictions, column)
         if keys is not None and not faults:
             faults += tables.set_faults(PREDICTIONS, name, label, keys.predictions, keys)
-            if reads == "ranking":
+            if reads == "ranking" or self.with_sets:
                 faults += tables.set_faults(TRUTH, name, truth, keys.truth, keys)
         faults += odd
         if reads == "ranking" and column is not None and not odd:
             faults += self._rank_faults(column, number)
         if keys is None or faults or not sound:
             return None, faults
-        return (tables.scores if reads == "scores" else tables.ranking)(truth, label, number, keys), faults
+        if reads == "ranking":
+            return tables.ranking(truth, label, number, keys), faults
+        read_scores = tables.scores_of_sets if self.with_sets else tables.scores
+        return read_scores(truth, label, number, keys), faults
 
     def _rank_faults(self, column: str, rank: pa.Array) -> Iterable[Fault]:
         numbers = np.asarray(rank)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, plural
+from evaluand.core.files.cells import typed
 from evaluand.evaluation.prediction_table import label_text
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Rule
@@ -68,6 +69,9 @@ def criterion_notes(aligned: AlignedTables, rule: Rule, name: str) -> Iterable[F
     confidence = aligned.predictions.find_column(CONFIDENCE)
     if rule.parameters.get("scored_by") == "labels" and confidence is not None:
         message = "is ignored: this definition takes the area of labels, not of scores"
+        yield Fault(f"{PREDICTIONS}, column {confidence}", message, code="confidence_not_read")
+    elif rule.reads == "sets" and aligned.with_sets and confidence is not None:
+        message = "is not read by metrics of labels: every row is a predicted label, whatever its confidence"
         yield Fault(f"{PREDICTIONS}, column {confidence}", message, code="confidence_not_read")
 
 
@@ -132,6 +136,10 @@ def _positive_label(criterion: Criterion, rule: Rule, labels: Sequence[Any]) -> 
         return known[0]
     if criterion.positive in by_text:
         return by_text[criterion.positive]
+    if all(isinstance(label, bool) for label in labels):
+        [value] = typed(pa.array([criterion.positive]), "boolean", lambda row, message: None).to_pylist()
+        if value is not None:
+            return value
     if len(labels) > 1:
         message = f"the positive label (posLabel) {criterion.positive!r} is none of {listed}"
         raise CriterionError("positive", "needs_positive", message)

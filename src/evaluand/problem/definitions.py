@@ -42,6 +42,8 @@ class Rule:
         always_jointly: whether several targets are always judged together.
         clusters: whether labels are names of clusters, so that only their partition counts.
         without_scores: the rule where predictions have no confidence.
+        of_sets: whether scores of labels are also judged where examples have several labels, each label by itself.
+        if_none_ranked: parameters where no ranking has a right answer.
     """
 
     kind: str
@@ -56,6 +58,8 @@ class Rule:
     always_jointly: bool = False
     clusters: bool = False
     without_scores: Rule | None = None
+    of_sets: bool = False
+    if_none_ranked: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         values = ((each.name, getattr(self, each.name), each) for each in fields(self))
@@ -67,7 +71,7 @@ STANDARD: Final = "standard"
 """The well-defined one, and the default."""
 
 _OF_ONE_CLASS: Final[Mapping[str, Any]] = {"reads": "labels", "positive": "one", "two_classes": True}
-_AREA: Final[Mapping[str, Any]] = {"kind": "roc_auc", "reads": "scores"}
+_AREA: Final[Mapping[str, Any]] = {"kind": "roc_auc", "reads": "scores", "of_sets": True}
 _OF_CLASSES: Final[Mapping[str, Any]] = {"kind": "f_beta", "reads": "sets", "labels": True}
 
 _STANDARD: Final = {
@@ -164,7 +168,11 @@ DEFINITIONS: Final[Mapping[str, Mapping[str, Rule]]] = _Definitions(
                         _STANDARD["normalized_mutual_information"], parameters={"mean": "geometric"}
                     ),
                     "hamming_loss": _but(_STANDARD["hamming_loss"], parameters={"one_hot": True}),
-                    "precision_at_top_k": _but(_LARGEST, k=0),
+                    "roc_auc": _but(_LIBRARY["roc_auc"], of_sets=False),
+                    "precision_at_top_k": _but(_LARGEST, k=0, parameters={"top": "largest_integers"}),
+                    "mean_reciprocal_rank": _but(
+                        _LIBRARY["mean_reciprocal_rank"], if_none_ranked={"absent_rank": None}
+                    ),
                     "object_detection_average_precision": _but(
                         _STANDARD["object_detection_average_precision"], parameters={"definition": "core-2022"}
                     ),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core import registry
@@ -124,8 +125,12 @@ def align(
     targets: Sequence[str],
     definition: str | None = None,
     several: bool | None = None,
+    multi_label: bool = False,
 ) -> tuple[AlignedTables, list[Rule]]:
     """Checks both tables for the criteria and aligns their rows; see `judge`.
+
+    Args:
+        multi_label: whether the problem says that examples have several labels, even if none of these has.
 
     Raises:
         DataError: something cannot be judged.
@@ -140,9 +145,11 @@ def align(
     if faults:
         raise DataError(dict.fromkeys(faults))
     keys, faults = match_keys(*sides, index)
-    with_sets = _has_sets(reads, keys, sides[1], several)
+    with_sets = _has_sets(reads, keys, sides, targets, several, multi_label)
     by_class = not with_sets and any(map(_uses_scores, rules)) and _has_scores(sides[1], keys)
     aligned = AlignedTables(*sides, tuple(index), keys, with_sets, by_class)
+    if with_sets:  # areas are those of each label, which need not be two or agree
+        rules = [replace(rule, two_classes=False, one_value=False) if rule.of_sets else rule for rule in rules]
     single = [*_single_label_faults(criteria, rules)] if with_sets else []
     if not single:  # else rows would be checked by the wrong rule
         faults += aligned.faults(targets, reads)
@@ -214,17 +221,31 @@ def _contradictions(
         yield "positive", "not_applicable", f"takes no positive label (posLabel) in the definition {name}"
 
 
-def _has_sets(reads: set[Reads], keys: Keys | None, predictions: Side, several: bool | None) -> bool:
+def _has_sets(
+    reads: set[Reads],
+    keys: Keys | None,
+    sides: tuple[Side, Side],
+    targets: Sequence[str],
+    several: bool | None,
+    multi_label: bool,
+) -> bool:
+    """Whether examples have several labels: in the truth, or in predictions that are no scores of classes."""
     if keys is None or keys.aligned or several is False or not ("sets" in reads or several):
         return False
+    truth, predictions = sides
     if len(repeated(keys.truth)):
         return not reads & {"ranking", "boxes"}
-    return (
-        "sets" in reads
-        and bool(several)
-        and predictions.find_column(CONFIDENCE) is None
-        and bool(len(repeated(keys.predictions)))
-    )
+    with_scores = predictions.find_column(CONFIDENCE) is not None
+    if not several or not len(repeated(keys.predictions)):
+        return False
+    if with_scores:
+        return "scores" in reads and (multi_label or any(_has_empty_cells(truth.column(name)) for name in targets))
+    return "sets" in reads
+
+
+def _has_empty_cells(column: pa.Array) -> bool:
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return bool(column.null_count) or (is_text and bool(pc.any(pc.equal(column, "")).as_py()))
 
 
 def _uses_scores(rule: Rule) -> bool:
@@ -241,7 +262,7 @@ def _has_scores(predictions: Side, keys: Keys | None) -> bool:
 def _single_label_faults(criteria: Sequence[Criterion], rules: Sequence[Rule]) -> Iterable[Fault]:
     """Criteria that cannot judge sets of labels."""
     for number, (criterion, rule) in enumerate(zip(criteria, rules, strict=True)):
-        if rule.reads != "sets":
+        if rule.reads != "sets" and not (rule.of_sets and rule.reads == "scores"):
             message = "judges one label of each example, but here examples have several; leave it out"
             yield CriterionFault(criterion.metric, message, code="not_applicable", number=number)
 
@@ -310,6 +331,8 @@ def _metric(
         if listed[0] is not None:
             parameters["labels"] = list(listed[0])
     parameters |= label_parameters(aligned, criterion, rule, targets)
+    if rule.if_none_ranked and not any(map(aligned.has_ranked_answer, targets)):
+        parameters |= rule.if_none_ranked
     if together and len(targets) > 1:
         parameters["over_targets"] = rule.jointly
     kind = registry.find("metrics", rule.kind)

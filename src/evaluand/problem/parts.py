@@ -207,10 +207,11 @@ def _judge(
 ) -> tuple[AlignedTables, list[CriterionResult]]:
     layout, criteria = truth.layout, truth.problem.criteria
     targets = [*layout.targets]
-    several = True if SubType.MULTI_LABEL in truth.problem.sub_types else None
+    multi_label = SubType.MULTI_LABEL in truth.problem.sub_types
     table = table.select([layout.key, *targets])
     try:
-        aligned, rules = align(table, predictions, criteria, (layout.key,), targets, definition, several)
+        several = True if multi_label else None
+        aligned, rules = align(table, predictions, criteria, (layout.key,), targets, definition, several, multi_label)
         return aligned, judge_aligned(aligned, criteria, rules, targets, definition, None, confidence)
     except DataError as error:
         raise DataError(map(locate, error.faults)) from None

@@ -110,6 +110,23 @@ def scores(truth: pa.Array, label: pa.Array, confidence: pa.Array, keys: Keys) -
     return {"truth": take_rows(truth, keys.truth_rows), "scores": lists_by_row(pairs, keys.predictions, keys.n)}
 
 
+def scores_of_sets(truth: pa.Array, label: pa.Array, confidence: pa.Array, keys: Keys) -> dict[str, pa.Array]:
+    """The true labels of each example as text, and a confidence for each label that has one.
+
+    An example whose only label is null has no labels. It has the confidence 0 for one label, as it has for all others,
+    since metrics need a score in each row to fill in the absent ones.
+    """
+    truth, label = (pa.DictionaryArray.from_arrays(c.indices, c.dictionary.cast(pa.string())) for c in (truth, label))
+    known, any_label = label.indices.is_valid(), bool(len(label.dictionary))
+    filled = pa.DictionaryArray.from_arrays(
+        label.indices.fill_null(0) if any_label else label.indices, label.dictionary
+    )
+    pairs = pa.StructArray.from_arrays(
+        [filled.dictionary_decode(), pc.if_else(known, confidence, 0.0)], names=["label", "score"]
+    )
+    return {"truth": sets(truth, label, keys)["truth"], "scores": lists_by_row(pairs, keys.predictions, keys.n)}
+
+
 def ranking(truth: pa.Array, answer: pa.Array, rank: pa.Array, keys: Keys) -> dict[str, pa.Array]:
     """The ranks of each example's answers, which of them are relevant, and the rank of the first of these."""
     relevant = np.isin(pair_codes(keys.predictions, answer), pair_codes(keys.truth, truth))

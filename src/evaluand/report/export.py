@@ -29,9 +29,10 @@ from orjson import Fragment
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, SpecError, nearest, singular
+from evaluand.core.errors import EngineError, SpecError, nearest, plural, singular, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
+from evaluand.data.row_filter import RowFilter
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
@@ -56,7 +57,9 @@ def list_tables(artifact: Artifact) -> list[str]:
     return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
 
 
-def flat(artifact: Artifact, table: str | None = None, *, status: str | None = None) -> pa.RecordBatchReader:
+def flat(
+    artifact: Artifact, table: str | None = None, *, status: str | None = None, where: str | None = None
+) -> pa.RecordBatchReader:
     """The rows of an artifact as a stream of flat batches.
 
     `.read_all()` makes it an Arrow table, `.read_pandas()` a data frame. A column whose values are not all text, all
@@ -66,9 +69,11 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
         artifact: a sealed run, evaluation or aggregation, or a dataset.
         table: one of `list_tables`; None takes the first. The name of a scorer selects its rows.
         status: only rows with this status.
+        where: only rows that match this condition (see `RowFilter`), by the names of these columns or of the dataset's;
+            a warning says how many rows match nothing because a value is missing.
 
     Raises:
-        SpecError: the artifact has no such table or status, or is not finished.
+        SpecError: the artifact has no such table or status, or is not finished; or the condition is wrong.
 
     Example:
         >>> from evaluand.run.runner import Runner
@@ -89,7 +94,41 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
     whole: Iterator[pa.RecordBatch] = chain([first], batches)
     if status is not None:
         whole = (batch.filter(pc.equal(batch.column("status"), status)) for batch in whole)
+    if where is not None:
+        condition, names = RowFilter(where), _dataset_names(artifact, first.schema)
+        condition.check(first.schema, names)
+        whole = _matching(whole, condition, names)
     return pa.RecordBatchReader.from_batches(first.schema, whole)
+
+
+def _dataset_names(artifact: Artifact, schema: pa.Schema) -> dict[str, str]:
+    """The names of a dataset's columns → their names in a flat table, where they differ."""
+    if isinstance(artifact, Aggregation):
+        found = ((name, name.removeprefix("attribute.")) for name in schema.names)
+    else:
+        dataset = artifact.dataset if isinstance(artifact, Run) else artifact
+        found = (pair for pair in _role_columns(_dataset_of(dataset)))
+    return {native: name for name, native in found if native not in schema.names and name in schema.names}
+
+
+def _dataset_of(artifact: Evaluation | Dataset) -> Dataset:
+    if isinstance(artifact, Dataset):
+        return artifact
+    return Run(artifact.store, artifact.manifest["provenance"]["run"]).dataset
+
+
+def _matching(
+    batches: Iterator[pa.RecordBatch], condition: RowFilter, names: Mapping[str, str]
+) -> Iterator[pa.RecordBatch]:
+    """The rows that match a condition; warns at the end of those that match nothing because a value is missing."""
+    total = missing = 0
+    for batch in batches:
+        matching, unknown = condition.apply(batch, names)
+        total, missing = total + batch.num_rows, missing + unknown
+        yield matching
+    if missing:
+        count = f"{missing:,} of {plural(total, 'row')}"
+        warn(f"where: {count} have a missing value in {condition.text!r}, and match nothing")
 
 
 def _check_status(status: str, artifact: Artifact, table: str) -> None:

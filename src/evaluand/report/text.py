@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from evaluand.core.errors import pluralize
 from evaluand.metrics.base.signature import distinguishing_words, words_of
-from evaluand.metrics.names import printed_name
+from evaluand.metrics.name_table import FUNCTION
+from evaluand.metrics.names import name_in_tables, printed_name
 
 SHORT_ID = 12
 LABEL = 60
@@ -107,7 +108,8 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
     alike: dict[tuple[str, str], list[str]] = {}
     keys = {(row["scorer"], row["signature"]): row["signature"].partition(" ")[0] for row in rows}
     for (scorer, signature), kind in keys.items():
-        alike.setdefault((scorer, kind), []).append(signature)
+        own_name = name_in_tables(signature) if kind == FUNCTION else kind
+        alike.setdefault((scorer, own_name), []).append(signature)
     words = {(scorer, s): own for (scorer, _), group in alike.items() for s, own in distinguishing_words(group).items()}
     labels = {}
     for (scorer, signature), kind in keys.items():

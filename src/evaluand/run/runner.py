@@ -11,7 +11,7 @@ everything the task can see of the example, and the number of the repeat.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -165,7 +165,7 @@ class Runner:
             check_name(name)
         calls = Calls.requested(task, dataset, limit, replications, seed)
         calls = replace(calls, dataset=calls.dataset.save(self.store))
-        before = next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
+        before = self._named_run(name)
         inputs = InputCheck(self.store, calls.identity.observed)
         manifest = begin(
             self.store,
@@ -181,14 +181,31 @@ class Runner:
             receipt = Receipt(calls.total, kept=calls.total)
         else:
             receipt = _Job(self, calls, manifest, inputs).perform()
-            why = self._why(calls.identity, manifest, before, retry_failed) or (inputs.why if receipt.called else "")
+            why = self._why(calls, manifest, before, retry_failed, receipt.called)
+            why = why or (inputs.why if receipt.called else "")
         run = Run(self.store, manifest["id"])
         run.receipt = replace(receipt, why=why, failures=run.failures)
         return run
 
-    def plan(self, task: Runnable, dataset: Any, *, replications: int | None = None, seed: int = 0) -> Receipt:
-        """The work that a run would take now: `called` counts the new calls. Calls nothing and stores nothing."""
+    def plan(
+        self, task: Runnable, dataset: Any, *, replications: int | None = None, seed: int = 0, name: str | None = None
+    ) -> Receipt:
+        """The work that a run would take now: `called` counts the new calls. Calls nothing and stores nothing.
+
+        Args:
+            name: of the run; `why` says what changed since the last one of this name.
+        """
         calls = Calls.requested(task, dataset, None, replications, seed)
+        receipt = self._planned_receipt(calls)
+        if receipt.why or not receipt.called:
+            return receipt
+        return replace(receipt, why=self._changes(self._named_run(name), calls, None, receipt.called))
+
+    def _named_run(self, name: str | None) -> str | None:
+        """The id of the newest run with a name."""
+        return next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
+
+    def _planned_receipt(self, calls: Calls) -> Receipt:
         prepare(calls.task, calls.dataset)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
         if last and not self.store.is_sealed("runs", last):
@@ -227,20 +244,21 @@ class Runner:
             "provenance": provenance(origin) | facts | _defaulted(calls.dataset),
         }
 
-    def _why(self, identity: Identity, manifest: Manifest, before: str | None, retry_failed: bool) -> str:
+    def _why(self, calls: Calls, manifest: Manifest, before: str | None, retry_failed: bool, called: int) -> str:
         """Why there was work to do, in words."""
-        if not identity.pinned:
+        if not calls.identity.pinned:
             return _unpinned(manifest["provenance"]["unpinned"])
         if retry_failed and manifest["attempt"]:
             return "failures tried again"
-        return self._changes(before, identity, manifest["id"])
+        return self._changes(before, calls, manifest["id"], called)
 
-    def _changes(self, before: str | None, identity: Identity, id: str) -> str:
+    def _changes(self, before: str | None, calls: Calls, id: str | None, called: int) -> str:
         """What changed since the previous run of this name, in words."""
         if before is None or before == id or not exists(self.store, "runs", before):
             return ""
         earlier = self.store.manifest("runs", before)
-        changes = explain(earlier["provenance"].get("parts", {}), identity.parts)
+        changes = explain(earlier["provenance"].get("parts", {}), calls.identity.parts)
+        changes = changes or (_explain_request(earlier["spec"], calls.spec) if called else [])
         return "; ".join(changes[:5])
 
     def _planned(self, calls: Calls, last: str | None, lane: WorkLog | None) -> Receipt:
@@ -254,6 +272,14 @@ class Runner:
         reused = sum(1 for _ in open_slots.fill(_answers(self.store, inputs, earlier), inputs.observer))
         why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
         return Receipt(calls.total, missing - reused, reused, n_done, why, skipped=calls.total - n_done - missing)
+
+
+def _explain_request(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What changed between two requests for the same code, in words."""
+    one, other = old["task"], new["task"]
+    found = [f"{name} of the task changed" for name in sorted({*one, *other}) if one.get(name) != other.get(name)]
+    found += [f"another {name}" for name in ("seed", "view") if old.get(name) != new.get(name)]
+    return found + (["examples changed"] if old["dataset"] != new["dataset"] else [])
 
 
 def _earlier(store: Store, calls: Calls, inputs: InputCheck, id: str | None) -> list[str]:

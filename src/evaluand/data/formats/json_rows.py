@@ -5,14 +5,15 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
-from evaluand.core.errors import DataError, Fault, kind_of
+from evaluand.core import registry
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of
 from evaluand.data.files import SourceFile
 from evaluand.data.records import Broken, read_objects
 from evaluand.data.source import FileFormat, OpenFiles, Reading
@@ -39,12 +40,19 @@ class Ndjson(JsonLines):
 
 
 class JsonArray(FileFormat):
-    """One JSON array of objects."""
+    """One JSON array of objects, or the description of a dataset (Croissant, Data Package)."""
 
     kind = "json"
+    has_parts = True
 
     def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
-        arrays = [read_array(file) for file in files]
+        values = [read_json(file, empty=[]) for file in files]
+        if len(files) == 1 and isinstance(values[0], dict) and (described := described_kind(values[0])):
+            opened: OpenFiles = registry.find("formats", described)().open(files, reading)
+            return opened
+        if reading.part is not None:
+            raise SpecError(f"{files[0].name}: a JSON array has no parts that #{reading.part} could choose")
+        arrays = [_as_array(file, value) for file, value in zip(files, values, strict=True)]
         return read_objects(
             [partial(enumerate, rows) for rows in arrays],
             lambda number, row: f"{files[number].name}[{row}]",
@@ -52,13 +60,15 @@ class JsonArray(FileFormat):
         )
 
 
-def read_array(file: SourceFile) -> list[Any]:
-    """The items of a JSON array.
+def described_kind(value: Mapping[str, Any]) -> str | None:
+    """The format of a description of a dataset; None if it is none."""
+    names = {key.rpartition(":")[2] for key in value}
+    if "@context" in value and names & {"recordSet", "distribution"}:
+        return "croissant"
+    return "datapackage" if isinstance(value.get("resources"), list) else None
 
-    Raises:
-        DataError: the file is not JSON, or not an array.
-    """
-    value = read_json(file, empty=[])
+
+def _as_array(file: SourceFile, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise DataError(f"{file.name}: a JSON dataset is an array of objects, not {kind_of(value)}")
     return value

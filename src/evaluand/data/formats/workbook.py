@@ -42,6 +42,18 @@ class Workbook(FileFormat):
         )
 
 
+class OldWorkbook(Workbook):
+    """A sheet of a workbook of Excel 97 to 2003."""
+
+    kind = "xls"
+
+
+class OpenDocument(Workbook):
+    """A sheet of a workbook of LibreOffice."""
+
+    kind = "ods"
+
+
 @dataclass(frozen=True)
 class _Sheet:
     """The rows of a sheet: (number from 0, values by column)."""

@@ -21,14 +21,17 @@ from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.data.dataset import Dataset
+from evaluand.data.row_filter import RowFilter
 from evaluand.evaluation.prediction_table import SCORER, common_type
 from evaluand.experiment.columns.proposals import Target, find_target, named_metric, propose_metrics
 from evaluand.experiment.columns.systems import System, SystemSpec, align_prediction, align_truth, make_system
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
+from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric
+from evaluand.metrics.function import as_metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
@@ -128,6 +131,7 @@ class ColumnOptions:
     inputs: Sequence[str] = ()
     weight: str | None = None
     cluster: str | None = None
+    where: str | None = None
     intervals: bool = True
     origin: Mapping[str, Any] = field(default_factory=dict)
 
@@ -149,7 +153,7 @@ def score_columns(
     Args:
         tables: a table of any library, a mapping column → values, a list of rows, a file; or a list of tables or
             files, each of one system.
-        truth: the column of the truth.
+        truth: the column of the truth, or, as for every other column, a path into one (`gold.answers[0]`).
         predictions: the columns of predictions, one for each system; the first is the baseline.
         truth_file: the table or file with the truth, if it is another one; joined by `id`.
         store: where runs, evaluations and values are stored; None is memory.
@@ -167,6 +171,7 @@ def score_columns(
         inputs: columns to show with each example.
         weight: the column of the rows' weights.
         cluster: the column whose equal values mark rows that are not independent.
+        where: only rows of the truth that match this condition, such as `age > 30`; see `RowFilter`.
         intervals: whether to compute intervals of values.
 
     Raises:
@@ -209,6 +214,7 @@ def score_tables(
         files: the tables of predictions, which may include it.
     """
     gates = [Gate.parse(gate) for gate in options.gates]
+    base, files = _choose_rows(base, files, options)
     base.column(options.truth, "--truth")
     joined = join_tables(base, files, options.truth, options.id)
     notes = [*joined.notes]
@@ -247,6 +253,22 @@ def score_tables(
         gates=_check_gates(gates, results, experiment.measures),
         notes=[*dict.fromkeys(notes)],
     )
+
+
+def _choose_rows(
+    base: NamedTable, files: Sequence[NamedTable], options: ColumnOptions
+) -> tuple[NamedTable, Sequence[NamedTable]]:
+    """The tables with the columns that paths name, and the rows of the truth that match the filter."""
+    names = [("--truth", options.truth), *(("--prediction", name) for name in options.predictions)]
+    names += [(option, name) for option in ("score", "confidence") for name in getattr(options, f"{option}s")]
+    names += [("--by", name) for each in options.by for name in ([each] if isinstance(each, str) else each)]
+    names += [("--input", name) for name in options.inputs]
+    single = (("--id", options.id), ("--weight", options.weight), ("--cluster", options.cluster))
+    names += [(option, name) for option, name in single if name is not None]
+    tables = {id(each): each.with_paths(names) for each in (base, *files)}
+    if options.where is not None:
+        tables[id(base)] = tables[id(base)].filtered(RowFilter(options.where))
+    return tables[id(base)], [tables[id(each)] for each in files]
 
 
 # The systems
@@ -435,12 +457,15 @@ def _experiment(
 
 def _metrics(target: Target, decides: bool, gives: str, options: ColumnOptions) -> list[Metric]:
     named = options.metrics or propose_metrics(target, decides, gives)
-    found = [named_metric(each, target, gives) if isinstance(each, str) else each for each in named]
+    found = [named_metric(each, target, gives) if isinstance(each, str) else as_metric(each) or each for each in named]
     blind = [each for each in found if PREDICTION in each.columns or VALUE in each.columns]
     if blind and not decides:
         raise SpecError(
             f"{blind[0].kind} needs predictions, and there are scores only: give --prediction, or --threshold"
         )
+    scored = [each for each in found if {SCORES, CONFIDENCE} & {*each.columns}]
+    if scored and gives == "nothing":
+        raise SpecError(f"{scored[0].kind} needs scores: give --score COLUMN, the score of the positive class")
     if options.weight:
         found = [replace(each, weighted=True) if hasattr(each, "weighted") else each for each in found]  # type: ignore[call-arg]
     if not options.intervals:

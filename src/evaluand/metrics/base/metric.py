@@ -21,7 +21,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import reduce
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args
@@ -31,7 +30,7 @@ import numpy as np
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
-from evaluand.metrics.base.signature import encode_word
+from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, merge_clusters
 
 Columns = Mapping[str, np.ndarray]
@@ -362,7 +361,7 @@ class Metric(ABC):
             if not unset and name not in ("confidence", "bootstrap"):
                 words.append(f"{name}={encode_word(value)}")
         if self.interval:
-            words.append(f"interval={self.interval} {_format_percent(self.spec['parameters']['confidence'])}")
+            words.append(f"interval={self.interval} {format_percent(self.spec['parameters']['confidence'])}")
         return " ".join(words)
 
 
@@ -468,11 +467,6 @@ def _mean(values: np.ndarray) -> float:
     with np.errstate(over="ignore"):
         mean = values.mean()
     return float(mean if not np.isinf(mean) else (values / len(values)).sum())
-
-
-def _format_percent(confidence: float) -> str:
-    text = f"{Decimal(repr(confidence)) * 100:f}"
-    return f"{text.rstrip('0').rstrip('.')}%"
 
 
 def _empty_cells(column: np.ndarray) -> np.ndarray:

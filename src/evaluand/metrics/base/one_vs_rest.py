@@ -56,6 +56,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
 
     Attributes:
         drawn: the kind of curve of a class.
+        known_averages: the values of `average`.
 
     Raises:
         SpecError: there is no such average, or the parameters contradict each other.
@@ -65,12 +66,13 @@ class OneVsRest(OfScores, WeightedRowsMetric):
     range = (0.0, 1.0)
     takes_sets = True
     drawn: ClassVar[Kind]
+    known_averages: ClassVar[tuple[str, ...]] = get_args(Average)
 
     average: Average = "macro"
 
     def __post_init__(self) -> None:
-        if self.average not in get_args(Average):
-            raise SpecError(f"{self.kind}: average={self.average!r} must be one of {', '.join(get_args(Average))}")
+        if self.average not in self.known_averages:
+            raise SpecError(f"{self.kind}: average={self.average!r} must be one of {', '.join(self.known_averages)}")
         if self.label is not None:
             object.__setattr__(self, "average", "macro")
         super().__post_init__()

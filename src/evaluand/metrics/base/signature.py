@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from evaluand.core.identity import encode
@@ -23,6 +24,17 @@ def encode_word(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"({','.join(encode_word(item) for item in value)})"
     return encode(value).decode()
+
+
+def format_percent(confidence: float) -> str:
+    """A confidence as signatures write it.
+
+    Example:
+        >>> format_percent(0.95), format_percent(0.999)
+        ('95%', '99.9%')
+    """
+    text = f"{Decimal(repr(confidence)) * 100:f}"
+    return f"{text.rstrip('0').rstrip('.')}%"
 
 
 def words_of(signature: str) -> dict[str, str]:

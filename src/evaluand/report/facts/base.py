@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -15,6 +15,8 @@ from evaluand.store.statuses import SKIPPED
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.run.runner import Run
     from evaluand.store.store import Ref
 
 
@@ -64,6 +66,36 @@ def choose_rows(
                 good_rows.append(read_row(batch, i))
                 good_left -= 1
     return bad_rows + good_rows
+
+
+def matching_keys(artifact: Run | Evaluation, where: str) -> set[tuple[Any, ...]]:
+    """The keys of the rows that match a condition, see `RowFilter`; those of scores begin with the scorer."""
+    from evaluand.report.export import flat  # on use: `evaluand list` does without Arrow
+
+    names = KEY if "replications" in artifact.manifest["spec"] else ("scorer", *KEY, "_response_index_", "target")
+    found: set[tuple[Any, ...]] = set()
+    for batch in flat(artifact, where=where):
+        found.update(zip(*(batch.column(name).to_pylist() for name in names), strict=True))
+    return found
+
+
+def rows_with(
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], keys: Collection[tuple[Any, ...]], *before: str
+) -> Iterator[pa.RecordBatch]:
+    """The rows whose values in some columns, after `before`, are one of the keys."""
+    import pyarrow as pa
+
+    for batch in batches:
+        found = zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+        yield batch.filter(pa.array([(*before, *key) in keys for key in found], pa.bool_()))
+
+
+KEY: Final = ("_index_", "replication")
+
+
+def count_statuses(batches: Iterable[pa.RecordBatch]) -> Counter[str]:
+    """How many rows have each status."""
+    return Counter(status for batch in batches for status in batch.column("status").to_pylist())
 
 
 def count_reasons(failures: Iterable[tuple[int, str, str]]) -> list[Facts]:

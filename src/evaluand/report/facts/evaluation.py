@@ -8,7 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import SpecError, nearest
-from evaluand.report.facts.base import Facts, choose_rows, plain_row, read_row
+from evaluand.report.facts.base import (
+    KEY,
+    Facts,
+    choose_rows,
+    count_statuses,
+    matching_keys,
+    plain_row,
+    read_row,
+    rows_with,
+)
 from evaluand.report.facts.run import missing_facts, run_facts
 from evaluand.report.text import SHORT_ID
 from evaluand.run.excerpts import excerpts, to_json
@@ -35,6 +44,7 @@ def evaluation_facts(
     measures: Sequence[Measure] = (),
     lowest: bool = False,
     against: Evaluation | None = None,
+    where: str | None = None,
 ) -> Facts:
     """An evaluation: why rows of each scorer have no score, and the first rows (those without a score first).
 
@@ -47,6 +57,7 @@ def evaluation_facts(
         measures: those that summarised the scores; they define which of several answers decides whether a row is below.
         lowest: the rows with the lowest scores, the lowest first.
         against: only rows that this other evaluation grades differently, with its grades, the largest difference first.
+        where: only rows that match this condition, see `RowFilter`; not together with `lowest` and `against`.
     """
     for scorer in scorers:
         if scorer not in evaluation.scorers:
@@ -60,15 +71,21 @@ def evaluation_facts(
     }
     if lowest or against is not None:
         return facts | {"rows": _choose_by_lineage(evaluation, against, asked_for, examples)}
-    chosen = {
-        scorer: _choose_low(evaluation.batches(scorer), examples, below, metrics.get(scorer))
-        if below is not None
-        else choose_rows(evaluation.batches(scorer), evaluation.counts[scorer], SCORED, examples, failed)
-        for scorer in asked_for
-    }
+    keys = None if where is None else matching_keys(evaluation, where)
+    chosen = {}
+    for scorer in asked_for:
+        batches, counts = evaluation.batches(scorer), evaluation.counts[scorer]
+        if keys is not None:
+            matching = list(rows_with(batches, (*KEY, "_response_index_", "target"), keys, scorer))
+            batches, counts = iter(matching), count_statuses(matching)
+        chosen[scorer] = (
+            choose_rows(batches, counts, SCORED, examples, failed)
+            if below is None
+            else _choose_low(batches, examples, below, metrics.get(scorer))
+        )
     _complete_calls(evaluation, run, chosen)
-    keys = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
-    questions = excerpts(run, keys) if run is not None else {}
+    shown = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
+    questions = excerpts(run, shown) if run is not None else {}
     return facts | {
         "rows": {
             scorer: [plain_row(row) | questions.get((row["_index_"], row["replication"]), {}) for row in found]

@@ -8,7 +8,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaluand.core.errors import SpecError
-from evaluand.report.facts.base import Facts, choose_rows, count_reasons, plain_row
+from evaluand.report.facts.base import (
+    KEY,
+    Facts,
+    choose_rows,
+    count_reasons,
+    count_statuses,
+    matching_keys,
+    plain_row,
+    rows_with,
+)
 from evaluand.report.text import SHORT_ID
 from evaluand.run.excerpts import answers, examples_at, to_json
 from evaluand.store.statuses import COMPLETED
@@ -19,15 +28,21 @@ if TYPE_CHECKING:
     from evaluand.run.runner import Run
 
 
-def run_facts(run: Run, examples: int = 0, *, failed: bool = False, index: int | None = None) -> Facts:
+def run_facts(
+    run: Run, examples: int = 0, *, failed: bool = False, index: int | None = None, where: str | None = None
+) -> Facts:
     """A run: why calls failed, and the first rows, failed ones first.
 
     Args:
         examples: how many rows.
         failed: only failed ones.
         index: only those of the example with this `_index_`.
+        where: only those that match this condition, see `RowFilter`.
     """
-    if index is None:
+    if where is not None:
+        matching = list(rows_with(run.batches(), KEY, matching_keys(run, where)))
+        chosen = choose_rows(matching, count_statuses(matching), COMPLETED, examples, failed)
+    elif index is None:
         chosen = choose_rows(run.batches(), run.counts, COMPLETED, examples, failed)
     else:
         chosen = list(_read_example(run, index))

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.core.errors import plural, singular
+from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, feedback_calls
@@ -53,6 +54,7 @@ _CURVES = {
     "calibration": "the calibration",
     "residuals": "the errors",
 }
+_CONFUSION = "confusion_matrix"
 _NUMBERS = ("value", "low", "high", "worst", "best")
 _EARLIER_WORK = {"retried": "retried", "reused": "reused", "kept": "already stored", "skipped": "skipped"}
 _ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "curves", "pairs", "ranking", "flips")
@@ -101,13 +103,13 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
     for row in rows:
         value, low, high = numbers(row["value"], row["low"], row["high"])
         over = safe(", ".join(row["over"]), CELL)
-        what = f"{safe(row['metric'], CELL)}: {row['disparity'].replace('_', ' ')} by {over}"
+        what = f"{safe(_disparity_metric(row), CELL)}: {row['disparity'].replace('_', ' ')} by {over}"
         if row["decided_by"]:
             what += f"\n  of {safe(row['decided_by'], CELL)}"
         ends = ["" if row[name] is None else group_name(row[name]) or "all rows" for name in ("lowest", "highest")]
         between = "" if row["low"] is None else f"{low} – {high}"
         table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between, *ends)))
-    notes = [f"{safe(row['metric'], CELL)}: {row['reason']}" for row in rows if row["reason"]]
+    notes = [f"{safe(_disparity_metric(row), CELL)}: {row['reason']}" for row in rows if row["reason"]]
     small = {group_name(group) for row in rows for group in row["small"]}
     left = {group_name(group) for row in rows for group in row["undefined"]}
     if small:
@@ -115,6 +117,12 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
     if left:
         notes.append(f"no value, so left out: {join_names(sorted(left))}")
     return Group(table, *(Text(note, "dim") for note in dict.fromkeys(notes)))
+
+
+def _disparity_metric(row: Facts) -> str:
+    """The name of the metric of a disparity, or of the criterion of several metrics."""
+    signature = str(row["signature"])
+    return name_in_tables(signature) if signature.partition(" ")[0] == row["metric"] else str(row["metric"])
 
 
 def curves_tables(facts: Facts) -> Iterator[RenderableType]:
@@ -248,6 +256,8 @@ class _Metrics:
                 table.add_row(Text(safe(task, CELL), "bold"))
             form = self._formats[row["scorer"], row["signature"]]
             value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
+            if row["metric"] == _CONFUSION:  # its value is the number of rows
+                value = "see below"
             interval = "" if row["low"] is None else f"[{low} – {high}]"
             bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
@@ -373,6 +383,7 @@ def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
     if "experiment" in source:
         task = f", task {safe(source['task'], CELL)}" if source.get("task") else ""
         limit = f", limit {source['limit']:,}" if source.get("limit") else ""
+        limit += f", where {source['where']}" if source.get("where") else ""
         yield "experiment", f"{safe(source['experiment'], 4 * CELL)}{task}{limit}"
     if "source" in origin:
         yield "source", safe(origin["source"], 4 * CELL)

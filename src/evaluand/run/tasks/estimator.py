@@ -14,7 +14,7 @@ import threading
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, asdict, dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -210,7 +210,7 @@ def _split_spec(split: Split | Folds | None) -> Any:
     if isinstance(split, Folds):
         numbers = hashlib.blake2b(split.numbers.astype("<i4").tobytes(), digest_size=16).hexdigest()
         return {"folds": split.count, "repeats": len(split.numbers), "numbers": numbers}
-    return asdict(split) if split else None
+    return split.spec if split else None
 
 
 def _assigned(split: Split | Folds | None, dataset: Dataset) -> Folds | None:

@@ -1,0 +1,295 @@
+"""Croissant descriptions of datasets (JSON-LD of MLCommons, 1.0 and 1.1): one record set, whose files are local.
+
+Columns of CSV, JSON, JSON lines and Parquet files, file names, regular expressions and separators are read; a field
+that takes anything else is left out with a note. The key is the role `id`, a field of the type `cr:Label` is expected.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from evaluand.core.errors import DataError, SpecError, nearest, warn
+from evaluand.core.selector import Selector
+from evaluand.data.files import SourceFile
+from evaluand.data.formats.declared import ROLE, Column, check_digest, find_file, read_declared, written_roles
+from evaluand.data.formats.json_rows import read_json
+from evaluand.data.source import DataNote, DataSource, FileFormat, OpenFiles, Reading
+from evaluand.data.sources import from_rows, open_files
+
+_PREFIX: Final = re.compile(
+    r"^(cr|sc|dct|schema|croissant|https?://schema\.org/|http://mlcommons\.org/croissant/)(?::)?"
+)
+_FORMATS: Final = {
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "application/json": "json",
+    "application/jsonlines": "jsonl",
+    "application/x-ndjson": "jsonl",
+    "application/x-parquet": "parquet",
+    "application/parquet": "parquet",
+    "application/vnd.apache.parquet": "parquet",
+}
+_TYPES: Final[Mapping[str, pa.DataType]] = (
+    {
+        "Integer": pa.int64(),
+        "Float": pa.float64(),
+        "Number": pa.float64(),
+        "Boolean": pa.bool_(),
+        "Text": pa.string(),
+        "URL": pa.string(),
+    }
+    | {f"{sign}Int{bits}": pa.int64() for sign in ("", "U") for bits in (8, 16, 32, 64)}
+    | {f"Float{bits}": pa.float64() for bits in (16, 32, 64)}
+)
+
+
+class Croissant(FileFormat):
+    """A Croissant description; `croissant.json#name` chooses a record set."""
+
+    kind = "croissant"
+    has_parts = True
+
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+        file = files[0]
+        value = _plain(read_json(file))
+        if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
+            raise DataError(f"{file.name}: give one file with a Croissant description")
+        return _Description(file.name, file.origin.parent, value).open(reading.part)
+
+
+def _name(text: str) -> str:
+    return _PREFIX.sub("", text)
+
+
+def _plain(value: Any) -> Any:
+    """JSON-LD with short names."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {_name(k): v if _name(k) in ("data", "@context") else _plain(v) for k, v in value.items()}
+    return value
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def _id(value: Any) -> str:
+    return str(value.get("@id") or value.get("name") or "") if isinstance(value, Mapping) else str(value)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field of a record set: where its values come from and what they are."""
+
+    name: str
+    id: str
+    types: list[str]
+    origin: str
+    extract: Mapping[str, Any]
+    transforms: list[Mapping[str, Any]]
+    repeated: bool
+    roles: str
+
+    @classmethod
+    def read(cls, field: Mapping[str, Any], record_set: str) -> _Field:
+        source = field.get("source")
+        source = source if isinstance(source, Mapping) else {}
+        origin = source.get("fileObject") or source.get("fileSet") or source.get("distribution")
+        return cls(
+            _id(field).removeprefix(f"{record_set}/"),
+            _id(field),
+            [_name(str(kind)) for kind in _listed(field.get("dataType"))],
+            _id(origin) if origin else "",
+            source.get("extract") or {},
+            _listed(source.get("transform")),
+            bool(field.get("repeated") or field.get("isArray")),
+            str(field.get(ROLE) or ""),
+        )
+
+    @property
+    def obstacle(self) -> str:
+        """Why the field cannot be read; empty if it can."""
+        if not self.origin:
+            return "it has no file as its source"
+        if not ({*self.extract} <= {"column", "jsonPath", "fileProperty"} and len(self.extract) == 1):
+            return f"it extracts {', '.join(self.extract) or 'nothing'}"
+        if self.extract.get("fileProperty", "filename") not in ("filename", "fullpath"):
+            return f"it extracts the {self.extract['fileProperty']} of files"
+        unknown = {key for each in self.transforms for key in each} - {"regex", "separator"}
+        return f"it is transformed by {', '.join(sorted(unknown))}" if unknown else ""
+
+    @property
+    def type(self) -> pa.DataType | None:
+        if self.repeated:
+            return None
+        return next((_TYPES[kind] for kind in self.types if kind in _TYPES), None)
+
+    def transform(self, value: Any) -> Any:
+        """The value after the transforms."""
+        for each in self.transforms:
+            if "regex" in each and isinstance(value, str):
+                found = re.search(each["regex"], value)
+                value = next((group for group in found.groups() if group is not None), None) if found else value
+            if "separator" in each and isinstance(value, str):
+                value = value.split(each["separator"])
+        return value
+
+
+def _is_catalogue(record_set: Mapping[str, Any]) -> bool:
+    """Whether a record set lists the categories or splits of another one."""
+    return any(_name(str(kind)) in ("Enumeration", "Split") for kind in _listed(record_set.get("dataType")))
+
+
+@dataclass(frozen=True)
+class _Description:
+    name: str
+    folder: Path
+    value: Mapping[str, Any]
+
+    def open(self, part: str | None) -> OpenFiles:
+        chosen = self._record_set(part)
+        name = _id(chosen)
+        if chosen.get("data"):
+            return self._inline(chosen, name)
+        fields = [_Field.read(field, name) for field in _listed(chosen.get("field"))]
+        left_out = [f"{field.name} ({field.obstacle})" for field in fields if field.obstacle]
+        fields = [field for field in fields if not field.obstacle]
+        if left_out:
+            warn(f"{self.name}: fields of {name!r} are left out: {'; '.join(left_out)}", DataNote)
+        origins = {field.origin for field in fields}
+        if len(origins) != 1:
+            what = f"joins {', '.join(sorted(origins))}" if origins else "has no fields that can be read"
+            raise DataError(f"{self.name}: the record set {name!r} {what}; choose another, or read its files")
+        files = self._files(origins.pop(), name)
+        if any("jsonPath" in field.extract for field in fields):
+            return _opened(_select(files, fields), self._roles(chosen, fields))
+        return read_declared(open_files(self.name, files), _columns(fields), self._roles(chosen, fields))
+
+    def _inline(self, chosen: Mapping[str, Any], name: str) -> OpenFiles:
+        """The rows that the record set itself has."""
+        data = chosen["data"]
+        data = json.loads(data) if isinstance(data, str) else data
+        if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
+            raise DataError(f"{self.name}: data of {name!r} must be a list of objects")
+        rows = [{key.removeprefix(f"{name}/"): value for key, value in row.items()} for row in data]
+        fields = [_Field.read(field, name) for field in _listed(chosen.get("field"))]
+        return _opened(from_rows(rows, f"{self.name}#{name}"), self._roles(chosen, fields))
+
+    def _record_set(self, part: str | None) -> Mapping[str, Any]:
+        """The record set with this name, or the only one that is not a list of categories or splits."""
+        sets: dict[str, Mapping[str, Any]] = {_id(each): each for each in _listed(self.value.get("recordSet"))}
+        if part is not None:
+            if part not in sets:
+                near = nearest(part, sets)
+                raise SpecError(f"{self.name}: no record set is called {part!r}{near}; there are {', '.join(sets)}")
+            return sets[part]
+        rows = {name: each for name, each in sets.items() if not _is_catalogue(each)}
+        if not rows:
+            raise SpecError(f"{self.name}: the description has no record set")
+        if len(rows) > 1:
+            listed, first = ", ".join(rows), next(iter(rows))
+            raise SpecError(f"{self.name}: there are the record sets {listed}; choose one, as in {self.name}#{first}")
+        return next(iter(rows.values()))
+
+    def _roles(self, chosen: Mapping[str, Any], fields: Sequence[_Field]) -> list[tuple[str, Any]]:
+        if any(field.roles for field in fields):
+            return written_roles([(field.name, field.roles) for field in fields])
+        names = {field.id: field.name for field in fields}
+        keys = [names[_id(key)] for key in _listed(chosen.get("key")) if _id(key) in names]
+        labels = [field.name for field in fields if "Label" in field.types]
+        if len(keys) > 1:
+            warn(f"{self.name}: the key {', '.join(keys)} has several fields, so that no column is the id", DataNote)
+        roles: list[tuple[str, Any]] = [("id", keys[0])] if len(keys) == 1 else []
+        return roles + ([("expected", labels[0] if len(labels) == 1 else labels)] if labels else [])
+
+    # Files
+
+    def _files(self, origin: str, record_set: str) -> list[SourceFile]:
+        known = {_id(each): each for each in _listed(self.value.get("distribution"))}
+        if origin not in known:
+            raise DataError(f"{self.name}: {record_set!r} reads {origin!r}, which is not in the distribution")
+        entry = known[origin]
+        kind = next((_FORMATS[f] for f in map(str, _listed(entry.get("encodingFormat"))) if f in _FORMATS), None)
+        if entry.get("@type") and _name(str(entry["@type"])) == "FileSet":
+            paths = self._matching(entry)
+        else:
+            place = str(entry.get("contentUrl") or entry.get("name") or "")
+            container = self._archive(entry, known)
+            packed = f", in the archive {container} (unpack it)," if container else ""
+            what = f"{self.name}: {origin!r}{packed}"
+            paths = [find_file(self.folder, place, what)]
+            for algorithm in ("sha256", "md5"):
+                if entry.get(algorithm):
+                    check_digest(paths[0], algorithm, str(entry[algorithm]), f"{self.name}: {origin}")
+        return [replace(SourceFile.open(path, self._properties(path)), kind=kind) for path in paths]
+
+    def _properties(self, path: Path) -> tuple[tuple[str, str], ...]:
+        """The properties of a file that fields may extract."""
+        return ("file filename", path.name), ("file fullpath", path.relative_to(self.folder).as_posix())
+
+    def _archive(self, entry: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+        """The archive that contains a file; empty for none, or for a repository."""
+        containers = [_id(each) for each in _listed(entry.get("containedIn"))]
+        kinds = {name: str(known.get(name, {}).get("encodingFormat")) for name in containers}
+        return ", ".join(name for name, kind in kinds.items() if not kind.startswith("git"))
+
+    def _matching(self, entry: Mapping[str, Any]) -> list[Path]:
+        """The files of a file set below the folder."""
+        includes, excludes = (list(map(str, _listed(entry.get(key)))) for key in ("includes", "excludes"))
+        root = self.folder.resolve()
+        found = []
+        for path in sorted(self.folder.rglob("*")):
+            place = path.relative_to(self.folder).as_posix()
+            matches = any(fnmatch(place, pattern) for pattern in includes)
+            if matches and not any(fnmatch(place, pattern) for pattern in excludes) and path.is_file():
+                if not path.resolve().is_relative_to(root):
+                    raise DataError(f"{self.name}: {path} is a link out of the folder; copy the file")
+                found.append(path)
+        if not found:
+            raise DataError(f"{self.name}: no file in {self.folder} matches {', '.join(includes)} of {_id(entry)!r}")
+        return found
+
+
+def _columns(fields: Sequence[_Field]) -> list[Column]:
+    """The columns that fields declare; the name of a file is a column as if its folder named it."""
+    return [
+        Column(
+            field.name,
+            str(field.extract.get("column") or _property(field)),
+            pa.list_(pa.string()) if any("separator" in each for each in field.transforms) else field.type,
+            field.transform if field.transforms else None,
+        )
+        for field in fields
+    ]
+
+
+def _property(field: _Field) -> str:
+    return f"file {field.extract['fileProperty']}"
+
+
+def _opened(source: DataSource, roles: Sequence[tuple[str, Any]]) -> OpenFiles:
+    return OpenFiles(source.schema, lambda _: source.batches(), lambda _, row: source.where(row), roles=tuple(roles))
+
+
+def _select(files: Sequence[SourceFile], fields: Sequence[_Field]) -> DataSource:
+    """Rows of JSON documents, of which each field selects one column by a path."""
+    rows: list[dict[str, Any]] = []
+    for file in files:
+        document = read_json(file)
+        found = {field.name: Selector(str(field.extract.get("jsonPath"))).find(document) for field in fields}
+        if len({len(values) for values in found.values()}) > 1:
+            sizes = ", ".join(f"{name} {len(values):,}" for name, values in found.items())
+            raise DataError(f"{file.name}: the paths of the fields select different numbers of values: {sizes}")
+        transforms = {field.name: field.transform for field in fields}
+        columns = [map(transforms[name], values) for name, values in found.items()]
+        rows += [dict(zip(found, row, strict=True)) for row in zip(*columns, strict=True)]
+    return from_rows(rows, files[0].name)

@@ -1,0 +1,407 @@
+"""Writes a dataset as others read it: its rows as Parquet with a Croissant description, or as CSV in a Data Package.
+
+Both standards have types, keys and checksums. They have no roles, which are written as a property of evaluand's own
+that other readers pass over. What cannot be represented is reported, column by column.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from evaluand.core.errors import SpecError, warn
+from evaluand.core.files.paths import replaced
+from evaluand.core.key_columns import INDEX
+from evaluand.data.dataset import Dataset
+from evaluand.data.formats.declared import ROLE
+from evaluand.data.source import DataNote
+from evaluand.store.tables import is_json
+
+Form = Literal["croissant", "datapackage"]
+
+
+def publish(
+    dataset: Dataset,
+    folder: str | Path,
+    form: Form = "croissant",
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    license: str | None = None,
+    url: str | None = None,
+) -> Path:
+    """Writes the rows of a dataset and their description into a folder; reading it gives the same dataset.
+
+    Args:
+        form: `croissant` writes `data.parquet` and `croissant.json`, `datapackage` writes `data.csv` and
+            `datapackage.json`.
+        name: of the dataset; by default its own name.
+        license: a URL, or an identifier of SPDX such as `CC-BY-4.0`.
+        url: the page of the dataset.
+
+    Returns:
+        The path of the description.
+
+    Raises:
+        SpecError: the form is neither, or the dataset has no name.
+
+    Example:
+        >>> import tempfile
+        >>> data = Dataset.from_rows([{"input": "2+2", "expected": "4"}], name="sums")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Dataset.from_file(publish(data, folder)).digest == data.digest
+        True
+    """
+    if form not in ("croissant", "datapackage"):
+        raise SpecError(f"form must be croissant or datapackage, not {form!r}")
+    title = name or dataset.name
+    if not title:
+        raise SpecError("the dataset has no name; give name")
+    about = _About(title, description or f"The dataset {title}.", license, url)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    fields = _fields(dataset)
+    write = _write_croissant if form == "croissant" else _write_package
+    value = write(dataset, folder, fields, about)
+    path = folder / f"{form}.json"
+    with replaced(path) as file:
+        file.write(json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n")
+    lossless = ("object",) if form == "datapackage" else ()
+    if notes := [f"{field.name} {field.note}" for field in fields if field.note and field.kind not in lossless]:
+        warn(f"{path}: not all can be represented: {'; '.join(notes)}", DataNote)
+    return path
+
+
+@dataclass(frozen=True)
+class _About:
+    name: str
+    description: str
+    license: str | None
+    url: str | None
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A column as the standards name its type.
+
+    Attributes:
+        kind: one of `_KINDS`.
+        repeated: whether values are lists.
+        roles: the roles of the column, as `ROLE` has them.
+        note: what cannot be represented; empty if all can.
+    """
+
+    name: str
+    kind: str
+    repeated: bool
+    roles: str
+    note: str
+
+
+_KINDS: Final[Mapping[str, tuple[str, str]]] = {
+    "text": ("sc:Text", "string"),
+    "integer": ("sc:Integer", "integer"),
+    "number": ("sc:Float", "number"),
+    "boolean": ("sc:Boolean", "boolean"),
+    "date": ("sc:Date", "date"),
+    "time": ("sc:DateTime", "datetime"),
+    "json": ("sc:Text", "any"),
+    "object": ("sc:Text", "object"),
+    "bytes": ("sc:Text", "string"),
+}
+"""Kind → type in Croissant, type in a Table Schema."""
+
+
+def _fields(dataset: Dataset) -> list[_Field]:
+    """The columns with roles, and `_index_` where it is more than the number of the row."""
+    names = [*dataset.roles.columns]
+    numbered = list(dataset.indices) != list(range(len(dataset)))
+    names = [INDEX, *names] if numbered else names
+    roles = _roles(dataset)
+    fields = [_field(dataset.schema.field(name), roles.get(name, "")) for name in names]
+    return [_object_field(dataset, field) if field.kind == "json" else field for field in fields]
+
+
+def _object_field(dataset: Dataset, field: _Field) -> _Field:
+    """A column of JSON, of which only one with objects alone has a type in a Table Schema."""
+    if not is_json(dataset.schema.field(field.name)):
+        return field
+    starts = {
+        text[0]
+        for batch in dataset.columns([field.name])
+        for text in batch.column(0).to_pylist()
+        if text is not None and text != "{}"
+    }
+    return replace(field, kind="object") if starts == {"{"} else field
+
+
+def _roles(dataset: Dataset) -> dict[str, str]:
+    """Column → its roles."""
+    found: dict[str, list[str]] = {}
+    for role in ("input", "expected", "attributes", "id", "weight", "cluster", "metadata"):
+        value = getattr(dataset.roles, role)
+        if isinstance(value, Mapping):
+            for target, name in value.items():
+                found.setdefault(name, []).append(f"{role}:{quote(target, safe='')}")
+        else:
+            for name in [value] if isinstance(value, str) else value or ():
+                found.setdefault(name, []).append(role)
+    return {name: " ".join(words) for name, words in found.items()}
+
+
+def _field(column: pa.Field, roles: str) -> _Field:
+    kind = column.type
+    repeated = pa.types.is_list(kind)
+    item = kind.value_type if repeated else kind
+    if is_json(column) or pa.types.is_nested(item):
+        return _Field(column.name, "json", False, roles, "has objects or values of mixed types, written as JSON text")
+    if pa.types.is_binary(item) or pa.types.is_fixed_size_binary(item):
+        return _Field(column.name, "bytes", repeated, roles, "has bytes, written as text in base64")
+    name = next((name for name, test in _TESTS if test(item)), None)
+    if name is None:
+        return _Field(column.name, "text", repeated, roles, f"is {item}, written as text")
+    return _Field(column.name, name, repeated, roles, "")
+
+
+_TESTS: Final[Sequence[tuple[str, Callable[[pa.DataType], bool]]]] = (
+    ("text", pa.types.is_string),
+    ("boolean", pa.types.is_boolean),
+    ("integer", pa.types.is_integer),
+    ("number", pa.types.is_floating),
+    ("date", pa.types.is_date),
+    ("time", pa.types.is_timestamp),
+)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# Croissant
+
+_CONTEXT: Final[Mapping[str, Any]] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "evaluand": "urn:evaluand:",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+
+
+def _write_croissant(dataset: Dataset, folder: Path, fields: Sequence[_Field], about: _About) -> dict[str, Any]:
+    import pyarrow.parquet as pq
+
+    path = folder / "data.parquet"
+    schema = pa.schema([_parquet_field(dataset.schema.field(field.name), field) for field in fields])
+    with replaced(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for batch in dataset.columns([field.name for field in fields]):
+            columns = [_parquet_column(batch.column(field.name), field) for field in fields]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+    file_object = {
+        "@type": "cr:FileObject",
+        "@id": path.name,
+        "name": path.name,
+        "contentUrl": path.name,
+        "contentSize": f"{path.stat().st_size} B",
+        "encodingFormat": "application/x-parquet",
+        "sha256": _digest(path),
+    }
+    keys = [{"@id": f"examples/{field.name}"} for field in fields if "id" in field.roles.split()]
+    record_set = {
+        "@type": "cr:RecordSet",
+        "@id": "examples",
+        "name": "examples",
+        **({"key": keys[0]} if keys else {}),
+        "field": [_croissant_field(field) for field in fields],
+    }
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "name": about.name,
+        "description": about.description,
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        **({"license": about.license} if about.license else {}),
+        **({"url": about.url} if about.url else {}),
+        "distribution": [file_object],
+        "recordSet": [record_set],
+    }
+
+
+def _croissant_field(field: _Field) -> dict[str, Any]:
+    expected = any(role.partition(":")[0] == "expected" for role in field.roles.split())
+    kind = _KINDS[field.kind][0]
+    return {
+        "@type": "cr:Field",
+        "@id": f"examples/{field.name}",
+        "name": f"examples/{field.name}",
+        "dataType": [kind, "cr:Label"] if expected else kind,
+        **({"repeated": True} if field.repeated else {}),
+        "source": {"fileObject": {"@id": "data.parquet"}, "extract": {"column": field.name}},
+        **({ROLE: field.roles} if field.roles else {}),
+    }
+
+
+def _parquet_field(column: pa.Field, field: _Field) -> pa.Field:
+    """The field in Parquet, in which JSON keeps its mark, so that evaluand reads the values again."""
+    if field.kind in ("json", "object") and not is_json(column):
+        return column
+    return pa.field(column.name, _parquet_type(column.type, field), metadata=column.metadata)
+
+
+def _parquet_type(kind: pa.DataType, field: _Field) -> pa.DataType:
+    if field.note and field.kind == "text":
+        return pa.list_(pa.string()) if field.repeated else pa.string()
+    return kind
+
+
+def _parquet_column(column: pa.Array, field: _Field) -> pa.Array:
+    kind = _parquet_type(column.type, field)
+    if kind == column.type:
+        return column
+    values = column.to_pylist()
+    return pa.array([_texts(value) for value in values], kind)
+
+
+def _texts(value: Any) -> Any:
+    if value is None:
+        return None
+    return [_texts(item) for item in value] if isinstance(value, list) else str(value)
+
+
+# Data Package
+
+
+def _write_package(dataset: Dataset, folder: Path, fields: Sequence[_Field], about: _About) -> dict[str, Any]:
+    path = folder / "data.csv"
+    missing = _missing_text(dataset, fields)
+    with replaced(path) as file:
+        for line in _csv_lines(dataset, fields, missing):
+            file.write(line)
+    keys = [field.name for field in fields if "id" in field.roles.split()]
+    schema = {
+        "fields": [_table_field(field) for field in fields],
+        "missingValues": [missing],
+        **({"primaryKey": keys} if keys else {}),
+    }
+    resource = {
+        "name": "examples",
+        "type": "table",
+        "path": path.name,
+        "format": "csv",
+        "mediatype": "text/csv",
+        "encoding": "utf-8",
+        "bytes": path.stat().st_size,
+        "hash": f"sha256:{_digest(path)}",
+        "schema": schema,
+    }
+    slug = "".join(c if (c.isalnum() and c.isascii()) or c in "-_." else "-" for c in about.name.lower())
+    return {
+        "name": slug,
+        "title": about.name,
+        "description": about.description,
+        **({"licenses": [_license(about.license)]} if about.license else {}),
+        **({"homepage": about.url} if about.url else {}),
+        "resources": [resource],
+    }
+
+
+def _license(license: str) -> dict[str, str]:
+    return {"path": license} if "://" in license else {"name": license}
+
+
+def _table_field(field: _Field) -> dict[str, Any]:
+    kind = "array" if field.repeated else _KINDS[field.kind][1]
+    return {"name": field.name, "type": kind, **({ROLE: field.roles} if field.roles else {})}
+
+
+def _missing_text(dataset: Dataset, fields: Sequence[_Field]) -> str:
+    """The text of a missing value: empty, unless a text of the data is."""
+    texts = [field.name for field in fields if field.kind == "text" and not field.repeated]
+    used: set[Any] = set()
+    for batch in dataset.columns(texts):
+        for column in batch.columns:
+            used.update(value for value in column.to_pylist() if isinstance(value, str) and len(value) < 9)
+    return next(text for text in ("", "\\N", *(f"\\N{i}" for i in range(len(used)))) if text not in used)
+
+
+class _Line:
+    """Holds the line that the csv module writes."""
+
+    def write(self, text: str) -> None:
+        self.text = text
+
+
+def _csv_lines(dataset: Dataset, fields: Sequence[_Field], missing: str) -> Iterator[bytes]:
+    line = _Line()
+    writer = csv.writer(line, lineterminator="\n")
+    names = [field.name for field in fields]
+    writer.writerow(names)
+    yield line.text.encode()
+    for batch in dataset.columns(names):
+        columns = [batch.column(field.name).to_pylist() for field in fields]
+        for row in zip(*columns, strict=True):
+            cells = [missing if v is None else _cell(v, field) for v, field in zip(row, fields, strict=True)]
+            writer.writerow(cells)
+            yield line.text.encode()
+
+
+def _cell(value: Any, field: _Field) -> str:
+    if field.repeated or (field.kind == "json" and not isinstance(value, str)):
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    plain = _plain(value)
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    if isinstance(plain, float):
+        return {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(repr(plain), repr(plain))
+    return str(plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dt.datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value.isoformat() if isinstance(value, dt.date) else value
