@@ -162,8 +162,8 @@ class RunSpec(BaseModel):
     seed: int = Field(0, ge=-(2**63), lt=2**63, description="the seed from which the seeds of calls are derived")
     concurrency: int | None = Field(None, ge=1, description="calls at once; 16, or with processes one per CPU")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
-    retries: int | None = Field(
-        None,
+    retries: int = Field(
+        default=None,  # type: ignore[assignment] # the number of the task
         ge=0,
         description="further attempts after an error worth a retry; by default 4 for services and chat models, else 0",
     )
