@@ -13,8 +13,8 @@ from evaluand.comparison import gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
-from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
+from evaluand.data.view import ViewSpec
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.experiment.spec import KindSpec, ValidParts
@@ -32,7 +32,7 @@ def check_fit(
     document: Document,
     dataset: Dataset | None,
     tasks: Mapping[str, Task[Any, Any]],
-    views: Mapping[str, Pipeline],
+    views: Mapping[str, ViewSpec],
     scorers: Mapping[str, Scorer],
     measures: Mapping[Place, Sequence[Measure]],
     tradeoffs: Mapping[Place, Trade],
