@@ -1,5 +1,6 @@
 """Columns of predictions in files scored against a column of truth."""
 
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,19 +12,22 @@ from typing import Any, Final
 
 import click
 import pyarrow as pa
+import pyarrow.compute as pc
 from click import UsageError
 
+from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli.gates import conclude, require_gates
 from evaluand.cli.options import suggest_command
 from evaluand.cli.output import open_output, print_json, show
 from evaluand.cli.report import write as write_report
-from evaluand.cli.run import notes
+from evaluand.cli.run import display, notes
 from evaluand.cli.score.problems import check_targets
 from evaluand.core import identity
-from evaluand.data.files import STDIN
+from evaluand.data.files import STDIN, is_glob
 from evaluand.experiment.columns.names import ColumnGuesses, guess_columns
 from evaluand.experiment.columns.scoring import ColumnOptions, score_tables
 from evaluand.experiment.columns.tables import NamedTable, read_table
+from evaluand.metrics.base.labels import contents
 from evaluand.report.export import write_csv, write_parquet
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.comparison import comparison_table, gates_table
@@ -66,19 +70,28 @@ def score_files(given: ColumnFiles) -> None:
     require_gates(tuple(given.options.gates), given.junit)
     check_targets([None, given.table, given.report], given.force)
     with notes():
+        _check_files(given)
         tables = [read_table(each, given.format, given.delimiter) for each in given.files]
         base = tables[0] if given.truth_file is None else read_table(given.truth_file, delimiter=given.delimiter)
         options = _complete(given, base, tables)
     name = given.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
     with notes(), _open_store(given) as store:
-        scores = score_tables(base, tables, replace(options, origin={"files": [*given.files]}), store, name)
+        options = replace(options, origin={"files": [*given.files]})
+        scores = score_tables(base, tables, options, store, name, display(given.as_json, quiet=False))
         if given.report is not None:
             assert isinstance(store, DirectoryStore)
             commands = None if given.name is not None else {"Score again": f"evaluand {join(sys.argv[1:])}"}
             write_report(store, name, str(given.report), commands=commands)
         facts = scores.facts(flips=_FLIPS if given.options.inputs or given.as_json else 0)
     _print(facts, given)
-    conclude(facts["gates"], given.junit)
+    refused = dict.fromkeys(
+        f"{row['task']}: {row['reason'].removeprefix(REFUSED)}"
+        for row in facts["metrics"]
+        if not row["by"] and (row["reason"] or "").startswith(REFUSED)
+    )
+    for reason in refused:
+        click.echo(f"error: {safe(reason)}", err=True)
+    conclude(facts["gates"], given.junit, failed=bool(refused))
 
 
 @contextmanager
@@ -90,6 +103,21 @@ def _open_store(given: ColumnFiles) -> Iterator[Store]:
     else:
         with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
             yield DirectoryStore(Path(place))
+
+
+def _check_files(given: ColumnFiles) -> None:
+    """Refuses further words that are columns of the first file.
+
+    Raises:
+        UsageError: names the options for columns.
+    """
+    first, *others = given.files
+    missing = [each for each in others if each != STDIN and not Path(each).exists() and not is_glob(each)]
+    if missing:
+        columns = read_table(first, given.format, given.delimiter).table.column_names
+        if missing[0] in columns:
+            raise UsageError(f"{missing[0]} is a column of {first}; give it as --truth or as --prediction")
+        raise UsageError(f"{missing[0]}: no such file, and no column of {first}")
 
 
 # What is missing
@@ -150,7 +178,8 @@ def _suggest(
     if predictions:
         command += "".join(f" {join(['--prediction', each])}" for each in predictions)
     elif guesses.scores and not options.scores:
-        command += "".join(f" {join(['--score', each])}" for each in guesses.scores)
+        named = _name_classes(base, truth, guesses.scores)
+        command += "".join(f" {join(['--score', each])}" for each in named)
     else:
         command += "" if options.scores else " --prediction COLUMN"
     if not looks:
@@ -158,6 +187,23 @@ def _suggest(
         source = f"{base.name} and {table.name}" if base is not table else table.name
         looks = [f"the columns of {source} are {', '.join(map(repr, names[:_SHOWN]))}{more}"]
     return f"{lines}; {'; '.join(looks)}. Run\n  {safe(command)}"
+
+
+def _name_classes(base: NamedTable, truth: str, scores: Sequence[str]) -> Sequence[str]:
+    """Columns of scores as `LABEL=COLUMN`, if each is called after one of several classes."""
+    if truth not in base.table.column_names:
+        return scores
+    column = base.column(truth, "--truth")
+    if contents(column.type) not in ("text", "integers", "bools"):
+        return scores
+    labels = pc.unique(column.drop_null()).to_pylist()
+    named = [
+        f"{label}={score}"
+        for score in scores
+        for label in labels
+        if str(label).casefold() in re.split(r"[^a-z0-9]+", score.casefold())
+    ]
+    return named if len(labels) > 2 and len(named) == len(scores) == len(labels) else scores
 
 
 # Output
