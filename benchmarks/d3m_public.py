@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluand.core.errors import DataError, EvaluandError, SpecError
+from evaluand.core.files.paths import relative_name
 from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.documents import PROBLEM, document_at, problem_root
-from evaluand.interop.d3m.folder import open_folder
+from evaluand.interop.d3m.folder import examine_folder
 
 BAD = "bad_input_testing"
 BAD_ARE_OF = "1491_one_hundred_plants_margin"
@@ -47,6 +48,7 @@ class Row:
         remark: where the tested rows came from, or why there is no score.
     """
 
+    root: Path
     problem: str
     part: str
     metric: str = ""
@@ -68,9 +70,9 @@ def main(folder: Path) -> int:
     _print_problems(rows)
     accepted = _print_bad_files(folder, roots)
     compared = [row for row in rows if row.published is not None and row.ours is not None]
-    whole = [row for row in compared if not row.part]
+    scored = {row.root for row in compared}
     different = [row for row in compared if row.differs]
-    print(f"{len(roots)} problems, of which {len(whole)} have predictions with a published score")
+    print(f"{len(roots)} problems, of which {len(scored)} have predictions with a published score")
     print(f"{len(compared) - len(different)} of {len(compared)} published scores reproduced to {TOLERANCE:g}")
     return int(bool(different) or accepted > 0)
 
@@ -80,7 +82,7 @@ def _score_problem(root: Path, folder: Path) -> Iterator[Row]:
     try:
         parts = document_at(root, None).parts
     except SpecError as error:
-        yield Row(name, "", remark=_shorten(error, root))
+        yield Row(root, name, "", remark=_shorten(error, root))
         return
     for part in (None, *parts) if len(parts) > 1 else (None,):
         yield from _score_part(root, part, name if part is None else "")
@@ -89,16 +91,20 @@ def _score_problem(root: Path, folder: Path) -> Iterator[Row]:
 def _score_part(root: Path, part: str | None, name: str) -> Iterator[Row]:
     predictions = next((path for pattern in PREDICTIONS for path in sorted(root.glob(pattern))), None)
     try:
-        opened = open_folder(root, part)
-        source = "" if opened.tested_by is None else f"tested: {opened.tested_by.relative_to(root).as_posix()}"
+        opened, findings = examine_folder(root, part, attributes=False)
+        findings.check()
+        by = None if opened is None else opened.tested_by
+        source = "tested: all rows" if by is None else f"tested: {relative_name(by, root)}"
         if predictions is None:
             published = ", ".join(f"{metric} {value:.6g}" for metric, value in _published(root).items())
-            yield Row(name, part or "", remark=f"{source}; no predictions published{published and f'; {published}'}")
+            yield Row(
+                root, name, part or "", remark=f"{source}; no predictions published{published and f'; {published}'}"
+            )
             return
         scores = score(root, predictions, part=part)
         yield from _compare(scores, root, part, name, source)
     except EvaluandError as error:
-        yield Row(name, part or "", remark=_shorten(error, root))
+        yield Row(root, name, part or "", remark=_shorten(error, root))
 
 
 def _compare(scores: Scores, root: Path, part: str | None, name: str, source: str) -> Iterator[Row]:
@@ -109,7 +115,7 @@ def _compare(scores: Scores, root: Path, part: str | None, name: str, source: st
             source += f"; baseline_scores.csv says {published[metric]:.6g}, of other predictions"
         published[metric] = value
     for row in scores.rows:
-        yield Row(name, part or "", row.metric, published.get(row.metric), row.value, row.n, source)
+        yield Row(root, name, part or "", row.metric, published.get(row.metric), row.value, row.n, source)
 
 
 def _published(root: Path) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""`--where`: the same conditions for the rows that are run, shown and exported."""
+"""`--where`: the same conditions for the rows that are run, scored, shown and exported."""
 
 from __future__ import annotations
 
@@ -80,3 +80,21 @@ def test_a_condition_that_cannot_be_is_refused(folder: Folder, words: list[str],
     folder.done("run", folder.path / "sums.yaml")
     words = [str(folder.path / word) if word == "sums.yaml" else word for word in words]
     assert message in folder.refused(*words, code=code)
+
+
+@pytest.fixture
+def nested(folder: Folder) -> Path:
+    rows = [{"gold": {"a": ["xyx"[i]]}, "m": "xxx"[i], "n": (1, 2, None)[i]} for i in range(3)]
+    return folder.write("nested.jsonl", rows)
+
+
+def test_columns_are_scored_by_paths_and_in_matching_rows_only(folder: Folder, nested: Path) -> None:
+    command = ["score", nested, "--truth", "gold.a[0]", "--prediction", "m", "--metric", "accuracy", "--json"]
+    [value] = json.loads(folder.call(*command).stdout)["metrics"]
+    assert (value["n"], round(value["value"], 3)) == (3, 0.667)
+    some = folder.call(*command, "--where", "n < 2")
+    [value] = json.loads(some.stdout)["metrics"]
+    assert (value["n"], value["value"]) == (1, 1.0)
+    assert "where: 1 of 3 rows have a missing value in 'n < 2', and match nothing" in some.stderr
+    assert "$.gold has no 'b'" in folder.refused("score", nested, "--truth", "gold.b", "--prediction", "m")
+    assert "no row matches where: n > 5" in folder.refused(*command, "--where", "n > 5")

@@ -125,6 +125,7 @@ def test_a_task_never_sees_the_column_that_holds_the_expected_value() -> None:
         ({"attributes": {"w": "person.sex"}, "weight": "w"}, "the name 'w' is a column and the name of the path"),
         ({"metadata": {"a": "q.text"}, "attributes": {"a": "person.sex"}}, "'a' is the name of two paths; rename one"),
         ({"expected": "[0].a"}, "'[0].a' does not begin with a column"),
+        ({"expected": "gold[index]"}, "'gold[index]' is not a path at '[index]'"),
     ],
 )  # fmt: skip
 def test_a_path_that_leads_nowhere_is_refused_with_how_far_it_leads(roles: dict[str, Any], message: str) -> None:

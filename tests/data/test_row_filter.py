@@ -19,13 +19,14 @@ from evaluand.data.row_filter import RowFilter, combine
 from evaluand.store.tables import json_field
 
 JANUARY, MARCH = dt.date(2026, 1, 1), dt.date(2026, 3, 1)
+SEVEN = {"x": 1}
+T, F, N = True, False, None
 ROWS: list[dict[str, Any]] = [
-    {"sex": "F", "age": 31, "w": 1.5, "p": {"x": 1, "t": "ab"}, "l": ["a"], "ok": True, "a.b": 1, "d": JANUARY},
-    {"sex": None, "age": 40, "w": math.nan, "p": {"x": 2, "t": None}, "l": [], "ok": None, "a.b": 2, "d": None},
-    {"sex": "M", "age": None, "w": -1.0, "p": None, "l": None, "ok": False, "a.b": 3, "d": MARCH},
+    {"sex": "F", "age": 31, "w": 1.5, "p": {"x": 1, "t": "ab"}, "l": ["a"], "ok": T, "a.b": 1, "d": JANUARY, "7b": N},
+    {"sex": None, "age": 40, "w": math.nan, "p": {"x": 2, "t": None}, "l": [], "ok": N, "a.b": 2, "d": N, "7b": SEVEN},
+    {"sex": "M", "age": None, "w": -1.0, "p": None, "l": None, "ok": F, "a.b": 3, "d": MARCH},
 ]  # fmt: skip
 TABLE = pa.RecordBatch.from_pylist(ROWS)
-T, F, N = True, False, None
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,7 @@ T, F, N = True, False, None
         ('match(sex, "[FM]")', [T, N, T]),
         ('search(p.t, "b$")', [T, N, N]),
         ("a.b > 1", [F, T, T]),
+        ("7b.x == null", [T, F, T]),
         ("p.x < age", [T, T, N]),
         ("age > w", [T, N, N]),
         ('d >= "2026-02-01"', [F, N, T]),
@@ -97,7 +99,10 @@ def test_objects_and_mixed_values_are_compared_as_jsonpath_does() -> None:
     ("condition", "message"),
     [
         ('sex = "F"', "at 5: '= \"F\"'; write == for equal"),
-        ("sex == F", "no column is called 'F'; there are sex, age, w, p, l, ok, a.b, d; write a text in quotes: \"F\""),
+        (
+            "sex == F",
+            "no column is called 'F'; there are sex, age, w, p, l, ok, a.b, d, 7b; write a text in quotes: \"F\"",
+        ),
         ('sx == "F"', "no column is called 'sx' (did you mean 'sex'?)"),
         ('age > "30"', "age is a number and '30' is text, which are never equal; write 30 without quotes"),
         ("sex == 3", 'sex is text and 3 is a number, which are never equal; write "3"'),

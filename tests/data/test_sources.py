@@ -639,3 +639,13 @@ def test_faults_are_raised_only_where_there_are_some() -> None:
     collected.add("here", "wrong")
     with pytest.raises(DataError, match="here: wrong"):
         collected.check()
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1\n2,caf\xe9\n3,4,5\n", b"a,b\n1,2,\xff\n", b'a,b\n1\n"\n",2,3\r4\n'])
+def test_nothing_is_printed_before_the_faults_of_a_csv_file(
+    tmp_path: Path, content: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Arrow prints errors that a handler of broken rows raises, and those of reading their text."""
+    with pytest.raises(DataError):
+        open_file(file(tmp_path, "a.csv", content))
+    assert capfd.readouterr() == ("", "")

@@ -343,6 +343,49 @@ def test_what_is_saved_of_scores_is_graded_as_it_was(tmp_path: Path) -> None:
         assert table[name].to_pylist() == graded[name].to_pylist()
 
 
+# Tables of other libraries
+
+
+def test_arguments_may_be_columns_of_one_table() -> None:
+    rows = {
+        "label": ["cat", "dog", "dog", None],
+        "model": ["cat", "dog", "cat", "dog"],
+        "size": ["small", "large", "large", "small"],
+        "w": [1.0, 2.0, 1.0, 1.0],
+    }
+    expected = evaluate(rows["label"], rows["model"], by={"size": rows["size"]}, weight=rows["w"])
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    for data in (rows, pa.table(rows), pd.DataFrame(rows), pl.DataFrame(rows), pl.DataFrame(rows).lazy()):
+        found = evaluate("label", "model", by="size", weight="w", data=data)
+        assert json.dumps(found.to_dict()) == json.dumps(expected.to_dict())
+    both = evaluate("label", ["model", "size"], data=rows, metrics="accuracy").facts()  # type: ignore[attr-defined]
+    assert {row["task"] for row in both["metrics"]} == {"model", "size"}
+    with pytest.raises(SpecError, match=r"predictions: no column is called 'modle' \(did you mean 'model'\?\)"):
+        evaluate("label", "modle", data=rows)
+
+
+def test_series_and_frames_of_polars_are_columns() -> None:
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"y": ["a", "b", "b"], "p": ["a", "b", "a"], "g": ["u", "u", "v"], "a": [0.9, 0.2, 0.6]})
+    frame = frame.with_columns(pl.col("g").cast(pl.Categorical), b=1 - pl.col("a"))
+    lists = {name: frame[name].to_list() for name in frame.columns}
+    expected = evaluate(
+        lists["y"], lists["p"], by={"g": lists["g"]}, scores={"a": lists["a"], "b": lists["b"]}, metrics="log_loss"
+    )
+    found = evaluate(
+        frame["y"], frame.select("p"), by=frame.select("g"), scores=frame.select("a", "b"), metrics="log_loss"
+    )
+    assert json.dumps(found.to_dict()) == json.dumps(expected.to_dict())
+    with pytest.raises(SpecError, match="truth is a table with the columns y, p; give one of them"):
+        evaluate(frame.select("y", "p"), frame["p"])
+
+
+def test_a_relation_of_duckdb_is_evaluated() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("select i % 2 as label, i % 3 % 2 as model, i % 2 = 0 as even from range(30) t(i)")
+    assert evaluate("label", "model", by="even", data=relation)["accuracy"].value == 0.5
+
+
 def test_numbers_have_errors_by_default() -> None:
     assert [row.metric for row in evaluate([1.5, 2.0], [1.0, 2.5]).rows] == [
         "mean_absolute_error",

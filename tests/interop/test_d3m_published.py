@@ -158,6 +158,20 @@ def test_a_truth_that_is_named_says_which_rows_are_tested_too(made: Made, tmp_pa
         score(made.root, predict(made, "no", "no"))
 
 
+def test_a_document_without_a_split_tests_all_rows_or_those_of_the_truth(made: Made) -> None:
+    del made.problem["inputs"]["dataSplits"]
+    made.write()
+    mine = made.root / "mine.csv"
+    mine.write_text("d3mIndex,label\n" + "".join(f"{i},no\n" for i in range(10, 14)))
+    scores = score(made.root, mine)
+    assert (scores.rows[0].value, scores.rows[0].n) == (0.5, 4)
+    assert [note.message for note in scores.notes] == ["is missing, so all rows of the table are tested"]
+    (made.root / "targets.csv").write_text("d3mIndex,label\n11,no\n13,no\n")
+    scores = score(made.root, predict(made, "no", "no"))
+    assert (scores.rows[0].value, scores.rows[0].n) == (1.0, 2)
+    assert [note.message for note in scores.notes] == ["is missing, so the rows of targets.csv are tested"]
+
+
 @pytest.mark.parametrize(
     ("truth", "code"), [("d3mIndex,label\n11,no\n99,yes\n", "extra_row"), ("id,label\n1,no\n", "missing_column")]
 )
@@ -265,3 +279,39 @@ def test_two_documents_of_one_dataset_are_listed(made: Made) -> None:
     with pytest.raises(SpecError, match="there are 2 problems: other_problem, p_problem; name the folder of one"):
         open_folder(made.root)
     assert open_folder(other).problem.id == "p_problem"
+
+
+def test_problems_next_to_their_datasets_are_opened(made: Made) -> None:
+    made.write()
+    collection = made.root.parent
+    for name in ("problem", "dataset"):
+        (collection / f"{name}s").mkdir()
+        (made.root / f"p_{name}").rename(collection / f"{name}s" / f"p_{name}_1")
+    shutil.copytree(collection / "problems" / "p_problem_1", collection / "problems" / "p_problem_2")
+    folder = open_folder(collection / "problems" / "p_problem_1")
+    assert (folder.root, len(folder.dataset())) == (collection, 4)
+    with pytest.raises(SpecError, match="there are 2 problems: problems/p_problem_1, problems/p_problem_2; name"):
+        open_folder(collection)
+
+
+# Cells
+
+
+def test_a_score_depends_on_no_attribute(made: Made) -> None:
+    (made.root / "p_dataset" / "media" / "a.png").unlink()
+    for kind, code in (("categorical", "no_such_media"), ("boolean", "bad_value")):
+        made.columns[2]["colType"] = kind  # the cells are 007, 08 and 1.50
+        assert {found for _, found in made.found()[0]} == {code}
+        assert score(made.root, predict(made, "no", "yes")).rows[0].value == 0.5
+
+
+def test_a_boolean_target_may_be_written_yes_and_no(made: Made) -> None:
+    made.columns[3]["colType"] = "boolean"
+    made.problem["inputs"]["performanceMetrics"] = [{"metric": "f1", "posLabel": "no"}]
+    made.write()
+    assert score(made.root, predict(made, "no", "N")).rows[0].value == 1.0
+    made.problem["inputs"]["performanceMetrics"][0]["posLabel"] = "maybe"
+    made.rows(ROWS.replace("11,b.png,08,no", "11,b.png,08,yes"))
+    made.write()
+    with pytest.raises(DataError, match=r"the positive label \(posLabel\) 'maybe' is none of False and True"):
+        score(made.root, predict(made, "no", "yes"))

@@ -94,6 +94,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/schemas.md": {'[project.entry-points."evaluand.schemas"]': "a part of your package's pyproject.toml"},
     "docs/howto/tagging.md": {"evaluand run examples/tagging/experiment.yaml": "runs in a clone; see tests/experiment"},
     "docs/howto/texts.md": {"metrics:": FRAGMENT},
+    "docs/howto/views.md": {"view:": FRAGMENT},
     "docs/reference/metrics.md": {"metrics:": FRAGMENT},
     "docs/howto/dyff.md": {"evaluation = dyff.platform.Evaluation.model_validate_json(text)": YOURS},
     "docs/howto/fairical.md": {

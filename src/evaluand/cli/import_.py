@@ -122,7 +122,7 @@ def command(
 ) -> None:
     """Import the predictions in FILE as a run, without an experiment file.
 
-    FILE and DATA are CSV, JSON lines, JSON, Parquet or Arrow. Rows are joined to the examples by number or by id. An
+    FILE and DATA are any files that a dataset is read from. Rows are joined to the examples by number or by id. An
     example without a row fails; rows that match no example are reported. The run equals that of a recorded task of an
     experiment.
     """

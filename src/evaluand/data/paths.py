@@ -8,6 +8,7 @@ any other path (with `*`, slices, filters, `..`) selects the list of its values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -101,6 +102,25 @@ def read_paths(source: DataSource, declared: Mapping[str, Any]) -> tuple[DataSou
     return (_add_columns(source, [*paths.values()]) if paths else source), roles
 
 
+def add_paths(source: DataSource, names: Iterable[tuple[str, str]]) -> DataSource:
+    """The source with a column for each name that is a path into one of its columns; other names are left alone.
+
+    Args:
+        names: (role, name), as in messages.
+
+    Raises:
+        RoleError: a path leads nowhere in any row.
+    """
+    columns = source.schema.names
+    paths: dict[str, ColumnPath] = {}
+    for role, name in names:
+        with suppress(SpecError):  # no path into a column of this source
+            path = find_path(role, name, name, columns, source.schema)
+            if path is not None:
+                paths.setdefault(name, path)
+    return _add_columns(source, [*paths.values()]) if paths else source
+
+
 def find_path(role: str, name: str, text: str, columns: Sequence[str], schema: pa.Schema) -> ColumnPath | None:
     """The path that a role's value is; None if it is the name of a column, or no path.
 
@@ -115,6 +135,8 @@ def find_path(role: str, name: str, text: str, columns: Sequence[str], schema: p
                 f" {str(path.steps[0])!r}; for the path write $.{text.removeprefix('.')}"
             )
         return None if name == text else ColumnPath(role, name, Selector.of(text))
+    if path is None and _quoted_prefix(text, columns):
+        Selector(text)  # which raises, with where the path is wrong
     if path is None or not (len(path.steps) > 1 or text.startswith("$")):
         return None
     first = path.steps[0]

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.core import identity
 from evaluand.core.errors import SpecError, nearest
 from evaluand.core.selector.conditions import (
     AllOf,
@@ -132,7 +133,7 @@ class _Columns:
         """The Arrow type of a path; None if it leads into JSON or a list."""
         column, full = self.find(path)
         field = self.schema.field(column)
-        if tables.is_json(field):
+        if tables.is_json(field) or isinstance(field.type, pa.BaseExtensionType):
             return None
         kind = field.type
         for step in () if full else path.steps[1:]:
@@ -296,7 +297,10 @@ class _Evaluation:
 
     def _read(self, column: str) -> list[Any]:
         if column not in self._values:
-            self._values[column] = read_column(self.batch, column)
+            values = read_column(self.batch, column)
+            if isinstance(self.batch.column(column).type, pa.JsonType):
+                values = [None if value is None else identity.decode(value) for value in values]
+            self._values[column] = values
         return self._values[column]
 
 

@@ -136,10 +136,10 @@ def open_data(data: Any, name: str = "rows") -> DataSource:
         return open_file(os.fspath(data))
     if is_pandas(data):
         return from_pandas(data, name)
-    if (table := _read_table(data)) is not None:
-        return from_table(table, name)
     if isinstance(data, Mapping):
         return from_rows(_rows_of_columns(data), name)
+    if (table := read_table(data)) is not None:
+        return from_table(table, name)
     if isinstance(data, bytes | type) or not isinstance(data, Iterable):
         raise SpecError(f"{name}: give a path, a table or frame, or a list of mappings, not {kind_of(data)}")
     return from_rows(data, name)
@@ -334,14 +334,18 @@ def _as_integer(text: str) -> int | None:
 # Tables in memory
 
 
-def _read_table(data: Any) -> pa.Table | None:
-    """An Arrow table with the rows of an object of another library; None if it is none."""
+def read_table(data: Any) -> pa.Table | None:
+    """An Arrow table with the rows of an object of another library; None if it is none.
+
+    Raises:
+        DataError: the library cannot give its rows as Arrow.
+    """
     if isinstance(data, pa.Table | type):
         return data if isinstance(data, pa.Table) else None
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     for attribute, read in _READERS:
-        if not hasattr(data, attribute):
+        if not hasattr(data, attribute) or (attribute == "with_format" and not hasattr(data, "__len__")):
             continue
         _check_no_objects(data)
         try:
@@ -369,7 +373,7 @@ def _as_table(data: Any) -> pa.Table:
 
 
 _READERS: Final = (
-    ("collect", lambda data: _read_table(data.collect())),  # a lazy frame of polars
+    ("collect", lambda data: read_table(data.collect())),  # a lazy frame of polars
     ("__arrow_c_stream__", pa.table),
     ("__arrow_c_array__", lambda data: pa.Table.from_batches([pa.record_batch(data)])),
     ("to_table", lambda data: _as_table(data.to_table())),  # a dataset or scanner of Arrow

@@ -17,6 +17,7 @@ from orjson import Fragment
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, SpecError, with_article
 from evaluand.core.key_columns import INDEX
+from evaluand.data.columns import cast, plain_type
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT
@@ -271,6 +272,9 @@ def to_column(name: str, values: Any) -> pa.Array:
         SpecError: it is not a one-dimensional array.
         DataError: a value is not data; names the rows.
     """
+    is_known = isinstance(values, pa.ChunkedArray) or hasattr(values, "iloc")  # `pa.array` reads NaN of pandas as null
+    if hasattr(values, "__arrow_c_stream__") and not is_known:
+        values = _read_stream(name, values)
     if isinstance(values, str | bytes | Mapping | Set) or not hasattr(values, "__len__"):
         raise SpecError(f"{name} is {with_article(type(values).__name__)}; give a list, an array or a column")
     if getattr(values, "ndim", 1) != 1:
@@ -290,6 +294,17 @@ def to_column(name: str, values: Any) -> pa.Array:
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
     return column
+
+
+def _read_stream(name: str, values: Any) -> pa.ChunkedArray:
+    """A series of polars, or a table of one column, in the plain layout of its values."""
+    column = pa.chunked_array(values)
+    if pa.types.is_struct(column.type) and hasattr(values, "columns"):
+        if column.type.num_fields != 1:
+            columns = ", ".join(field.name for field in column.type)
+            raise SpecError(f"{name} is a table with the columns {columns}; give one of them")
+        column = pa.chunked_array([chunk.field(0) for chunk in column.chunks], column.type.field(0).type)
+    return cast(column, plain_type(column.type), name)
 
 
 def common_type(truth: pa.Array, predictions: pa.Array) -> str:

@@ -34,9 +34,11 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
+from evaluand.data.sources import missing_column, open_data
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, label_text, to_column
 from evaluand.experiment.columns.scoring import ColumnScores, score_columns
+from evaluand.experiment.columns.tables import mark_json
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.metrics.function import as_metric
@@ -77,6 +79,7 @@ def evaluate(
     disparities: Kind | Sequence[Kind] = ...,
     fairness: Criterion | Sequence[Criterion] = ...,
     label: str | int | bool | None = ...,
+    data: Any = ...,
 ) -> ColumnScores: ...
 
 
@@ -95,6 +98,7 @@ def evaluate(
     disparities: Kind | Sequence[Kind] = ...,
     fairness: Criterion | Sequence[Criterion] = ...,
     label: str | int | bool | None = ...,
+    data: Any = ...,
 ) -> ArrayEvaluation: ...
 
 
@@ -112,6 +116,7 @@ def evaluate(
     disparities: Kind | Sequence[Kind] = (),
     fairness: Criterion | Sequence[Criterion] = (),
     label: str | int | bool | None = None,
+    data: Any = None,
 ) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
@@ -126,13 +131,13 @@ def evaluate(
             suit the truth. They read the columns of the scorer `prediction`: `truth`, `prediction`, `confidence`,
             `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real numbers have no
             `value`; their metrics are those of errors, such as `root_mean_squared_error`.
-        by: what to group by: an array, a mapping name → array, a pandas frame or a list of named series; each name is
-            one grouping.
+        by: what to group by: an array, a mapping name → array, a frame or a list of named series; each name is one
+            grouping.
         weight: n weights of 0 or more; every metric that can use weights uses them.
         confidence: n numbers, each the confidence of a prediction; for probabilities of a class, give `scores`.
-        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
-            with a column for each label. The prediction's own score is then its confidence. Of several systems a
-            mapping system → n scores of the positive class.
+        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a frame with a
+            column for each label. The prediction's own score is then its confidence. Of several systems a mapping
+            system → n scores of the positive class.
         cluster: n values; rows with equal values are not independent of each other.
         columns: further columns that a metric reads, name → n values, such as the `scale` or the `samples` of
             forecasts; a list for each row may be the row of a matrix. A result with such columns cannot be saved.
@@ -140,6 +145,8 @@ def evaluate(
         fairness: criteria such as `equalized_odds`; their rates are computed too, with differences and ratios.
         label: the class that metrics of one class, such as `f_beta` and `roc_auc`, look at if they are given by name,
             and that criteria of fairness count as the positive decision.
+        data: a table in any form that `Dataset.from_data` reads, such as a polars frame or a path; then all other
+            arguments may be names of its columns, also `predictions=["old", "new"]`.
 
     Raises:
         SpecError: truth and predictions have types that are never equal, or a metric does not fit.
@@ -155,6 +162,12 @@ def evaluate(
         >>> [(pair["won"], pair["lost"]) for pair in both.results.comparison.pairs]
         [(1, 0)]
     """
+    if data is not None:
+        take = partial(_take_columns, read_columns(data))
+        truth = take("truth", truth)
+        predictions = take("predictions", predictions, named=isinstance(predictions, list | tuple))
+        weight, confidence, cluster = take("weight", weight), take("confidence", confidence), take("cluster", cluster)
+        by, scores, columns = take("by", by, named=True), take("scores", scores), take("columns", columns)
     if isinstance(predictions, Mapping):
         if columns:
             raise SpecError("columns are for one system; evaluate each by itself")
@@ -517,11 +530,38 @@ def _groupings(by: Any) -> Iterator[tuple[str, Any]]:
         yield text, column
 
 
+def read_columns(data: Any) -> Mapping[str, pa.ChunkedArray]:
+    """The columns of any table by name."""
+    source = open_data(data, "data")
+    table = mark_json(pa.Table.from_batches(source.batches(), source.schema))
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _take_columns(known: Mapping[str, Any], argument: str, value: Any, *, named: bool = False) -> Any:
+    """The column with a name, or the columns of several; other values stay as they are."""
+    if isinstance(value, Mapping):
+        return {name: _take_columns(known, argument, each) for name, each in value.items()}
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names) or not names:
+        return value
+    if not isinstance(value, str) and not (named and set(names) <= {*known}):
+        return value
+    for name in names:
+        if name not in known:
+            raise SpecError(f"{argument}: {missing_column(name, [*known])}")
+    return {name: known[name] for name in names} if named else known[names[0]]
+
+
+def _as_columns(frame: Any) -> Any:
+    """The columns of a frame of another library by name; other values stay as they are."""
+    is_frame = hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "columns") and not hasattr(frame, "items")
+    return read_columns(frame) if is_frame else frame
+
+
 def _named_arrays(by: Any) -> Iterable[tuple[Any, Any]]:
     if by is None:
         return []
-    if isinstance(by, pa.Table):
-        return zip(by.column_names, by.columns, strict=True)
+    by = _as_columns(by)
     if hasattr(by, "items") and not hasattr(by, "to_frame"):
         return by.items()  # type: ignore[no-any-return]
     if isinstance(by, list | tuple) and any(map(_is_array, by)):
@@ -555,6 +595,7 @@ def _check_lengths(columns: Mapping[str, pa.Array]) -> None:
 def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
     if scores is None:
         return []
+    scores = _as_columns(scores)
     if not hasattr(scores, "items") or hasattr(scores, "to_frame"):
         raise SpecError('scores must be a mapping label → n numbers, such as {"cat": [0.9, 0.2], "dog": [0.1, 0.8]}')
     classes = list(scores.items())

@@ -41,7 +41,7 @@ class DatasetSpec(BaseModel):
     """The file of the examples, and the roles of its columns."""
 
     model_config = _STRICT
-    path: str = Field(description="CSV, JSON lines, JSON, Parquet or Arrow file")
+    path: str = Field(description="a file, folder or pattern of files, or a part of a file: book.xlsx#sheet")
     format: str | None = Field(None, description="the file format; by default from the suffix")
     delimiter: str | None = Field(None, description="the delimiter of a CSV file; a comma by default")
     name: str | None = Field(None, description="by default the name of the experiment")

@@ -316,6 +316,14 @@ _OTHERS: Final = (
         ("ami", "adjusted_mutual_info_score", "adjusted_mutual_info"),
     ),
     MetricName(
+        "overlapping_mutual_information",
+        "overlapping_mutual_information",
+        "shared information of overlapping communities",
+        {},
+        ("onmi", "overlapping_nmi", "nmi_max", "overlapping_normalized_mutual_information"),
+    ),
+    MetricName("omega_index", "omega_index", "agreement of overlapping communities", {}, ("omega",)),
+    MetricName(
         "pinball_loss",
         "pinball_loss",
         "loss of a predicted quantile",

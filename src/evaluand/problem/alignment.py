@@ -97,6 +97,18 @@ class AlignedTables:
         first = self.columns(name, "ranking")["first_rank"]
         return bool(first.null_count < len(first))
 
+    def faults_of_truth(self, name: str) -> list[Fault]:
+        """Why a further column of the truth cannot be read as numbers."""
+        if name not in self.truth.table.column_names:
+            message = f"there is no column {name!r}, which a metric reads; add it, or choose another metric"
+            return [Fault(TRUTH, message, code="missing_column")]
+        return read_numbers(self.truth, name)[1]
+
+    def numbers_of_truth(self, name: str) -> pa.Array:
+        """A further column of the truth, one number for each example."""
+        assert self.keys is not None  # else there were faults
+        return tables.take_rows(read_numbers(self.truth, name)[0], self.keys.truth_rows)
+
     def prediction_columns(self, name: str, type: str) -> PredictionColumns:
         """A target as the scorer `prediction` has it: one row for each example, in the order of the index."""
         keys = self.keys

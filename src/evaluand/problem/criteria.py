@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, plural
+from evaluand.core.files.cells import typed
 from evaluand.evaluation.prediction_table import label_text
 from evaluand.problem.alignment import AlignedTables
 from evaluand.problem.definitions import Rule
@@ -135,6 +136,10 @@ def _positive_label(criterion: Criterion, rule: Rule, labels: Sequence[Any]) -> 
         return known[0]
     if criterion.positive in by_text:
         return by_text[criterion.positive]
+    if all(isinstance(label, bool) for label in labels):
+        [value] = typed(pa.array([criterion.positive]), "boolean", lambda row, message: None).to_pylist()
+        if value is not None:
+            return value
     if len(labels) > 1:
         message = f"the positive label (posLabel) {criterion.positive!r} is none of {listed}"
         raise CriterionError("positive", "needs_positive", message)

@@ -130,6 +130,8 @@ def _complete(given: ColumnFiles, base: NamedTable, tables: Sequence[NamedTable]
         UsageError: they are not; the message has a complete command where columns look like them.
     """
     options = given.options
+    if options.truth:
+        base = base.with_paths([("--truth", options.truth)])
     if options.truth and options.truth not in base.table.column_names:
         _explain_truth(options.truth, base, tables, given)
     if options.truth and (options.predictions or options.scores):

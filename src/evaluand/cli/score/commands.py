@@ -9,7 +9,7 @@ import orjson
 from click import UsageError
 
 from evaluand.cli.gates import gate_options
-from evaluand.cli.options import TARGET, force_option, json_option, repeatable, store_option
+from evaluand.cli.options import TARGET, force_option, json_option, repeatable, store_option, where_option
 from evaluand.cli.score.columns import ColumnFiles, score_files
 from evaluand.cli.score.problems import ProblemOptions, score_problem
 from evaluand.data.files import STDIN, is_glob
@@ -106,6 +106,7 @@ _NEAR_OPTIONS: Final = {
 @repeatable("--input", "inputs", metavar="COLUMN", help="A column to show with each example; repeatable.")
 @click.option("--weight", metavar="COLUMN", help="The weight of each row.")
 @click.option("--cluster", metavar="COLUMN", help="Rows with equal values are not independent.")
+@where_option
 @click.option("--format", "form", metavar="FORMAT", help="The format of FILE, by default from its suffix or content.")
 @click.option("--delimiter", metavar="CHARACTER", help="The delimiter of a CSV file.  [default: a comma]")
 @gate_options
@@ -152,7 +153,7 @@ def command(**given: Any) -> None:
 
 _COLUMN_OPTIONS: Final = (
     *("prediction", "scores", "confidences", "threshold", "truth_file", "id_", "by", "kind", "inputs", "weight"),
-    *("cluster", "form", "delimiter", "gates", "junit"),
+    *("cluster", "where", "form", "delimiter", "gates", "junit"),
 )
 _PROBLEM_OPTIONS: Final = ("predictions", "k", "definition", "part", "out", "layout")
 _FLAGS: Final = {"id_": "--id", "form": "--format", "scores": "--score", "confidences": "--confidence"}
@@ -216,6 +217,7 @@ def _column_files(given: dict[str, Any]) -> ColumnFiles:
         inputs=given["inputs"],
         weight=given["weight"],
         cluster=given["cluster"],
+        where=given["where"],
         intervals=not given["no_intervals"],
     )
     return ColumnFiles(

@@ -17,8 +17,8 @@ _PLAIN: Final = r"^\s*[+-]?[0-9]+\s*$"
 _REAL: Final = (
     r"^\s*[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])\s*$"
 )
-_TRUE: Final = r"^\s*([tT]rue|TRUE|1|1\.0)\s*$"
-_FALSE: Final = r"^\s*([fF]alse|FALSE|0|0\.0)\s*$"
+_TRUE: Final = r"^\s*([tT]rue|TRUE|[tTyY]|[yY]es|YES|1|1\.0)\s*$"
+_FALSE: Final = r"^\s*([fF]alse|FALSE|[fFnN]|[nN]o|NO|0|0\.0)\s*$"
 _DATE: Final = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?\s*$"
 _NUMBER: Final = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _VECTOR: Final = rf"^\s*{_NUMBER}(\s*,\s*{_NUMBER})*\s*$"

@@ -221,7 +221,7 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _WORD: Final = re.compile(r"(?:true|false|null)\b(?![.\[])")
 _FUNCTION: Final = re.compile(r"(\w+)\(")
-_COLUMN: Final = re.compile(r"[^\W\d]\w*")
+_COLUMN: Final = re.compile(r"\d*[^\W\d]\w*")
 _KEY: Final = re.compile(r"\w+")
 _RESERVED: Final = ("and", "or", "not", "in")
 _ONE_EQUALS: Final = re.compile(r"=(?!=)")

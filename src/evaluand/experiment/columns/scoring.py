@@ -21,6 +21,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.data.dataset import Dataset
+from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.prediction_table import SCORER, common_type
 from evaluand.experiment.columns.names import guess_columns
@@ -132,6 +133,7 @@ class ColumnOptions:
     inputs: Sequence[str] = ()
     weight: str | None = None
     cluster: str | None = None
+    where: str | None = None
     intervals: bool = True
     origin: Mapping[str, Any] = field(default_factory=dict)
 
@@ -153,7 +155,7 @@ def score_columns(
     Args:
         tables: a table of any library, a mapping column → values, a list of rows, a file; or a list of tables or
             files, each of one system.
-        truth: the column of the truth.
+        truth: the column of the truth, or, as for every other column, a path into one (`gold.answers[0]`).
         predictions: the columns of predictions, one for each system; the first is the baseline.
         truth_file: the table or file with the truth, if it is another one; joined by `id`.
         store: where runs, evaluations and values are stored; None is memory.
@@ -171,6 +173,7 @@ def score_columns(
         inputs: columns to show with each example.
         weight: the column of the rows' weights.
         cluster: the column whose equal values mark rows that are not independent.
+        where: only rows of the truth that match this condition, such as `age > 30`; see `RowFilter`.
         intervals: whether to compute intervals of values.
 
     Raises:
@@ -219,6 +222,7 @@ def score_tables(
         progress: shows the progress of each step.
     """
     gates = [Gate.parse(gate) for gate in options.gates]
+    base, files = _choose_rows(base, files, options)
     base.column(options.truth, "--truth")
     joined = join_tables(base, files, options.truth, options.id)
     notes = [*joined.notes]
@@ -257,6 +261,22 @@ def score_tables(
         gates=_check_gates(gates, results, experiment.measures),
         notes=[*dict.fromkeys(notes)],
     )
+
+
+def _choose_rows(
+    base: NamedTable, files: Sequence[NamedTable], options: ColumnOptions
+) -> tuple[NamedTable, Sequence[NamedTable]]:
+    """The tables with the columns that paths name, and the rows of the truth that match the filter."""
+    names = [("--truth", options.truth), *(("--prediction", name) for name in options.predictions)]
+    names += [(option, name) for option in ("score", "confidence") for name in getattr(options, f"{option}s")]
+    names += [("--by", name) for each in options.by for name in ([each] if isinstance(each, str) else each)]
+    names += [("--input", name) for name in options.inputs]
+    single = (("--id", options.id), ("--weight", options.weight), ("--cluster", options.cluster))
+    names += [(option, name) for option, name in single if name is not None]
+    tables = {id(each): each.with_paths(names) for each in (base, *files)}
+    if options.where is not None:
+        tables[id(base)] = tables[id(base)].filtered(RowFilter(options.where))
+    return tables[id(base)], [tables[id(each)] for each in files]
 
 
 # The systems

@@ -1,14 +1,18 @@
 """Tables of predictions: read from files, and joined with the truth by id or by row."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault, SpecError, plural
+from evaluand.core.errors import DataError, Fault, SpecError, plural, warn
+from evaluand.data.paths import add_paths
+from evaluand.data.row_filter import RowFilter
 from evaluand.data.source import DataSource, missing_column
 from evaluand.data.sources import open_data, open_file
 from evaluand.experiment.columns.names import guess_columns
@@ -43,6 +47,39 @@ class NamedTable:
             raise SpecError(f"{role}: in {self.name} {missing_column(name, self.table.column_names)}")
         column = self.table.column(name)
         return column.combine_chunks() if column.num_chunks else pa.array([], column.type)
+
+    def with_paths(self, names: Iterable[tuple[str, str]]) -> NamedTable:
+        """This table with a column for each name that is a path into a column, such as `gold.answers[0]`.
+
+        Args:
+            names: (option, name).
+
+        Raises:
+            SpecError: a path leads nowhere in any row.
+        """
+        source = DataSource(self.name, self.table.schema, lambda: iter(self.table.to_batches()), self.where)
+        added = add_paths(source, names)
+        if added is source:
+            return self
+        return replace(self, table=mark_json(pa.Table.from_batches(added.batches(), added.schema)))
+
+    def filtered(self, condition: RowFilter) -> NamedTable:
+        """The rows that match a condition; warns of those that match nothing because a value is missing.
+
+        Raises:
+            SpecError: the condition does not fit the columns.
+            DataError: no row matches.
+        """
+        condition.check(self.table.schema)
+        masks = pa.chunked_array([condition.mask(batch) for batch in self.table.to_batches()], pa.bool_())
+        missing = f"{masks.null_count:,} of {plural(len(masks), 'row')} have a missing value in {condition.text!r}"
+        rows = pc.indices_nonzero(masks)
+        if not len(rows):
+            raise DataError(f"{self.name}: no row matches where: {condition.text}")
+        if masks.null_count:
+            warn(f"where: {missing}, and match nothing")
+        places = rows.to_pylist()
+        return replace(self, table=self.table.take(rows), where=lambda row: self.where(places[row]))
 
 
 def read_table(path: str | os.PathLike[str], format: str | None = None, delimiter: str | None = None) -> NamedTable:

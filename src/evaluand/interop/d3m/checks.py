@@ -41,12 +41,19 @@ def learning_resource(document: DatasetDocument, targets: TargetDataset) -> Reso
 
 
 def check_table(
-    number: int, expected: TargetDataset, dataset: DatasetDocument, document: Path, root: Path, findings: Findings
+    number: int,
+    expected: TargetDataset,
+    dataset: DatasetDocument,
+    document: Path,
+    root: Path,
+    findings: Findings,
+    *,
+    attributes: bool = True,
 ) -> pa.Table | None:
     """The learning table of a dataset, after what the problem says of it was checked against the dataset's document."""
     places, before = Findings(), len(findings.faults)
     _check_places(expected, f"{relative_name(document, root)}: inputs.data[{number}]", dataset, places)
-    table = _read_learning_table(expected, dataset, root, findings)
+    table = _read_learning_table(expected, dataset, root, findings, attributes)
     unread = any(fault.code in ("bad_csv", "no_such_file") for fault in findings.faults[before:])
     findings.faults += [fault for fault in places.faults if not (unread and fault.code == "no_such_column")]
     return table
@@ -63,7 +70,7 @@ def _check_places(expected: TargetDataset, place: str, dataset: DatasetDocument,
 
 
 def _read_learning_table(
-    expected: TargetDataset, dataset: DatasetDocument, root: Path, findings: Findings
+    expected: TargetDataset, dataset: DatasetDocument, root: Path, findings: Findings, attributes: bool
 ) -> pa.Table | None:
     assert dataset.folder is not None
     name = relative_name(dataset.folder / DATASET, root)
@@ -74,12 +81,14 @@ def _read_learning_table(
     where = f"{name}: dataResources[{dataset.resources.index(resource)}]"
     if not resource.index:
         findings.fault(f"{where}.columns", "no_index", "no column has the role index or multiIndex")
-    read = read_table(dataset.folder, resource, findings, where)
+    needed = {target.name for target in expected.targets} | {column.name for column in resource.index}
+    read = read_table(dataset.folder, resource, findings, where, None if attributes else needed)
     if read is None or not resource.index:
         return None
     table, row_place = read
     _check_index(resource, table, row_place, findings)
-    _check_media(dataset, resource, table, row_place, findings, where)
+    if attributes:
+        _check_media(dataset, resource, table, row_place, findings, where)
     return table
 
 

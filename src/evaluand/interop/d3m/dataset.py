@@ -7,7 +7,7 @@ one example: an image with its boxes, a text with its labels.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -364,9 +364,12 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource], fold
 
 
 def read_table(
-    folder: Path, resource: Resource, findings: Findings, place: str = ""
+    folder: Path, resource: Resource, findings: Findings, place: str = "", needed: Set[str] | None = None
 ) -> tuple[pa.Table, Callable[[int], str]] | None:
-    """A table with its declared types, and where each row is; None, with faults at `place`, where it cannot be read."""
+    """A table with its declared types, and where each row is; None, with faults at `place`, where it cannot be read.
+
+    Columns that are not `needed` are text; by default all are.
+    """
     path = _real(folder / resource.path)
     if not path.is_relative_to(_real(folder)):
         findings.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
@@ -381,7 +384,8 @@ def read_table(
     columns = {}
     for name in header:
         column, texts = resource.column(name), one_chunk(table.column(name))
-        columns[name] = _values(texts, column, source, findings) if column else texts
+        typed_here = needed is None or name in needed
+        columns[name] = _values(texts, column, source, findings) if column and typed_here else texts
     return None if len(findings.faults) > before else (pa.table(columns), source.where)
 
 

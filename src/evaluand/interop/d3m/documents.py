@@ -60,7 +60,7 @@ def document_at(path: Path, part: str | None) -> DocumentChoice:
 def problem_root(document: Path, path: Path) -> Path:
     """The folder of the problem that a document belongs to, with all of its parts, but no folder above `path`."""
     folder = document.parent
-    if folder == path or any(below(folder, DATASET)):
+    if folder == path or _is_in_collection(folder) or any(below(folder, DATASET)):
         return folder
     root = folder.parent
     return root.parent if root != path and root.name.upper() in PARTS else root
@@ -71,6 +71,8 @@ def root_of(path: Path, document: Path) -> Path:
     folder = document.parent
     if path.is_dir() and path.resolve() != folder.resolve():
         return path
+    if _is_in_collection(folder):
+        return folder.parent.parent
     alone = any(below(folder, DATASET)) or not any(below(folder.parent, DATASET))
     return folder if alone else folder.parent
 
@@ -101,6 +103,11 @@ def find_file(document: Path, root: Path, name: str) -> Path | None:
         if place == root:
             return None
     return None
+
+
+def _is_in_collection(folder: Path) -> bool:
+    """Whether a problem's folder is one of `problems/`, next to `datasets/` with those of all of them."""
+    return folder.parent.name == "problems" and (folder.parent.parent / "datasets").is_dir()
 
 
 def _refuse_several(path: Path, places: Sequence[Path]) -> None:

@@ -163,7 +163,7 @@ def open_folder(path: str | os.PathLike[str], part: str | None = None) -> Proble
 
 
 def examine_folder(
-    path: str | os.PathLike[str], part: str | None = None, truth: Path | None = None
+    path: str | os.PathLike[str], part: str | None = None, truth: Path | None = None, *, attributes: bool = True
 ) -> tuple[ProblemFolder | None, Findings]:
     """Opens the problem in a folder as far as it can be read, with its faults and notes.
 
@@ -171,6 +171,7 @@ def examine_folder(
         path: the folder, the problem's folder in it, or its document.
         part: TRAIN, TEST or SCORE, where each has its own documents.
         truth: the file of target values, if it is not that of the folder; without a split it says what is tested.
+        attributes: whether to check the cells and media of columns that no score depends on; else they are text.
     """
     start = Path(path)
     if start.name in ("", "..") or (len(start.parts) == 1 and start.is_file()):
@@ -194,7 +195,7 @@ def examine_folder(
     for i, (expected, dataset) in enumerate(zip(problem.datasets, found, strict=True)):
         if dataset is not None:
             found[i] = dataset = describe_table(dataset, expected, problem, findings)
-            table = check_table(i, expected, dataset, document, root, findings)
+            table = check_table(i, expected, dataset, document, root, findings, attributes=attributes)
             if table is not None:
                 tables[i] = table
     tested_by, folds = _tested_rows(
@@ -236,9 +237,14 @@ def _tested_rows(
 
     That is the split of the problem's document. Where the document names one that does not exist, it is the truth.
     """
+    document = choice.path
     if problem.division is None:
+        path = truth or find_file(document, root, TRUTH)
+        rows = "all rows of the table" if path is None else f"the rows of {relative_name(path, root)}"
+        place = f"{relative_name(document, root)}: inputs.dataSplits"
+        findings.note(place, "no_split", f"is missing, so {rows} are tested")
         return None, None
-    document, name = choice.path, problem.division.file or SPLITS_FILE
+    name = problem.division.file or SPLITS_FILE
     split = document.parent / name
     if split.is_file() or os.path.lexists(split):
         return split, check_splits(problem, dataset, table, document, root, findings)

@@ -180,7 +180,8 @@ class D3MFormat(ProblemFormat):
             return _truth_in(truth, problem, truth, findings, self), findings
         if truth is not None and problem.is_file():
             return _truth_of_document(problem, truth, self)
-        folder, findings = examine_folder(problem, part, None if truth is None else _truth_file(truth))
+        named = None if truth is None else _truth_file(truth)
+        folder, findings = examine_folder(problem, part, named, attributes=False)
         findings.notes[:] = [note for note in findings.notes if note.code in _NOTES]  # `evaluand problem check` has all
         return (None if folder is None else _truth_of_folder(folder, truth, findings, self)), findings
 
