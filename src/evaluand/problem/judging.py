@@ -347,7 +347,7 @@ def _metric(
 
 def _row(aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str, ...]) -> MetricRow:
     further = {name: aligned.numbers_of_truth(name) for name in rule.of_truth}
-    columns = [{**aligned.columns(name, rule.reads), **further} for name in targets]
+    columns: list[tables.Columns] = [{**aligned.columns(name, rule.reads), **further} for name in targets]
     if VALUE in metric.columns:
         columns = [tables.with_value(each) for each in columns]
     many = len(targets) > 1
