@@ -197,7 +197,12 @@ class Experiment:
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
         for trade in self.tradeoffs:
-            check_trade(trade, [*self.tasks], scorers, self.measures, self.dataset)
+            check_trade(trade, [*self.tasks], scorers, self.measures_of_all_rows, self.dataset)
+
+    @property
+    def measures_of_all_rows(self) -> list[Measure]:
+        """The measures without a condition, which gates, comparisons and trade-offs use."""
+        return [measure for measure in self.measures if measure.where is None]
 
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
@@ -281,7 +286,9 @@ class Experiment:
             name=own_name,
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
-            further=lambda measures: result_tables(compute_results(self.tradeoffs, by_task, measures)),
+            further=lambda measures: result_tables(
+                compute_results(self.tradeoffs, by_task, [one for one in measures if one.where is None])
+            ),
         )
         return Results(results, aggregation, self._compare(evaluations, [*by_task], own_name))
 
@@ -292,7 +299,12 @@ class Experiment:
         try:
             with warnings.catch_warnings(action="ignore", category=EvaluandWarning):  # the default metrics will do
                 return compare(
-                    *evaluations, labels=labels, flips=FLIPS, declared=self.measures, name=name, origin=self.origin
+                    *evaluations,
+                    labels=labels,
+                    flips=FLIPS,
+                    declared=self.measures_of_all_rows,
+                    name=name,
+                    origin=self.origin,
                 )
         except (DataError, SpecError):
             return None
