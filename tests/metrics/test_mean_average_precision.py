@@ -427,7 +427,11 @@ def test_null_is_no_empty_image() -> None:
 BAD: dict[str, tuple[Any, Any, str]] = {
     "no list": ("cat", [], "the detected boxes are the text 'cat', not a list of boxes"),
     "no box": ([{"bbox": [0, 0, 1, 1]}], [], "detected box 0 has 'bbox' and not 'box'"),
-    "three numbers": ([], [[0, 0, 1, 1], [0, 0, 1]], "expected box 1 has 3 numbers, not x_min, y_min, x_max, y_max"),
+    "three numbers": (
+        [],
+        [[0, 0, 1, 1], [0, 0, 1]],
+        "expected box 1 has 3 numbers; give x_min, .* of each corner of a polygon",
+    ),
     "NaN": ([[0, 0, 1, 1], [0, math.nan, 1, 1]], [], "detected box 1: y_min is the number nan, not a finite number"),
     "quotes": (["'0,0,1,1'"], [], 'detected box 0: x_min is the text "\'0", not a finite number'),
     "infinite": ([[0, 0, math.inf, 1]], [], "detected box 0: x_max is the number inf, not a finite number"),
@@ -506,3 +510,14 @@ def test_the_whole_path() -> None:
     images[3] = ([], images[3][1])
     assert row["value"] == pytest.approx(value_of(MeanAveragePrecision(), images).value, abs=1e-12)
     assert (row["n"], row["n_failed"]) == (20, 1)
+
+
+def test_detections_that_are_all_ignored_draw_a_curve_without_a_warning() -> None:
+    data = Dataset.from_rows([{"input": i, "expected": [{"box": [0, 0, 5, 5], "label": "a"}]} for i in range(2)])
+    run = Runner().run(lambda i: [{"box": [50 + i, 50, 250, 250], "label": "a", "confidence": 0.9}], data)
+    metric = MeanAveragePrecision(definition="coco", area="small")
+    aggregation = Aggregator().aggregate(
+        [Evaluator().evaluate(run, {"boxes": Detection()})], [Measure("boxes", metric)]
+    )
+    assert aggregation.table()["value"].to_pylist() == [0.0]
+    assert aggregation.curves().num_rows > 0

@@ -67,7 +67,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "kind         id            created           name           counts": "ids of one machine",
         "evaluand compare 6c63c04ad9f4 support/bot": YOURS,
     },
-    "docs/howto/detection.md": {"scorers:": FRAGMENT},
+    "docs/howto/detection.md": {
+        "scorers:": FRAGMENT,
+        'evaluand score --coco val2017.json a.json b.json --by license --gate "coco_ap >= 0.4"': YOURS,
+    },
     "docs/howto/fairness.md": {"metrics:": FRAGMENT},
     "docs/howto/gate.md": {
         'evaluand compare support/base support/mine --gate "accuracy not worse than baseline by 0.02" '

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 FUNCTION: Final = "function"
 """The kind of metrics that are functions of the user, which have names of their own."""
 
+_COCO: Final = "0.50:0.95"
 BINARY: Final = "binary"
 """The value of `average` that stands for one class, which the truths must imply."""
 
@@ -241,10 +242,8 @@ _OTHERS: Final = (
         "confusion_matrix", "confusion_matrix", "counts of each pair of truth and prediction", {}, ("confusion",)
     ),
     MetricName("selection_rate", "selection_rate", "share of rows predicted as a class", {}, ("positive_rate",)),
-    MetricName(
-        "mean_absolute_error", "mean_absolute_error", "mean distance of numbers", {}, ("mae", "l1", "mean_error")
-    ),
-    MetricName("mean_squared_error", "mean_squared_error", "mean squared distance of numbers", {}, ("mse", "l2")),
+    MetricName("mean_absolute_error", "mean_absolute_error", "mean distance of numbers", {}, ("mae",)),
+    MetricName("mean_squared_error", "mean_squared_error", "mean squared distance of numbers", {}, ("mse",)),
     MetricName(
         "root_mean_squared_error",
         "root_mean_squared_error",
@@ -252,16 +251,14 @@ _OTHERS: Final = (
         {},
         ("rmse", "rms_error", "rmsd"),
     ),
-    MetricName(
-        "median_absolute_error", "median_absolute_error", "median distance of numbers", {}, ("medae", "median_error")
-    ),
+    MetricName("median_absolute_error", "median_absolute_error", "median distance of numbers", {}, ("medae",)),
     MetricName("max_error", "max_error", "largest distance of numbers", {}, ("maximum_error",)),
     MetricName(
         "mean_absolute_percentage_error",
         "mean_absolute_percentage_error",
         "mean distance relative to the truth, as a fraction",
         {},
-        ("mape", "percentage_error", "relative_error"),
+        ("mape",),
     ),
     MetricName("mean_squared_log_error", "mean_squared_log_error", "mean squared error of logarithms", {}, ("msle",)),
     MetricName(
@@ -401,8 +398,9 @@ _OTHERS: Final = (
         ("lrap", "label_ranking_average_precision_score"),
     ),
     MetricName("label_ranking_loss", "label_ranking_loss", "pairs of labels in the wrong order", {}, ("ranking_loss",)),
-    MetricName("coverage_error", "coverage_error", "how many labels contain all that are true", {}, ("coverage",)),
+    MetricName("coverage_error", "coverage_error", "how many labels contain all that are true"),
     MetricName("mean", "mean", "mean of a number of each row", {}, ("average", "avg", "mean_score")),
+    MetricName("quantile", "quantile", "value below which a share q of the rows lies"),
     MetricName("median", "quantile", "median of a number of each row", {"q": 0.5}),
     MetricName("count", "count", "number of rows", {}, ("n_rows", "rows")),
     MetricName(
@@ -430,6 +428,23 @@ _OTHERS: Final = (
     ),
     MetricName(
         "average_recall", "average_recall", "recall of boxes: object detection", {}, ("mar", "mean_average_recall")
+    ),
+    *(
+        MetricName(f"coco_{name}", kind, f"COCO's {name}: {about}", {"definition": "coco", "iou": iou} | parameters)
+        for name, kind, iou, about, parameters in (
+            ("ap", "mean_average_precision", _COCO, "average precision over ten overlaps", {}),
+            ("ap50", "mean_average_precision", 0.5, "average precision from an overlap of .5", {}),
+            ("ap75", "mean_average_precision", 0.75, "average precision from an overlap of .75", {}),
+            ("ap_small", "mean_average_precision", _COCO, "average precision of small objects", {"area": "small"}),
+            ("ap_medium", "mean_average_precision", _COCO, "average precision of medium objects", {"area": "medium"}),
+            ("ap_large", "mean_average_precision", _COCO, "average precision of large objects", {"area": "large"}),
+            ("ar_1", "average_recall", _COCO, "recall of one detection by image and class", {"max_detections": 1}),
+            ("ar_10", "average_recall", _COCO, "recall of ten detections by image and class", {"max_detections": 10}),
+            ("ar_100", "average_recall", _COCO, "recall of a hundred detections by image and class", {}),
+            ("ar_small", "average_recall", _COCO, "recall of small objects", {"area": "small"}),
+            ("ar_medium", "average_recall", _COCO, "recall of medium objects", {"area": "medium"}),
+            ("ar_large", "average_recall", _COCO, "recall of large objects", {"area": "large"}),
+        )
     ),
 )
 
