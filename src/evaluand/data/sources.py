@@ -184,6 +184,12 @@ def _split_part(path: str) -> tuple[str, str | None]:
     return (file, part) if mark and not os.path.exists(path) and os.path.isfile(file) else (path, None)
 
 
+def names_files(path: str) -> bool:
+    """Whether a text is the path of a file, a part of one, a pattern, or a folder that ends in a slash."""
+    file, _ = _split_part(path)
+    return os.path.isfile(file) or is_glob(path) or (path.endswith(os.sep) and os.path.isdir(path))
+
+
 def _find_files(path: str) -> list[SourceFile]:
     if path == STDIN:
         return [SourceFile.read_stdin()]
