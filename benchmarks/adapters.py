@@ -78,12 +78,45 @@ CASES: dict[str, tuple[str, Any, str, float | None]] = {
         3,
     ),
     "FlattenHierarchy": ("FlattenHierarchy", {"addPrefix": True}, "nested", 1.5),
-    "Rename": ("Rename", {"text": "prompt"}, "plain", None),
+    "Rename": ("Rename", {"text": "prompt"}, "plain", 1),
+    "Rename, 1 of 13 fields": ("Rename", {"text": "prompt"}, "wide", 1),
+    "Select, 2 of 3 fields": ("Select", {"fields": ["text", "meta"]}, "plain", 1),
+    "Select, 8 of 13 fields": ("Select", {"fields": ["text", *(f"c{number}" for number in range(7))]}, "wide", 1),
+    "Drop, 1 of 3 fields": ("Drop", {"fields": ["meta"]}, "plain", 1),
+    "Rename, Drop, Select": (
+        "Pipeline",
+        [
+            {"kind": "Rename", "configuration": {"text": "prompt"}},
+            {"kind": "Drop", "configuration": {"fields": ["meta"]}},
+            {"kind": "Select", "configuration": {"fields": ["prompt"]}},
+        ],
+        "plain",
+        1,
+    ),
+    "TransformJSON, Rename": (
+        "Pipeline",
+        [
+            {"kind": "TransformJSON", "configuration": {"text": "$.text", "n": 2}},
+            {"kind": "Rename", "configuration": {"text": "prompt"}},
+        ],
+        "plain",
+        1,
+    ),
+    "ExplodeCollections, Rename, Select": (
+        "Pipeline",
+        [
+            {"kind": "ExplodeCollections", "configuration": LISTS},
+            {"kind": "Rename", "configuration": {"text": "prompt"}},
+            {"kind": "Select", "configuration": {"fields": ["prompt", "score"]}},
+        ],
+        "lists",
+        1,
+    ),
     "Map, Rename, 5 elements": (
         "Map",
         {"collections": ["choices"], "adapter": {"kind": "Rename", "configuration": {"label": "text"}}},
         "choices",
-        None,
+        1,
     ),
     "EmbedIndex, 5 elements": ("EmbedIndex", {"collections": ["choices"], "index": {"rank": None}}, "choices", None),
 }
@@ -105,6 +138,8 @@ def _row(sort: str, i: int) -> Row:
         return {"_index_": i, "text": f"It was the best of times {i}", "meta": {"id": i, "source": "x"}}
     if sort == "lists":
         return {"_index_": i, "text": [f"{i} {k}" for k in range(5)], "score": [0.5] * 5}
+    if sort == "wide":
+        return {"_index_": i, **{f"c{number}": number for number in range(11)}, "text": "a"}
     if sort == "choices":
         return {"_index_": i, "choices": [{"label": f"{i} {k}", "score": 0.5} for k in range(5)]}
     scores = {"top": {"label": "a", "value": 0.9}, "next": {"label": "b", "value": 0.1}}
@@ -116,9 +151,11 @@ def _row(sort: str, i: int) -> Row:
 
 def _times(n: int) -> Iterator[tuple[str, list[float]]]:
     try:
-        from evaluand.data.adapters.base.adapter import create_adapter
+        from evaluand.data.adapters.base.adapter import Pipeline, create_adapter
+
+        create_pipeline: Any = Pipeline
     except ImportError:
-        from dyff.schema.adapters import create_adapter, known_adapters
+        from dyff.schema.adapters import create_adapter, create_pipeline, known_adapters
         from dyff.schema.v0.r1.adapters import EmbedIndex
 
         known_adapters()["EmbedIndex"] = EmbedIndex  # which it has, but does not make by its name
@@ -126,7 +163,11 @@ def _times(n: int) -> Iterator[tuple[str, list[float]]]:
     else:
         columns = True
     for name, (kind, configuration, sort, _) in CASES.items():
-        adapter = create_adapter({"kind": kind, "configuration": configuration})
+        adapter: Any
+        if kind == "Pipeline":
+            adapter = create_pipeline(configuration)
+        else:
+            adapter = create_adapter({"kind": kind, "configuration": configuration})
         yield name, _timed(lambda rows, adapter=adapter: _use(adapter(rows)), _chunks(sort, n))
     for name, (kind, configuration, sort, _) in ARROW_CASES.items():
         adapter = create_adapter({"kind": kind, "configuration": configuration})

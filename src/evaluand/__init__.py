@@ -87,6 +87,10 @@ if TYPE_CHECKING:
         RSquared as RSquared,
         Spearman as Spearman,
     )
+    from evaluand.metrics.covers import (
+        OmegaIndex as OmegaIndex,
+        OverlappingMutualInformation as OverlappingMutualInformation,
+    )
     from evaluand.metrics.deviances import (
         MeanGammaDeviance as MeanGammaDeviance,
         MeanPoissonDeviance as MeanPoissonDeviance,

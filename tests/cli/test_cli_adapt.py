@@ -48,8 +48,8 @@ def test_rows_are_shown_before_and_after_and_counted(folder: Folder) -> None:
     assert folder.done("adapt", "rows.jsonl", "--pipeline", "p.json", "--rows", 2) == (
         "_index_ 0\n"
         '- {"_index_":0,"text":["a","b"],"o":{"k":1180591620717411303424}}\n'
-        '+ {"_index_":0,"answer":"a","o":{"k":1180591620717411303424},"_response_index_":0}\n'
-        '+ {"_index_":0,"answer":"b","o":{"k":1180591620717411303424},"_response_index_":1}\n'
+        '+ {"_index_":0,"o":{"k":1180591620717411303424},"_response_index_":0,"answer":"a"}\n'
+        '+ {"_index_":0,"o":{"k":1180591620717411303424},"_response_index_":1,"answer":"b"}\n'
         "\n"
         "_index_ 1\n"
         '- {"_index_":1,"text":null,"o":{"k":1}}\n'
@@ -112,12 +112,12 @@ def test_parquet_that_can_be_transformed_at_once_keeps_its_types(folder: Folder)
     pipeline(folder, [RENAME, {"kind": "FlattenHierarchy"}])
     shown = folder.done("adapt", "rows.parquet", "--pipeline", "p.json", "-o", "out.parquet", "--rows", 1)
     again = pq.read_table(folder.path / "out.parquet")
-    assert again.schema.equals(pa.schema([("answer", pa.string()), ("n", pa.int8()), ("o.k", pa.int64())]))
-    assert again.to_pylist() == [{"answer": "a", "n": 1, "o.k": 1}, {"answer": "b", "n": 2, "o.k": 2}]
-    assert '+ {"answer":"a","n":1,"o.k":1}\n' in shown
+    assert again.schema.equals(pa.schema([("n", pa.int8()), ("o.k", pa.int64()), ("answer", pa.string())]))
+    assert again.to_pylist() == [{"n": 1, "o.k": 1, "answer": "a"}, {"n": 2, "o.k": 2, "answer": "b"}]
+    assert '+ {"n":1,"o.k":1,"answer":"a"}\n' in shown
     assert "2 rows read, 2 made, 0 skipped, 0 defaulted" in shown
     folder.done("adapt", "rows.parquet", "--pipeline", "p.json", "-o", "out.jsonl")
-    assert (folder.path / "out.jsonl").read_text().splitlines()[1] == '{"answer":"b","n":2,"o.k":2}'
+    assert (folder.path / "out.jsonl").read_text().splitlines()[1] == '{"n":2,"o.k":2,"answer":"b"}'
 
 
 def test_a_row_beyond_the_first_batch_is_named_by_its_place(folder: Folder) -> None:

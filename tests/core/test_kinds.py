@@ -150,6 +150,8 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "weighted_absolute_percentage_error": [("numbers", {}, JACKKNIFE)],
     "weighted_kappa": [("labels", {"labels": ["a", "b", "c"]}, JACKKNIFE)],
     "word_error_rate": [("labels", {}, JACKKNIFE)],
+    "omega_index": [("labels", {}, INFLUENCE)],
+    "overlapping_mutual_information": [("labels", {}, JACKKNIFE), ("labels", {"normalization": "lfk"}, JACKKNIFE)],
 }
 """Kind → what it is asked for, and the name of its interval."""
 

@@ -77,8 +77,49 @@ def test_names_move_up_all_at_once() -> None:
     assert made("Rename", {"a": "b", "b": "c"}, {"a": 1, "b": 2}) == [{"b": 1, "c": 2}]
 
 
-def test_a_renamed_field_keeps_its_place() -> None:
-    assert list(made("Rename", {"a": "z"}, {"a": 1, "b": 2})[0]) == ["z", "b"]
+def test_renamed_fields_come_last_in_the_order_of_the_configuration() -> None:
+    rows = [{"a": 1, "b": 2, "c": 3, "d": 4}]
+    for names in ({"c": "y", "a": "z"}, {"c": "a", "a": "c"}):
+        pipeline = Pipeline([spec("Rename", names)])
+        expected = ["b", "d", *names.values()]
+        assert list(next(pipeline(rows))) == list(next(pipeline(row for row in rows))) == expected
+
+
+def test_a_kind_of_ones_own_does_not_inherit_how_its_base_adapts_several_rows() -> None:
+    class Shouting(create_adapter(spec("Rename", {"a": "b"})).__class__):  # type: ignore[misc]
+        kind = "Shouting"
+
+        def adapt(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+            return [{name: value.upper() for name, value in row.items()}]
+
+    pipeline, rows = Pipeline([Shouting({"a": "b"})]), [{"a": "x"}, {"a": "y"}]
+    assert list(pipeline(rows)) == [{"a": "X"}, {"a": "Y"}]
+    assert pipeline.adapt_batch(pa.RecordBatch.from_pylist(rows)) is None
+
+
+@pytest.mark.parametrize("on_error", ["abort", "skip", "default"])
+def test_rows_of_a_list_and_of_a_stream_become_the_same(on_error: str) -> None:
+    steps = [
+        spec("ExplodeCollections", {"collections": ["c"]}),
+        spec("Rename", {"c": "d", "n": "m"}),
+        spec("Map", {"collections": ["l"], "adapter": [spec("Rename", {"x": "y"}), spec("Drop", {"fields": ["z"]})]}),
+        spec("Select", {"fields": ["l", "d", "m"]}),
+    ]
+    rows: list[Any] = [{"c": [i, i + 1], "n": i, "l": [{"x": k, "z": 0} for k in range(i % 3)]} for i in range(150)]
+    for place, wrong in ((70, {"c": 3}), (71, [1]), (149, {"c": [1], "n": 1, "m": 2, "l": []})):
+        rows[place] = wrong
+    default = {"default": {"m": 0}} if on_error == "default" else {}
+    results = []
+    for stream in (rows, (row for row in rows)):
+        adapted = Pipeline.of({"adapters": steps, "onError": on_error, **default})(stream)
+        made: list[Any] = []
+        try:
+            made.extend(adapted)
+        except AdapterError as error:
+            made.append(str(error))
+        results.append((made, adapted.counts))
+    assert results[0] == results[1]
+    assert results[0][1].read == (71 if on_error == "abort" else 150)
 
 
 def test_no_field_is_overwritten_by_a_renamed_one() -> None:

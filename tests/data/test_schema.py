@@ -1308,3 +1308,53 @@ def test_choices_of_numbers_are_numbers_of_their_kind() -> None:
 def test_a_model_of_ones_own_has_no_reserved_names() -> None:
     with pytest.raises(SpecError, match="'_foo_' is reserved"):
         platform.DataSchema.from_model(create_model("M", y=(str, Field(alias="_foo_"))))
+
+
+# Keys of outputs
+
+
+def output(index: int, replication: str, *numbers: int) -> dict[str, Any]:
+    items = [{"_response_index_": number, "text": "a"} for number in numbers]
+    return {"_index_": index, "_replication_": replication, "responses": items}
+
+
+def test_index_replication_and_response_index_occur_together_in_one_row() -> None:
+    schema = DataSchema.make_output_schema("text.Text").to_schema()
+    valid = [output(0, "a", 0, 0, 1), output(0, "b", 0), output(1, "a", 0), output(0, "a", 2)]
+    assert schema.faults(valid) == []
+    assert schema.faults(schema.validate(valid)) == []
+    invalid = [*valid, output(0, "a", 3, 1), output(2, "a"), output(2, "a")]
+    for data in (invalid, pa.Table.from_pylist(invalid, schema.arrow)):
+        faults = schema.faults(data)
+        assert [(fault.row, fault.path) for fault in faults] == [
+            (4, "responses[]._response_index_"),
+            (6, "_replication_"),
+        ]
+        assert faults.counts == {("responses[]._response_index_", "twice"): 1, ("_replication_", "twice"): 1}
+        assert faults[0].message.startswith("row 0 has the same _index_, _replication_ and _response_index_ 1")
+
+
+def test_flat_rows_of_responses_have_unique_keys_too() -> None:
+    names = ("_index_", "_replication_", "_response_index_")
+    schema = Schema.of(pa.schema(list(zip(names, (pa.int64(), pa.string(), pa.int64()), strict=True))))
+    rows = [dict(zip(names, key, strict=True)) for key in ((0, "a", 0), (0, "a", 1), (1, "a", 0), (0, "a", 1))]
+    assert [(fault.row, fault.path) for fault in schema.faults(rows)] == [(3, "_response_index_")]
+
+
+def test_the_rows_of_a_validated_table_are_valid_again_with_maps_as_pairs() -> None:
+    class Counted(BaseModel):
+        words: dict[str, int] = {"a": 1}
+
+    schema = Schema.of(Counted)
+    table = schema.validate([{}])
+    assert schema.validate(table.to_pylist()).equals(table)
+
+
+def test_multiples_of_narrow_floats_are_those_of_their_precision() -> None:
+    class Priced(BaseModel):
+        price: Float32 = Field(0.1, multiple_of=0.1)
+
+    schema = Schema.of(Priced)
+    table = schema.validate([{}, {"price": 12.3}])
+    assert schema.faults(table) == schema.faults(table.to_pylist()) == []
+    assert [fault.row for fault in schema.faults([{"price": 12.3}, {"price": 12.35}])] == [1]

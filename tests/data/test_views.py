@@ -16,7 +16,7 @@ from evaluand.comparison import compare
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data.adapters.base.options import AdapterSpecError
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.evaluator import Evaluator, ScorerFailed
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorers.exact_match import ExactMatch
@@ -340,6 +340,35 @@ metrics: [accuracy]
 def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: Path) -> None:
     results = Experiment.from_file(experiment(tmp_path, FILE)).run()
     assert results.aggregation.table()["value"].to_pylist() == [1.0, 1.0]
+
+
+def test_what_a_view_makes_is_validated_against_its_schema(tmp_path: Path) -> None:
+    of_prompt = "schema: {type: object, properties: {prompt: {type: string}}, required: [prompt]}"
+    own, made = (
+        "{kind: Rename, configuration: {text: prompt}}",
+        "{kind: TransformJSON, configuration: {prompt: $.text}}",
+    )
+    graded = "{kind: TransformJSON, configuration: $.text}"
+    valid = FILE.replace(own, f"{{adapters: [{made}], {of_prompt}}}").replace(
+        f"view: [{graded}]", f"view: {{adapters: [{graded}], schema: {{type: string, maxLength: 1}}}}"
+    )
+    results = Experiment.from_file(experiment(tmp_path, valid)).run()
+    assert results.aggregation.table()["value"].to_pylist() == [1.0, 1.0]
+    with pytest.raises(SpecError) as raised:
+        Experiment.from_file(experiment(tmp_path, valid.replace("properties: {prompt: ", "properties: {promt: ")))
+    assert "9: tasks.own.view: " in str(raised.value)
+    with pytest.raises(DataError) as refused:
+        data().view(PROMPT, schema={"type": "object", "properties": {"prompt": {"type": "string"}}, "required": []})
+    assert str(refused.value) == (
+        "rows[0]: _index_ 0: input.n is not a field: it does not fit the schema of the view"
+        " (2 rows fail this way: _index_ 0, 1)"
+    )
+    run = Runner().run(completes, data().view(PROMPT))
+    view = OutputView(ExactMatch(), ANSWER, schema={"type": "string", "maxLength": 0})
+    with pytest.warns(ScorerFailed):
+        reasons = Evaluator().evaluate(run, {"right": view}).table("right")["reason"].to_pylist()
+    assert "output has 1 characters, more than 0: it does not fit the schema of the view" in reasons[0]
+    assert view.identify() != OutputView(ExactMatch(), ANSWER).identify()
 
 
 @pytest.mark.parametrize(

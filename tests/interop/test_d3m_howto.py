@@ -43,7 +43,7 @@ def test_two_files_are_judged_by_named_metrics(tmp_path: Path) -> None:
     assert found[1]["data"]["cells"] == [[0, 0, 1], [0, 1, 1], [1, 1, 1]]
     assert "say which label is positive" in commands.refused(*files, "--metric", "f1")
     assert "did you mean 'f1Macro'" in commands.refused(*files, "--metric", "f1Makro")
-    assert "give FOLDER, --problem or --metric" in commands.refused(*files, code=2)
+    assert "or a --metric by which the columns that both files have are judged" in commands.refused(*files, code=2)
     assert "need --metric" in commands.refused("score", tmp_path, "--k", "2", code=2)
 
 

@@ -158,6 +158,20 @@ def test_a_truth_that_is_named_says_which_rows_are_tested_too(made: Made, tmp_pa
         score(made.root, predict(made, "no", "no"))
 
 
+def test_a_document_without_a_split_tests_all_rows_or_those_of_the_truth(made: Made) -> None:
+    del made.problem["inputs"]["dataSplits"]
+    made.write()
+    mine = made.root / "mine.csv"
+    mine.write_text("d3mIndex,label\n" + "".join(f"{i},no\n" for i in range(10, 14)))
+    scores = score(made.root, mine)
+    assert (scores.rows[0].value, scores.rows[0].n) == (0.5, 4)
+    assert [note.message for note in scores.notes] == ["is missing, so all rows of the table are tested"]
+    (made.root / "targets.csv").write_text("d3mIndex,label\n11,no\n13,no\n")
+    scores = score(made.root, predict(made, "no", "no"))
+    assert (scores.rows[0].value, scores.rows[0].n) == (1.0, 2)
+    assert [note.message for note in scores.notes] == ["is missing, so the rows of targets.csv are tested"]
+
+
 @pytest.mark.parametrize(
     ("truth", "code"), [("d3mIndex,label\n11,no\n99,yes\n", "extra_row"), ("id,label\n1,no\n", "missing_column")]
 )

@@ -8,20 +8,24 @@ import operator
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
-from evaluand.data.schema import Schema
+from evaluand.data.schema import Schema, SchemaError
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.output_view import OutputView
+from evaluand.evaluation.scorer import as_scorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.interop import dyff
-from evaluand.interop.dyff import adapters, platform
+from evaluand.interop.dyff import adapters, ids, platform
 from evaluand.interop.dyff.pydantic import DyffSchemaBaseModel
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
@@ -99,6 +103,20 @@ RESOURCES = {
 }
 
 
+PROMPT = {
+    "type": "object",
+    "properties": {"prompt": {"type": "string"}, "n": {"type": "integer"}},
+    "required": ["prompt", "n"],
+}
+VIEW = {
+    "id": "v1",
+    "viewOf": ID,
+    "schema": platform.DataSchema.make_input_schema(PROMPT).model_dump(),
+    "adapterPipeline": [TO_PROMPT],
+}
+PROMPTS = {**RESOURCES["Dataset"], "views": [VIEW]}
+
+
 @pytest.mark.parametrize("kind", RESOURCES)
 def test_a_resource_is_written_as_it_was_read(kind: str) -> None:
     text = json.dumps(RESOURCES[kind])
@@ -106,7 +124,7 @@ def test_a_resource_is_written_as_it_was_read(kind: str) -> None:
 
 
 def test_a_view_of_a_dataset_is_found_by_its_id() -> None:
-    resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
+    resource = platform.Dataset.model_validate(PROMPTS)
     seen = resource.view(Dataset.from_rows([{"text": "2 + 2"}]), "v1")
     assert [example.input for example in seen] == [{"prompt": "2 + 2", "n": 2}]
 
@@ -165,6 +183,118 @@ def test_every_name_of_the_document_is_there(module: str, names: str) -> None:
     found = importlib.import_module(f"evaluand.interop.dyff.{module}")
     for name in names.split():
         assert callable(operator.attrgetter(name)(found))
+
+
+REPLICATIONS = [ids.replication_id(ID, number) for number in (0, 1)]
+
+
+def output(index: Any, replication: Any, *texts: Any) -> dict[str, Any]:
+    items = [{"_response_index_": number, "text": text} for number, text in enumerate(texts)]
+    return {"_index_": index, "_replication_": replication, "responses": items}
+
+
+def test_a_dataset_applies_the_schema_that_it_has(tmp_path: Path) -> None:
+    resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
+    data = resource.examples([{"_index_": 3, "text": "a"}, {"_index_": 1, "text": "b"}])
+    assert [(each.index, each.input) for each in data] == [(1, {"text": "b"}), (3, {"text": "a"})]
+    (tmp_path / "rows.jsonl").write_text('{"text": "a"}\n{"txet": "b"}\n')
+    with pytest.raises(DataError, match=r"rows\.jsonl:2:text: is missing \(there is 'txet'\)"):
+        resource.examples(tmp_path / "rows.jsonl")
+    with pytest.raises(DataError, match="table:n: is not a field"):
+        resource.examples(pa.table({"text": ["a"], "n": [1]}))
+
+
+def test_the_rows_of_a_view_of_a_dataset_are_validated_against_its_schema() -> None:
+    data = Dataset.from_rows([{"text": "2 + 2"}, {"text": "3"}])
+    broken = {**VIEW, "adapterPipeline": [{**TO_PROMPT, "configuration": {"prompt": "$.text", "n": "two"}}]}
+    resource = platform.Dataset.model_validate({**PROMPTS, "views": [broken]})
+    with pytest.raises(DataError) as raised:
+        resource.view(data, "v1")
+    assert str(raised.value) == (
+        "rows[0]: _index_ 0: input.n is text ('two'), not an integer: it does not fit the schema of the view"
+        " (2 rows fail this way: _index_ 0, 1)"
+    )
+
+
+def test_outputs_are_validated_when_they_are_read() -> None:
+    evaluation = platform.Evaluation.model_validate(RESOURCES["Evaluation"])
+    rows = [output(0, REPLICATIONS[0], "a", "b"), output(0, REPLICATIONS[1], "a"), output(1, REPLICATIONS[0])]
+    assert evaluation.outputs(rows).num_rows == 3
+    assert evaluation.outputs(evaluation.outputs(rows)).to_pylist() == rows
+    tagged = output(2, REPLICATIONS[0], "a", "b")
+    tagged["responses"][1]["_response_index_"] = 0  # both items are one response
+    assert evaluation.outputs([tagged]).to_pylist() == [tagged]
+    wrong = [
+        *rows,
+        output(0, REPLICATIONS[0], "a"),
+        output(1, "1", "a"),
+        output(7, str(uuid.UUID(REPLICATIONS[0])), 3),
+        {"_index_": 1, "_replication_": REPLICATIONS[0], "responses": []},
+    ]
+    with pytest.raises(SchemaError) as raised:
+        evaluation.outputs(wrong, data=Dataset.from_rows([{"text": "a"}, {"text": "b"}]))
+    assert str(raised.value).split("\n") == [
+        "row 3 (_index_ 0): responses[]._response_index_: row 0 has the same _index_, _replication_ and "
+        "_response_index_ 0; give each response one row",
+        "row 4 (_index_ 1): _replication_: '1' is not a UUID; give replication_id(evaluation, number)",
+        "row 5 (_index_ 7): responses[0].text: is an integer (3), not text",
+        "row 5 (_index_ 7): _index_: 7 is not an _index_ of the dataset",
+        "row 6 (_index_ 1): _replication_: row 2 has the same _index_ and _replication_; keep one",
+    ]
+    assert raised.value.counts.total() == 5
+
+
+def report(view: Any) -> platform.Report:
+    return platform.Report.model_validate({**RESOURCES["Report"], "evaluationView": view})
+
+
+def test_rows_that_enter_a_report_are_validated_against_the_schema_of_its_view() -> None:
+    evaluation = platform.Evaluation.model_validate(RESOURCES["Evaluation"])
+    label = platform.DataSchema.make_output_schema("classification.Label").model_dump()
+    to_label = {"kind": "Rename", "configuration": {"text": "label"}}
+    view = {"id": "labels", "viewOf": ID, "schema": label, "adapterPipeline": [to_label]}
+    rows = [output(0, REPLICATIONS[0], "a", "b")]
+    assert report(view).rows(evaluation, rows).to_pylist() == [
+        {
+            "_index_": 0,
+            "_replication_": REPLICATIONS[0],
+            "responses": [{"_response_index_": 0, "label": "a"}, {"_response_index_": 1, "label": "b"}],
+        }
+    ]
+    assert report(None).rows(evaluation, rows).to_pylist() == rows
+    with pytest.raises(SchemaError, match=r"responses\[1\]\.text: is null"):
+        report(view).rows(evaluation, [output(0, REPLICATIONS[0], "a", None)])
+    unlike = {**view, "adapterPipeline": None}
+    with pytest.raises(SchemaError, match=r"responses\[0\]\.label: is missing"):
+        report(unlike).rows(evaluation, rows)
+    dropping = {**view, "adapterPipeline": [{"kind": "Select", "configuration": {"fields": ["label"]}}]}
+    with pytest.raises(SchemaError, match=r"row 0 \(_index_ 0\): responses\[0\]: .*there is no field 'label'"):
+        report(dropping).rows(evaluation, rows)
+    with pytest.raises(SpecError, match="service 'completer' has no output view 'labels'; it has no output views"):
+        report("labels").rows(evaluation, rows)
+
+
+def test_the_examples_of_a_report_are_those_of_its_view() -> None:
+    dataset = platform.Dataset.model_validate(PROMPTS)
+    data = dataset.examples([{"text": "a"}])
+    for view in (VIEW, "v1"):
+        resource = platform.Report.model_validate({**RESOURCES["Report"], "datasetView": view})
+        assert [each.input for each in resource.examples(dataset, data)] == [{"prompt": "a", "n": 2}]
+
+
+def test_an_output_that_breaks_the_schema_of_a_view_has_no_score() -> None:
+    run = Runner().run(
+        lambda text: {"said": text if text == "a" else 3}, Dataset.from_rows([{"input": "a"}, {"input": "b"}])
+    )
+    label = platform.DataSchema.make_output_schema("classification.Label").model_dump()
+    to_label = {"kind": "Rename", "configuration": {"said": "label"}}
+    view = platform.DataView.model_validate(
+        {"id": "labels", "viewOf": ID, "schema": label, "adapterPipeline": [to_label]}
+    )
+    graded = Evaluator().evaluate(run, {"long": view.output_view(as_scorer("long", lambda output: 1.0))})
+    rows = graded.table("long").to_pylist()
+    assert [row["status"] for row in rows] == ["scored", "failed"]
+    assert "output.label is an integer (3), not text: it does not fit the schema of the view" in rows[1]["reason"]
 
 
 def test_a_model_of_ones_own_makes_an_output_schema() -> None:

@@ -427,7 +427,11 @@ def test_null_is_no_empty_image() -> None:
 BAD: dict[str, tuple[Any, Any, str]] = {
     "no list": ("cat", [], "the detected boxes are the text 'cat', not a list of boxes"),
     "no box": ([{"bbox": [0, 0, 1, 1]}], [], "detected box 0 has 'bbox' and not 'box'"),
-    "three numbers": ([], [[0, 0, 1, 1], [0, 0, 1]], "expected box 1 has 3 numbers, not x_min, y_min, x_max, y_max"),
+    "three numbers": (
+        [],
+        [[0, 0, 1, 1], [0, 0, 1]],
+        "expected box 1 has 3 numbers; give x_min, .* of each corner of a polygon",
+    ),
     "NaN": ([[0, 0, 1, 1], [0, math.nan, 1, 1]], [], "detected box 1: y_min is the number nan, not a finite number"),
     "quotes": (["'0,0,1,1'"], [], 'detected box 0: x_min is the text "\'0", not a finite number'),
     "infinite": ([[0, 0, math.inf, 1]], [], "detected box 0: x_max is the number inf, not a finite number"),

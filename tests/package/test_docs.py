@@ -67,7 +67,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "kind         id            created           name           counts": "ids of one machine",
         "evaluand compare 6c63c04ad9f4 support/bot": YOURS,
     },
-    "docs/howto/detection.md": {"scorers:": FRAGMENT},
+    "docs/howto/detection.md": {
+        "scorers:": FRAGMENT,
+        'evaluand score --coco val2017.json a.json b.json --by license --gate "coco_ap >= 0.4"': YOURS,
+    },
     "docs/howto/fairness.md": {"metrics:": FRAGMENT},
     "docs/howto/gate.md": {
         'evaluand compare support/base support/mine --gate "accuracy not worse than baseline by 0.02" '
@@ -94,6 +97,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/schemas.md": {'[project.entry-points."evaluand.schemas"]': "a part of your package's pyproject.toml"},
     "docs/howto/tagging.md": {"evaluand run examples/tagging/experiment.yaml": "runs in a clone; see tests/experiment"},
     "docs/howto/texts.md": {"metrics:": FRAGMENT},
+    "docs/howto/views.md": {"view:": FRAGMENT},
     "docs/reference/metrics.md": {"metrics:": FRAGMENT},
     "docs/howto/dyff.md": {"evaluation = dyff.platform.Evaluation.model_validate_json(text)": YOURS},
     "docs/howto/fairical.md": {

@@ -139,12 +139,14 @@ class _Rows:
             yield from self.written()
             return
         counts = Counts() if counts is None else counts
+        if faults is None:
+            for chunk in _chunks(self.written()):
+                yield from self.pipeline(chunk, counts)
+            return
         for number, row in enumerate(self.written()):
             try:
                 made = list(self.pipeline([row], counts))
             except AdapterError as error:
-                if faults is None:
-                    raise
                 faults.append(Fault(self.source.where(number), error.faults[0].message))
                 continue
             if places is not None:

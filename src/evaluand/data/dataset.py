@@ -25,7 +25,7 @@ import pyarrow as pa
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.data.adapters.base.adapter import Counts, Pipeline
+from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.conform import conform
 from evaluand.data.paths import read_paths
 from evaluand.data.roles import Roles, read_roles
@@ -41,7 +41,7 @@ from evaluand.data.sources import (
     open_file,
     read_column,
 )
-from evaluand.data.view import View
+from evaluand.data.view import View, ViewSpec
 from evaluand.store import tables
 from evaluand.store.store import Store, at_once, check_name, drafted
 
@@ -287,7 +287,7 @@ class Dataset:
         dataset._source, dataset.indices = _filter_rows(self._source, RowFilter(condition))
         return dataset
 
-    def view(self, adapters: Any, *, checked: bool = False) -> Dataset:
+    def view(self, adapters: Any, *, schema: Any = None, checked: bool = False) -> Dataset:
         """This dataset with inputs transformed by adapters, for a service that needs them in another shape.
 
         Ids, expected values, attributes and digests stay the same, so that runs on several views of one dataset can be
@@ -295,7 +295,9 @@ class Dataset:
         and must return one row for each.
 
         Args:
-            adapters: a `Pipeline`, or its JSON configuration: a list of `{"kind": …, "configuration": …}`.
+            adapters: a `Pipeline`, or its JSON configuration: a list of `{"kind": …, "configuration": …}`, or an object
+                with `adapters` and, if you like, a `schema`.
+            schema: what each input must be, in any form that `ValueSchema` takes.
             checked: skip the check of all rows, for rows that passed it before.
 
         Raises:
@@ -308,7 +310,7 @@ class Dataset:
             >>> [example.input for example in viewed]
             [{'prompt': 'hello', 'n': 2}]
         """
-        view = View(adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters), self.roles)
+        view = View(ViewSpec.of(adapters, schema), self.roles)
         if not checked:
             view.check(self._source)
         return self._with_view(view)

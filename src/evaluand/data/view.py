@@ -5,7 +5,10 @@ use it. It sees what a task may know: `_index_` and the columns with the roles i
 the expected answers.
 """
 
-from collections.abc import Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -16,14 +19,49 @@ from evaluand.data.adapters.base.adapter import Counts, Pipeline
 from evaluand.data.adapters.base.columns import read_rows
 from evaluand.data.adapters.base.options import AdapterError
 from evaluand.data.roles import Roles
+from evaluand.data.schema.values import ValueSchema
 from evaluand.data.sources import DataSource
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """The adapters of a view, and the schema of what they make.
+
+    Attributes:
+        pipeline: the adapters.
+        schema: what they must make; None for anything.
+    """
+
+    pipeline: Pipeline
+    schema: ValueSchema | None = None
+
+    @classmethod
+    def of(cls, adapters: Any, schema: Any = None) -> ViewSpec:
+        """From a `Pipeline`, or its JSON configuration, which may have a `schema` in addition.
+
+        Raises:
+            SpecError: the adapters or the schema are wrong.
+        """
+        if isinstance(adapters, cls):
+            return adapters if schema is None else cls(adapters.pipeline, ValueSchema.of(schema))
+        if isinstance(adapters, Mapping) and "schema" in adapters and "kind" not in adapters:
+            configuration = {name: value for name, value in adapters.items() if name != "schema"}
+            schema = adapters["schema"] if schema is None else schema
+            adapters = configuration if configuration else []
+        pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
+        return cls(pipeline, None if schema is None else _without_index(ValueSchema.of(schema)))
+
+
+def _without_index(schema: ValueSchema) -> ValueSchema:
+    """The schema of what a task or scorer sees, which has no `_index_`."""
+    return schema.without(INDEX)
 
 
 class View:
     """Transforms each row into one input.
 
     Args:
-        pipeline: the adapters; they must return exactly one row for each.
+        spec: the adapters, which must return exactly one row for each, and what each input must be.
 
     Attributes:
         counts: what happened to the dataset's rows when they were checked.
@@ -32,12 +70,13 @@ class View:
         SpecError: the pipeline skips rows, or prepares requests.
     """
 
-    def __init__(self, pipeline: Pipeline, roles: Roles) -> None:
+    def __init__(self, spec: ViewSpec, roles: Roles) -> None:
+        pipeline = spec.pipeline
         if pipeline.on_error == "skip":
             raise SpecError("a view must keep every example: use onError default with a row, not skip")
         if pipeline.last:
             raise SpecError("FileUpload prepares requests: put it into the task's input_pipeline, not into a view")
-        self.pipeline, self.counts = pipeline, Counts()
+        self.pipeline, self.counts, self.schema = pipeline, Counts(), spec.schema
         visible = (roles.input, roles.id, roles.attributes, roles.metadata)
         names = [name for role in visible if role for name in ([role] if isinstance(role, str) else role)]
         self.columns = tuple(dict.fromkeys([INDEX, *names]))
@@ -57,10 +96,8 @@ class View:
         position = 0
         for batch in source.batches():
             for place, row in enumerate(read_rows(batch.select(list(self.columns)))):
-                try:
-                    self._transform(row, self.counts)
-                except AdapterError as error:
-                    problem = error.faults[0].message
+                problem = self._problem(row)
+                if problem:
                     if problem not in failed:
                         firsts.append(source.where(position + place))
                     failed.setdefault(problem, []).append(row[INDEX])
@@ -69,6 +106,15 @@ class View:
             faults = [_summarise(*each) for each in zip(firsts, failed, failed.values(), strict=True)]
             more = len(faults) - SHOWN_FAULTS
             raise DataError(faults[:SHOWN_FAULTS] + ([Fault("", f"… and {more:,} more faults")] if more > 0 else []))
+
+    def _problem(self, row: dict[str, Any]) -> str:
+        """What is wrong with the input that a row becomes; empty if it is valid."""
+        try:
+            made = self._transform(row, self.counts)
+        except AdapterError as error:
+            return error.faults[0].message
+        fault = self.schema.fault(made, "input") if self.schema else ""
+        return f"{fault}: it does not fit the schema of the view" if fault else ""
 
     def _transform(self, row: dict[str, Any], counts: Counts | None = None) -> Any:
         rows: Sequence[Any] = list(self.pipeline([row], counts))

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.fingerprint import Identity
-from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.adapters.base.options import AdapterError, WrongType
+from evaluand.data.view import ViewSpec
 from evaluand.evaluation.scorer import Scorer
 
 
@@ -29,9 +29,10 @@ class _View(Scorer):
     noun: ClassVar[str]
     key: ClassVar[str]
 
-    def __init__(self, scorer: Scorer, adapters: Any) -> None:
+    def __init__(self, scorer: Scorer, adapters: Any, schema: Any = None) -> None:
         self.scorer = scorer
-        self.pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
+        spec = ViewSpec.of(adapters, schema)
+        self.pipeline, self.schema = spec.pipeline, spec.schema
         if self.pipeline.on_error != "abort":
             raise SpecError(f"an {self.noun} that a view cannot transform costs its grade: leave onError out")
         if "source" in scorer.arguments:
@@ -62,7 +63,8 @@ class _View(Scorer):
 
     def identify(self) -> Identity:
         inner = self.scorer.identify()
-        return replace(inner, spec={**inner.spec, self.key: self.pipeline.spec})
+        view = {self.key: self.pipeline.spec} | ({f"{self.key}_schema": self.schema.spec} if self.schema else {})
+        return replace(inner, spec={**inner.spec, **view})
 
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
         return self.scorer.unanswered(expected)
@@ -82,17 +84,21 @@ class _View(Scorer):
     def _transform(self, value: Any) -> Any:
         if isinstance(value, list):
             return [new for place, item in enumerate(value) for new in self._apply(item, f"{self.key}: item {place}")]
-        if not isinstance(value, Mapping):
+        if not isinstance(value, Mapping) and self.pipeline.adapters:
             raise WrongType(f"the {self.noun} is {kind_of(value)}; a view is made of objects")
-        rows = self._apply(dict(value), self.key)
+        rows = self._apply(dict(value) if isinstance(value, Mapping) else value, self.key)
         return rows[0] if len(rows) == 1 else list(rows)
 
     def _apply(self, row: Any, where: str) -> Sequence[Any]:
         try:
-            return self.pipeline.apply(row)
+            rows = self.pipeline.apply(row)
         except AdapterError as error:
             error.add_place(where)
             raise
+        for each in rows if self.schema else ():
+            if self.schema and (fault := self.schema.fault(each, self.noun)):
+                raise WrongType(f"{where}: {fault}: it does not fit the schema of the view")
+        return rows
 
 
 class OutputView(_View):
@@ -103,7 +109,9 @@ class OutputView(_View):
 
     Args:
         scorer: what grades.
-        adapters: a `Pipeline`, or its JSON configuration.
+        adapters: a `Pipeline`, or its JSON configuration, which may have a `schema` in addition.
+        schema: what each row that the adapters make must be, in any form that `ValueSchema` takes; an output that
+            breaks it has no score.
 
     Raises:
         SpecError: the adapters are wrong as configured, have onError, or make requests.
@@ -129,7 +137,7 @@ class ExpectedView(_View):
 
     Args:
         scorer: what grades.
-        adapters: a `Pipeline`, or its JSON configuration.
+        adapters, schema: as for `OutputView`.
 
     Raises:
         SpecError: as for `OutputView`.

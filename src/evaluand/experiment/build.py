@@ -20,6 +20,7 @@ from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
+from evaluand.data.view import ViewSpec
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.schemas import read_schema
@@ -152,15 +153,22 @@ def _input_without(roles: Roles, outputs: set[str], *, all_recorded: bool) -> st
     return _first_role({"id": roles.id, "expected": roles.expected})
 
 
-def view(entry: Any, of: DatasetSpec | None) -> Pipeline:
-    """The adapters of a task's view, written out or named among the dataset's views."""
+def view(entry: Any, of: DatasetSpec | None, folder: Path) -> ViewSpec:
+    """A task's view, written out or named among the dataset's views."""
     if not isinstance(entry, str):
-        return Pipeline.of(entry)
+        return _read_view(entry, folder)
     known = of.views if of else {}
     if entry not in known:
         names = f"there are {', '.join(known)}" if known else "the dataset has no views"
         raise SpecError(f"no view is called {entry!r}{nearest(entry, known)}; {names}")
-    return Pipeline.of(known[entry])
+    return _read_view(known[entry], folder)
+
+
+def _read_view(entry: Any, folder: Path) -> ViewSpec:
+    """The adapters of a view and its schema, which may be in a file."""
+    if isinstance(entry, Mapping) and "schema" in entry:
+        entry = {**entry, "schema": read_schema(entry["schema"], folder)}
+    return ViewSpec.of(entry)
 
 
 def task(spec: TaskEntry, folder: Path) -> Task[Any, Any]:
@@ -235,8 +243,8 @@ _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
 def scorer(spec: ScorerEntry, folder: Path) -> Scorer:
     built = _build_scorer(spec, folder)
     if spec.view is not None:
-        built = OutputView(built, spec.view)
-    return built if spec.expected_view is None else ExpectedView(built, spec.expected_view)
+        built = OutputView(built, _read_view(spec.view, folder))
+    return built if spec.expected_view is None else ExpectedView(built, _read_view(spec.expected_view, folder))
 
 
 def _build_scorer(spec: ScorerEntry, folder: Path) -> Scorer:

@@ -14,8 +14,8 @@ from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, ch
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
-from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
+from evaluand.data.view import ViewSpec
 from evaluand.engine.engine import Policy
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
@@ -70,7 +70,7 @@ class Experiment:
         measures: metrics on the scorers' tables.
         replications: how often each example is run; None takes the task's default, or once.
         seed: the seed from which the examples' seeds are derived.
-        views: task → the adapters that transform the dataset's rows for this task.
+        views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
         tradeoffs: trade-offs between objectives, for reports.
 
     Raises:
@@ -113,7 +113,7 @@ class Experiment:
         spec, document = parse_file(path)
         folder = path.parent
         tasks: dict[str, Task[Any, Any]] = {}
-        views: dict[str, Pipeline] = {}
+        views: dict[str, ViewSpec] = {}
         scorers: dict[str, Scorer] = {}
         measures: dict[Place, list[Measure]] = {}
         for name, task in spec.tasks.items():
@@ -121,7 +121,7 @@ class Experiment:
                 tasks[check_name(name)] = build.task(task, folder)
             with document.at("tasks", name, "view"):
                 if task.view is not None:
-                    views[name] = build.view(task.view, spec.dataset)
+                    views[name] = build.view(task.view, spec.dataset, folder)
         for name, scorer in spec.scorers.items():
             with document.at("scorers", name):
                 scorers[check_name(name)] = build.scorer(scorer, folder)

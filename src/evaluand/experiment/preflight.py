@@ -11,8 +11,8 @@ from evaluand.aggregation.aggregator import Measure, check_measures
 from evaluand.aggregation.fairness import check_decided
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
-from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset
+from evaluand.data.view import ViewSpec
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.experiment.spec import KindSpec, ValidParts
@@ -29,7 +29,7 @@ def check_fit(
     document: Document,
     dataset: Dataset | None,
     tasks: Mapping[str, Task[Any, Any]],
-    views: Mapping[str, Pipeline],
+    views: Mapping[str, ViewSpec],
     scorers: Mapping[str, Scorer],
     measures: Mapping[Place, Sequence[Measure]],
     tradeoffs: Mapping[Place, Trade],

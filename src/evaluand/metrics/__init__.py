@@ -44,6 +44,10 @@ if TYPE_CHECKING:
         RSquared as RSquared,
         Spearman as Spearman,
     )
+    from evaluand.metrics.covers import (
+        OmegaIndex as OmegaIndex,
+        OverlappingMutualInformation as OverlappingMutualInformation,
+    )
     from evaluand.metrics.detection.precision import (
         average_precision as average_precision,
         average_precision_by_label as average_precision_by_label,

@@ -78,7 +78,7 @@ class MeanAveragePrecision(OfBoxes):
     def _drawn_curve(self, label: Detected, weight: np.ndarray) -> Curve:
         (recall,), (precision,), (seen,) = self._curve(label, int(np.argmin(self.thresholds)), label.last, weight)
         return thin_curve(
-            Curve(recall, precision, label.confidence[label.last], seen), recall + seen / seen[-1], POINTS
+            Curve(recall, precision, label.confidence[label.last], seen), recall + seen / (seen[-1] or 1.0), POINTS
         )
 
     def _curve(

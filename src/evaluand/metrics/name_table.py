@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 FUNCTION: Final = "function"
 """The kind of metrics that are functions of the user, which have names of their own."""
 
+_COCO: Final = "0.50:0.95"
 BINARY: Final = "binary"
 """The value of `average` that stands for one class, which the truths must imply."""
 
@@ -316,6 +317,14 @@ _OTHERS: Final = (
         ("ami", "adjusted_mutual_info_score", "adjusted_mutual_info"),
     ),
     MetricName(
+        "overlapping_mutual_information",
+        "overlapping_mutual_information",
+        "shared information of overlapping communities",
+        {},
+        ("onmi", "overlapping_nmi", "nmi_max", "overlapping_normalized_mutual_information"),
+    ),
+    MetricName("omega_index", "omega_index", "agreement of overlapping communities", {}, ("omega",)),
+    MetricName(
         "pinball_loss",
         "pinball_loss",
         "loss of a predicted quantile",
@@ -422,6 +431,23 @@ _OTHERS: Final = (
     ),
     MetricName(
         "average_recall", "average_recall", "recall of boxes: object detection", {}, ("mar", "mean_average_recall")
+    ),
+    *(
+        MetricName(f"coco_{name}", kind, f"COCO's {name}: {about}", {"definition": "coco", "iou": iou} | parameters)
+        for name, kind, iou, about, parameters in (
+            ("ap", "mean_average_precision", _COCO, "average precision over ten overlaps", {}),
+            ("ap50", "mean_average_precision", 0.5, "average precision from an overlap of .5", {}),
+            ("ap75", "mean_average_precision", 0.75, "average precision from an overlap of .75", {}),
+            ("ap_small", "mean_average_precision", _COCO, "average precision of small objects", {"area": "small"}),
+            ("ap_medium", "mean_average_precision", _COCO, "average precision of medium objects", {"area": "medium"}),
+            ("ap_large", "mean_average_precision", _COCO, "average precision of large objects", {"area": "large"}),
+            ("ar_1", "average_recall", _COCO, "recall of one detection by image and class", {"max_detections": 1}),
+            ("ar_10", "average_recall", _COCO, "recall of ten detections by image and class", {"max_detections": 10}),
+            ("ar_100", "average_recall", _COCO, "recall of a hundred detections by image and class", {}),
+            ("ar_small", "average_recall", _COCO, "recall of small objects", {"area": "small"}),
+            ("ar_medium", "average_recall", _COCO, "recall of medium objects", {"area": "medium"}),
+            ("ar_large", "average_recall", _COCO, "recall of large objects", {"area": "large"}),
+        )
     ),
 )
 

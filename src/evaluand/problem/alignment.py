@@ -14,6 +14,7 @@ from evaluand.core.files import cells
 from evaluand.evaluation.prediction_table import PredictionColumns, convert
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.detection import Boxes
+from evaluand.metrics.detection.outlines import FEWEST, read_outline
 from evaluand.problem import tables
 from evaluand.problem.definitions import Reads
 from evaluand.problem.reading import (
@@ -96,6 +97,18 @@ class AlignedTables:
         """Whether the ranking of any example has an answer that is in its truth."""
         first = self.columns(name, "ranking")["first_rank"]
         return bool(first.null_count < len(first))
+
+    def faults_of_truth(self, name: str) -> list[Fault]:
+        """Why a further column of the truth cannot be read as numbers."""
+        if name not in self.truth.table.column_names:
+            message = f"there is no column {name!r}, which a metric reads; add it, or choose another metric"
+            return [Fault(TRUTH, message, code="missing_column")]
+        return read_numbers(self.truth, name)[1]
+
+    def numbers_of_truth(self, name: str) -> pa.Array:
+        """A further column of the truth, one number for each example."""
+        assert self.keys is not None  # else there were faults
+        return tables.take_rows(read_numbers(self.truth, name)[0], self.keys.truth_rows)
 
     def prediction_columns(self, name: str, type: str) -> PredictionColumns:
         """A target as the scorer `prediction` has it: one row for each example, in the order of the index."""
@@ -219,7 +232,7 @@ class AlignedTables:
     def _read_boxes(self, name: str) -> list[Fault]:
         faults, boxes = list[Fault](), list[Boxes]()
         for side in (self.truth, self.predictions):
-            corners, wrong = _corners(side, name)
+            corners, outline, wrong = _corners(side, name)
             faults += wrong
             confidence = side.find_column(CONFIDENCE) if side.name == PREDICTIONS else None
             number = None
@@ -229,7 +242,7 @@ class AlignedTables:
             if not faults:
                 image = np.asarray(self._images[side.name])
                 confidences = None if number is None else np.asarray(number)
-                boxes.append(Boxes(side.name, pa.array(image), corners, confidences))
+                boxes.append(Boxes(side.name, pa.array(image), corners, confidences, outline=outline))
         if not faults:
             self.boxes[name] = (boxes[0], boxes[1])
         return faults
@@ -254,15 +267,16 @@ class AlignedTables:
 _HINT: Final = "give a score for each class: rows of index, label and confidence"
 
 
-def _corners(side: Side, name: str) -> tuple[np.ndarray, list[Fault]]:
-    """The boxes of a column of texts or lists, 4 × rows."""
+def _corners(side: Side, name: str) -> tuple[np.ndarray, np.ndarray | None, list[Fault]]:
+    """The boxes of a column of texts or lists, 4 × rows, and the outlines of polygons that are no boxes."""
+    nothing = np.empty((4, 0)), None
     column = side.column(name)
     wrong: dict[int, str] = {}
     kind = contents(column.type)
     if kind == "text":
         column = cells.typed(column.cast(pa.string()), "vector", wrong.__setitem__)
     elif kind not in ("lists", ""):
-        return np.empty((4, 0)), [
+        return *nothing, [
             Fault(f"{side.name}, column {name}", "holds no boxes; give x_min,y_min,x_max,y_max", code="wrong_type")
         ]
     faults = [Fault(cell_place(side.name, row, name), message, code="wrong_type") for row, message in wrong.items()]
@@ -270,20 +284,28 @@ def _corners(side: Side, name: str) -> tuple[np.ndarray, list[Fault]]:
     empty[list(wrong)] = False
     faults += side.faults(empty, name, "empty_value", lambda row: "is empty; give x_min,y_min,x_max,y_max")
     if kind == "":
-        return np.empty((4, 0)), faults
+        return *nothing, faults
     length = np.asarray(pc.fill_null(pc.list_value_length(column), 4))
     faults += side.faults(
-        length != 4,
+        (length != 4) & ((length < FEWEST) | (length % 2 == 1)),
         name,
         "wrong_type",
-        lambda row: f"has {length[row]} numbers; a box is x_min,y_min,x_max,y_max",
+        lambda row: f"has {length[row]} numbers; a box is x_min,y_min,x_max,y_max, a polygon x,y of each corner",
     )
     if faults:
-        return np.empty((4, 0)), faults
-    corners = np.asarray(column.flatten().cast(pa.float64())).reshape(-1, 4).T
-    odd = ~(np.abs(corners) < _LARGEST).all(axis=0)
+        return *nothing, faults
+    numbers = np.asarray(column.flatten().cast(pa.float64()))
+    odd = np.zeros(len(length), np.bool_)
+    odd[np.repeat(np.arange(len(length)), length)[~(np.abs(numbers) < _LARGEST)]] = True
     faults += side.faults(odd, name, "not_finite", lambda row: "has a number that is not finite, or far too large")
-    return np.ascontiguousarray(corners), faults
+    if faults or (length == 4).all():
+        return np.ascontiguousarray(numbers.reshape(-1, 4).T) if not faults else nothing[0], None, faults
+    wrong, boxes, outlines = zip(*(read_outline(each.as_py()) for each in column), strict=True)
+    odd = np.array([fault is not None for fault in wrong], np.bool_)
+    faults += side.faults(odd, name, "wrong_type", lambda row: f"{wrong[row]}")
+    outline = np.full(len(outlines), None, np.object_)
+    outline[:] = outlines
+    return np.array(boxes, np.float64).T, outline if any(each is not None for each in outlines) else None, faults
 
 
 _LARGEST: Final = 1e150

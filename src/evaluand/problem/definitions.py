@@ -44,6 +44,7 @@ class Rule:
         without_scores: the rule where predictions have no confidence.
         of_sets: whether scores of labels are also judged where examples have several labels, each label by itself.
         if_none_ranked: parameters where no ranking has a right answer.
+        of_truth: further columns of numbers that are read from the truth, such as the scale of a forecast's series.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Rule:
     without_scores: Rule | None = None
     of_sets: bool = False
     if_none_ranked: Mapping[str, Any] = field(default_factory=dict)
+    of_truth: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         values = ((each.name, getattr(self, each.name), each) for each in fields(self))
@@ -263,7 +265,7 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         reads = "boxes"
     elif metric_object.label_columns:
         reads = "sets" if getattr(metric_object, "takes_sets", False) else "labels"
-    elif columns == ("truth", "prediction"):
+    elif set(columns) - {_SCALE} == {"truth", "prediction"}:
         reads = "numbers"
     if reads is None:
         names = " and ".join(columns)
@@ -277,4 +279,8 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         labels="labels" in takes,
         positive=_positive(takes) if reads != "boxes" else "none",
         jointly=None if reads == "boxes" else "mean",
+        of_truth=(_SCALE,) if _SCALE in columns else (),
     )
+
+
+_SCALE: Final = "scale"

@@ -153,6 +153,8 @@ def align(
     single = [*_single_label_faults(criteria, rules)] if with_sets else []
     if not single:  # else rows would be checked by the wrong rule
         faults += aligned.faults(targets, reads)
+        for name in dict.fromkeys(name for rule in rules for name in rule.of_truth):
+            faults += aligned.faults_of_truth(name)
     if faults or single:
         raise DataError(dict.fromkeys([*faults, *single]))
     return aligned, rules
@@ -344,7 +346,8 @@ def _metric(
 
 
 def _row(aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str, ...]) -> MetricRow:
-    columns = [aligned.columns(name, rule.reads) for name in targets]
+    further = {name: aligned.numbers_of_truth(name) for name in rule.of_truth}
+    columns: list[tables.Columns] = [{**aligned.columns(name, rule.reads), **further} for name in targets]
     if VALUE in metric.columns:
         columns = [tables.with_value(each) for each in columns]
     many = len(targets) > 1

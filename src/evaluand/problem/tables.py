@@ -154,11 +154,18 @@ def images(truths: Boxes, detections: Boxes, keys: Keys) -> dict[str, pa.Array]:
 def _by_image(boxes: Boxes, codes: np.ndarray, n: int) -> list[str]:
     order = np.argsort(codes, kind="stable")
     parts = np.searchsorted(codes[order], np.arange(1, n))
-    corners = [part.tolist() for part in np.split(boxes.corners.T[order], parts)]
+    corners = [[_numbers(boxes, row) for row in part.tolist()] for part in np.split(order, parts)]
     if boxes.confidence is None:
         return [orjson.dumps({"box": box}).decode() for box in corners]
     confidences = [part.tolist() for part in np.split(boxes.confidence[order], parts)]
     return [orjson.dumps({"box": b, "confidence": c}).decode() for b, c in zip(corners, confidences, strict=True)]
+
+
+def _numbers(boxes: Boxes, row: int) -> list[float]:
+    """A box of four numbers, or the corners of a polygon."""
+    outline = None if boxes.outline is None else boxes.outline[row]
+    numbers: list[float] = (boxes.corners[:, row] if outline is None else outline.ravel()).tolist()
+    return numbers
 
 
 def count_distinct(one: pa.Array, other: pa.Array) -> int:

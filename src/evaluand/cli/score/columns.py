@@ -1,36 +1,20 @@
 """Columns of predictions in files scored against a column of truth."""
 
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import join
-from typing import Any, Final
+from typing import Final
 
-import click
-import pyarrow as pa
 from click import UsageError
 
-from evaluand.cli.gates import conclude, require_gates
-from evaluand.cli.options import suggest_command
-from evaluand.cli.output import open_output, print_json, show
-from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
-from evaluand.cli.score.problems import check_targets
-from evaluand.core import identity
+from evaluand.cli.score.output import Output, check_output, write_scores
 from evaluand.data.files import STDIN
 from evaluand.experiment.columns.names import ColumnGuesses, guess_columns
 from evaluand.experiment.columns.scoring import ColumnOptions, score_tables
 from evaluand.experiment.columns.tables import NamedTable, read_table
-from evaluand.report.export import write_csv, write_parquet
-from evaluand.report.facts.base import Facts
-from evaluand.report.terminal.comparison import comparison_table, gates_table
-from evaluand.report.terminal.report import results_table
 from evaluand.report.text import safe
-from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import MemoryStore, Store
 
 _SHOWN: Final = 12
 _FLIPS: Final = 3
@@ -45,13 +29,7 @@ class ColumnFiles:
     format: str | None
     delimiter: str | None
     options: ColumnOptions
-    junit: Path | None
-    table: Path | None
-    report: Path | None
-    force: bool
-    name: str | None
-    folder: Path
-    as_json: bool
+    output: Output
 
 
 def score_files(given: ColumnFiles) -> None:
@@ -63,33 +41,19 @@ def score_files(given: ColumnFiles) -> None:
     """
     if not given.files:
         raise UsageError("name the file that has the columns: evaluand score FILE --truth COLUMN --prediction COLUMN")
-    require_gates(tuple(given.options.gates), given.junit)
-    check_targets([None, given.table, given.report], given.force)
+    check_output(given.output, given.options.gates)
     with notes():
         tables = [read_table(each, given.format, given.delimiter) for each in given.files]
         base = tables[0] if given.truth_file is None else read_table(given.truth_file, delimiter=given.delimiter)
         options = _complete(given, base, tables)
-    name = given.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
-    with notes(), _open_store(given) as store:
-        scores = score_tables(base, tables, replace(options, origin={"files": [*given.files]}), store, name)
-        if given.report is not None:
-            assert isinstance(store, DirectoryStore)
-            commands = None if given.name is not None else {"Score again": f"evaluand {join(sys.argv[1:])}"}
-            write_report(store, name, str(given.report), commands=commands)
-        facts = scores.facts(flips=_FLIPS if given.options.inputs or given.as_json else 0)
-    _print(facts, given)
-    conclude(facts["gates"], given.junit)
-
-
-@contextmanager
-def _open_store(given: ColumnFiles) -> Iterator[Store]:
-    if given.name is not None:
-        yield DirectoryStore(given.folder)
-    elif given.report is None:
-        yield MemoryStore()
-    else:
-        with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
-            yield DirectoryStore(Path(place))
+    name = given.output.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
+    options = replace(options, origin={"files": [*given.files]})
+    write_scores(
+        lambda store: score_tables(base, tables, options, store, name),
+        given.output,
+        name,
+        flips=_FLIPS if given.options.inputs or given.output.as_json else 0,
+    )
 
 
 # What is missing
@@ -160,40 +124,3 @@ def _suggest(
         source = f"{base.name} and {table.name}" if base is not table else table.name
         looks = [f"the columns of {source} are {', '.join(map(repr, names[:_SHOWN]))}{more}"]
     return f"{lines}; {'; '.join(looks)}. Run\n  {safe(command)}"
-
-
-# Output
-
-
-def _print(facts: Facts, given: ColumnFiles) -> None:
-    if given.table is not None:
-        _write_table(facts["metrics"], given.table)
-    stored = {} if given.name is None else {"stored": given.name}
-    if given.as_json:
-        return print_json(facts | stored)
-    show(results_table(facts, quiet=True))
-    if facts["comparison"] is not None:
-        click.echo()
-        show(comparison_table(facts["comparison"]))
-    if facts["gates"]:
-        click.echo()
-        show(gates_table(facts["gates"]))
-    for note in facts["notes"]:
-        click.echo(f"note: {safe(note)}", err=True)
-    for path in (given.table, given.report):
-        if path is not None:
-            click.echo(f"written: {safe(str(path))}", err=True)
-    if given.name is not None:
-        again = suggest_command("show", given.name, given.folder)
-        click.echo(f"\nstored as {safe(given.name)}; more: {safe(again)}")
-
-
-def _write_table(rows: Sequence[Facts], path: Path) -> None:
-    records = [{name: _cell(value) for name, value in row.items()} for row in rows]
-    table = pa.Table.from_pylist(records)
-    with open_output(path) as file:
-        (write_parquet if path.suffix == ".parquet" else write_csv)(table.to_reader(), file)
-
-
-def _cell(value: Any) -> Any:
-    return identity.encode(value).decode() if isinstance(value, dict | list) else value

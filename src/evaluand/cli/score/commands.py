@@ -9,8 +9,10 @@ import orjson
 from click import UsageError
 
 from evaluand.cli.gates import gate_options
-from evaluand.cli.options import TARGET, force_option, json_option, repeatable, store_option, where_option
+from evaluand.cli.options import FILE, TARGET, force_option, json_option, repeatable, store_option, where_option
 from evaluand.cli.score.columns import ColumnFiles, score_files
+from evaluand.cli.score.objects import SHAPES, ObjectFiles, score_objects
+from evaluand.cli.score.output import Output
 from evaluand.cli.score.problems import ProblemOptions, score_problem
 from evaluand.data.files import STDIN, is_glob
 from evaluand.experiment.columns.proposals import KINDS
@@ -25,6 +27,7 @@ Examples:
   evaluand score a.csv b.csv --truth-file truth.csv --truth label --prediction said --id id
   evaluand score 185_baseball --predictions mine.csv --out scores.csv
   evaluand score --predictions mine.csv --truth right.csv --metric accuracy --metric f1Macro
+  evaluand score --coco instances.json results_a.json results_b.json
 """
 
 
@@ -79,6 +82,13 @@ class _Layout(click.ParamType):  # type: ignore[type-arg]
 @where_option
 @click.option("--format", "form", metavar="FORMAT", help="The format of FILE, by default from its suffix or content.")
 @click.option("--delimiter", metavar="CHARACTER", help="The delimiter of a CSV file.  [default: a comma]")
+@click.option(
+    "--coco",
+    type=FILE,
+    metavar="FILE",
+    help="Instances of COCO or LVIS: the arguments are files of results, scored by the metrics of pycocotools or lvis.",
+)
+@click.option("--shape", type=click.Choice(SHAPES), help="With --coco: what to score.  [default: boxes if there are]")
 @gate_options
 @click.option("--problem", type=click.Path(exists=True, path_type=Path), metavar="FILE", help="Instead of FOLDER.")
 @repeatable(
@@ -110,6 +120,10 @@ def command(**given: Any) -> None:
     metrics follow from the data. Several systems are compared row by row. FOLDER is a problem with its data: every
     fault of its files is reported with line, column and code, and the exit code is 1. It is 3 if a gate fails.
     """
+    if given["coco"] is not None:
+        return score_objects(_object_files(given))
+    if given["shape"]:
+        raise UsageError("--shape is for --coco")
     used = [name for name in _COLUMN_OPTIONS if given[name]]
     source = _find_problem(given, used)
     if source is None and not given["files"] and not used:
@@ -196,13 +210,31 @@ def _column_files(given: dict[str, Any]) -> ColumnFiles:
         format=given["form"],
         delimiter=given["delimiter"],
         options=options,
-        junit=given["junit"],
-        table=given["table"],
-        report=given["report"],
-        force=given["force"],
-        name=given["name"],
-        folder=given["folder"],
-        as_json=given["as_json"],
+        output=_output(given),
+    )
+
+
+def _output(given: dict[str, Any]) -> Output:
+    names = ("junit", "table", "report", "force", "name", "folder", "as_json")
+    return Output(**{name: given[name] for name in names})
+
+
+def _object_files(given: dict[str, Any]) -> ObjectFiles:
+    """The options of files of object detection.
+
+    Raises:
+        UsageError: an option is for columns or problems.
+    """
+    taken = ("by", "gates", "junit")
+    names = ("truth", *_COLUMN_OPTIONS, *_PROBLEM_OPTIONS, "problem", "pos_label")
+    wrong = next((name for name in names if given[name] and name not in taken), None)
+    if wrong is not None:
+        raise UsageError(f"{_flag(wrong)} is not for --coco; its files say what is true and what was found")
+    return ObjectFiles(
+        instances=given["coco"],
+        intervals=not given["no_intervals"],
+        **{name: given[name] for name in ("by", "gates", "files", "metrics", "shape")},
+        output=_output(given),
     )
 
 

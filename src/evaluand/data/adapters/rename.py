@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from evaluand.core.errors import nearest
@@ -15,34 +15,55 @@ if TYPE_CHECKING:
 
 
 class Rename(Adapter):
-    """Renames fields, all at once, so that two can swap names: `{old: new}`.
+    """Renames fields, all at once, so that two can swap names: `{old: new}`. They come last, as in Dyff.
 
     Example:
         >>> Rename({"text": "prompt"}).adapt({"text": "hello", "n": 2})
-        [{'prompt': 'hello', 'n': 2}]
+        [{'n': 2, 'prompt': 'hello'}]
     """
 
     kind = "Rename"
+    makes_one = True
 
     def __init__(self, configuration: Mapping[str, str]) -> None:
         super().__init__(configuration)
         self._names = self._read_names()
+        one_by_one = not self._names.keys() & set(self._names.values())  # otherwise two may swap names
+        self._pairs = tuple(self._names.items()) if one_by_one else ()
 
     def adapt(self, row: Row) -> list[Row]:
-        names, new_row = self._names, {}
-        for name, value in row.items():
-            new_row[names[name] if name in names else name] = value  # noqa: SIM401 - half the time of `get`
+        new_row = row.copy()
+        try:
+            if self._pairs:
+                for old, new in self._pairs:
+                    new_row[new] = new_row.pop(old)
+            else:
+                values = [new_row.pop(old) for old in self._names]
+                new_row.update(zip(self._names.values(), values, strict=True))
+        except KeyError:
+            raise self._find_fault(row) from None
         if len(new_row) != len(row):
             raise self._find_fault(row)
-        for old in names:
-            if old not in row:
-                raise self._find_fault(row)
         return [new_row]
 
+    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
+        if not self._pairs:
+            return super().adapt_many(rows)
+        try:
+            new_rows = list(map(dict.copy, rows))
+            for old, new in self._pairs:
+                for row in new_rows:
+                    row[new] = row.pop(old)
+        except (KeyError, TypeError):
+            return None
+        return new_rows if sum(map(len, new_rows)) == sum(map(len, rows)) else None
+
     def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        old = batch.schema.names
-        new = [self._names.get(name, name) for name in old]
-        return batch.rename_columns(new) if len(set(new)) == len(old) and self._names.keys() <= set(old) else None
+        names = set(batch.schema.names)
+        others = [name for name in batch.schema.names if name not in self._names]
+        if not self._names.keys() <= names or set(others) & set(self._names.values()):
+            return None
+        return batch.select([*others, *self._names]).rename_columns([*others, *self._names.values()])
 
     def _read_names(self) -> dict[str, str]:
         names = self.configuration

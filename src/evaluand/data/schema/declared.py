@@ -11,17 +11,16 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 
 from evaluand.core.errors import SpecError, with_article
-from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import write_arrow
 from evaluand.data.schema.faults import FaultCollector, Faults, RowFault, sort_faults
 from evaluand.data.schema.kinds import BOUNDS, MISSING, Array, Field, Map, Scalar, StructType, Type
-from evaluand.data.schema.limits import as_booleans, format_value
+from evaluand.data.schema.limits import format_value
 from evaluand.data.schema.objects import convert_objects
 from evaluand.data.schema.tables import check_columns, convert_table
+from evaluand.data.schema.uniqueness import key_checker
 
 
 def check_rows(
@@ -53,15 +52,15 @@ def find_faults(
     column_faults = check_columns(struct, data.schema, counts) if isinstance(data, pa.Table) else []
     if column_faults:
         return Faults(column_faults, counts)
-    schema, first, indices = write_arrow(struct), 0, _IndexChecker(struct)
+    schema, first, repeated = write_arrow(struct), 0, key_checker(struct)
     faults: list[RowFault] = []
     for columns, collector in _convert(struct, data, counts, json=json, most=most):
-        indices.add(columns, first)
+        repeated.add(columns, first)
         faults += collector.faults
         if batches is not None and not counts:
             batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
         first += len(columns[0])
-    faults += indices.faults(counts, most)
+    faults += repeated.faults(counts, most)
     return Faults(sort_faults(faults), counts)
 
 
@@ -78,40 +77,6 @@ def _convert(
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise SpecError(f"give rows as a list of mappings or an Arrow table, not {with_article(type(data).__name__)}")
     return convert_objects(struct, data, counts, json=json, most=most)
-
-
-class _IndexChecker:
-    """Finds the rows of a dataset whose `_index_` occurs in an earlier row."""
-
-    def __init__(self, struct: StructType) -> None:
-        self._at = struct.names.index(keys.INDEX) if keys.index_is_unique(struct) else None
-        self._rows: list[np.ndarray[Any, Any]] = []
-        self._values: list[np.ndarray[Any, Any]] = []
-
-    def add(self, columns: Sequence[pa.Array], first: int) -> None:
-        if self._at is not None:
-            self._rows.append(first + np.flatnonzero(as_booleans(columns[self._at].is_valid())))
-            self._values.append(columns[self._at].drop_null().to_numpy())
-
-    def faults(self, counts: Counter[tuple[str, str]], most: int | None) -> list[RowFault]:
-        if not self._rows:
-            return []
-        rows, values = np.concatenate(self._rows), np.concatenate(self._values)
-        order = np.argsort(values, kind="stable")
-        repeated = np.concatenate([[False], np.diff(values[order]) == 0])[: len(order)]
-        firsts = np.maximum.accumulate(np.where(repeated, 0, np.arange(len(order))))
-        if repeated.any():
-            counts[keys.INDEX, "twice"] = int(repeated.sum())
-        return [
-            self._fault(*(int(each) for each in (rows[order[at]], values[order[at]], rows[order[firsts[at]]])))
-            for at in sorted(np.flatnonzero(repeated), key=lambda at: rows[order[at]])[:most]
-        ]
-
-    @staticmethod
-    def _fault(row: int, index: int, first: int) -> RowFault:
-        where = f"row {row} ({keys.INDEX} {index}): {keys.INDEX}"
-        message = f"row {first} has the same value; give each row its own"
-        return RowFault(where, message, row, index, keys.INDEX, "twice")
 
 
 MAX_DEPTH: Final = 60

@@ -54,7 +54,8 @@ def _find_broken(scalar: Scalar, array: pa.Array) -> Iterator[tuple[str, str, np
             bad = _find_failing(array, partial(_satisfies, compare, bound))
         yield "bounds", f"{words} {format_value(bound)}", bad
     if scalar.multiple_of is not None:
-        bad = _find_failing(array, lambda value: _is_multiple(value, scalar.multiple_of))
+        spacing = float(np.finfo(np.float32).eps) if scalar.kind == "float32" else 0.0
+        bad = _find_failing(array, lambda value: _is_multiple(value, scalar.multiple_of, spacing))
         yield "bounds", f"is not a multiple of {scalar.multiple_of}", bad
     if scalar.finite:
         yield "bounds", "is not finite", ~as_booleans(pc.is_finite(array), absent=True)
@@ -127,9 +128,13 @@ def _find_failing(array: pa.Array, test: Callable[[Any], bool]) -> np.ndarray[An
     return np.array([value is not None and not test(value) for value in array.to_pylist()], bool)
 
 
-def _is_multiple(value: Any, factor: Any) -> bool:
+def _is_multiple(value: Any, factor: Any, spacing: float) -> bool:
+    """Whether a value is a multiple of a factor; `spacing` is the relative distance between floats of its kind."""
     if isinstance(value, float):
-        return bool(np.isfinite(value) and abs(value / factor - round(value / factor)) < _TOLERANCE)
+        if not np.isfinite(value):
+            return False
+        ratio = value / factor
+        return bool(abs(ratio - round(ratio)) < max(_TOLERANCE, abs(ratio) * spacing))
     return Fraction(value) % Fraction(factor) == 0  # the remainder of decimals is not exact
 
 

@@ -166,6 +166,7 @@ class _Builder:
 
     def _map(self, map_type: Map, values: list[Any], types: set[type], place: Place, arrow: pa.DataType) -> pa.Array:
         if types - {dict, _Invalid, type(None)}:
+            values = [_as_map(value) if type(value) is list else value for value in values]
             values, types = self._convert(values, place, Mapping, dict, "an object")
         maps = [value if type(value) is dict else {} for value in values]
         ends = np.cumsum(np.fromiter(map(len, maps), np.int64, len(maps)))
@@ -281,6 +282,12 @@ class _Builder:
         for at in np.flatnonzero(infinite):
             if not np.isinf(float(values[at])):
                 self.collector.add(place, int(at), "bounds", f"{values[at]} is out of the range of float32")
+
+
+def _as_map(value: list[Any]) -> Any:
+    """A list of pairs, as Arrow returns a map, as a mapping; other lists unchanged."""
+    pairs = all(type(each) is tuple and len(each) == 2 for each in value)
+    return made if value and pairs and len(made := dict(value)) == len(value) else value
 
 
 def _infer_column(scalar: Scalar, nullable: bool, values: list[Any], arrow: pa.DataType) -> pa.Array | None:

@@ -52,6 +52,14 @@ class ValueSchema:
     def of(cls, schema: Any) -> ValueSchema:
         return schema if isinstance(schema, cls) else cls(schema)
 
+    def without(self, name: str) -> ValueSchema:
+        """The schema without a field, if the value is an object that has it."""
+        (field,) = self._struct.fields
+        if not isinstance(field.type, StructType) or name not in field.type.names:
+            return self
+        rest = replace(field.type, fields=tuple(each for each in field.type.fields if each.name != name))
+        return ValueSchema(Schema(rest))
+
     @cached_property
     def spec(self) -> dict[str, Any]:
         """The JSON Schema of a row with this value: equal for schemas that accept the same values."""

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
+from evaluand.metrics.detection.masks import box_and_area, read_mask
+from evaluand.metrics.detection.outlines import flat_numbers, read_outline
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +23,9 @@ class Detection(Scorer):
     Output and expected are lists of objects, each with a box and a label. A detected object may have a confidence; an
     expected one may be marked as a crowd: many objects that are not annotated individually. If all objects are of one
     class and have no confidence, the list may hold the boxes alone. A box is a list of x_min, y_min, x_max and y_max
-    (top left and bottom right), or text of these four separated by commas. An empty list means that there are no
-    objects, null that they are unknown: then the row abstains.
+    (top left and bottom right), or text of these four separated by commas. A polygon has x and y of each corner in
+    their place, in order, or is a list of pairs. An object may have a mask instead: its run lengths as in COCO's files.
+    An empty list means that there are no objects, null that they are unknown: then the row abstains.
 
     An invalid box, such as one whose x_max is smaller than its x_min, fails the row, with the box in the reason. In one
     image all boxes have a label or none, and all detections a confidence or none.
@@ -32,6 +35,8 @@ class Detection(Scorer):
         label_key: key of the label, which is text or an integer.
         confidence_key: key of the confidence; higher is more confident.
         crowd_key: key of the mark for a crowd in an expected object: true or false, or 1 or 0.
+        mask_key: key of the mask of an object, with `size` and `counts`; it takes the place of the box.
+        area_key: key of the area of an expected object where it is not that of the box or mask, such as COCO's `area`.
 
     Raises:
         SpecError: a key is not text.
@@ -50,9 +55,11 @@ class Detection(Scorer):
     label_key: str = "label"
     confidence_key: str = "confidence"
     crowd_key: str = "crowd"
+    mask_key: str = "mask"
+    area_key: str = "area"
 
     def __post_init__(self) -> None:
-        for name in ("box_key", "label_key", "confidence_key", "crowd_key"):
+        for name in ("box_key", "label_key", "confidence_key", "crowd_key", "mask_key", "area_key"):
             require_text(self, name)
 
     @property
@@ -93,19 +100,25 @@ class Detection(Scorer):
         """The boxes of a list as columns, without the columns that no box has."""
         if not isinstance(value, list | tuple):
             raise DataError(f"the {what} boxes are {described(value)}, not a list of boxes")
-        found: dict[str, list[Any]] = {"box": [], "label": [], "confidence": [], "crowd": []}
+        found: dict[str, list[Any]] = {name: [] for name in ("box", "label", "confidence", "crowd", "mask", "area")}
         for place, item in enumerate(value):
             name = f"{what} box {place}"
             parts = item if isinstance(item, Mapping) else {self.box_key: item}
-            if self.box_key not in parts:
+            mask = parts.get(self.mask_key)
+            if mask is None and self.box_key not in parts:
                 keys = ", ".join(map(repr, parts)) or "no keys"
                 raise DataError(f"{name} has {keys} and not {self.box_key!r}; name its keys with box_key, label_key …")
-            found["box"].append(_box(name, parts[self.box_key]))
+            found["mask"].append(None if mask is None else _mask(name, mask))
+            around = None if mask is None else box_and_area(found["mask"][-1])[0]
+            found["box"].append(around or _box(name, parts[self.box_key]))
+            found["area"].append(_area(name, parts.get(self.area_key)) if what == "expected" else None)
             found["label"].append(_label(name, parts.get(self.label_key)))
             confidence = parts.get(self.confidence_key)
             found["confidence"].append(None if confidence is None else _number(f"{name}: confidence", confidence))
             found["crowd"].append(what == "expected" and _flag(f"{name}: crowd", parts.get(self.crowd_key)))
-        for column in ("label", "confidence"):
+        if not any(area is not None for area in found["area"]):
+            del found["area"]
+        for column in ("label", "confidence", "mask"):
             lacking = [place for place, cell in enumerate(found[column]) if cell is None]
             if 0 < len(lacking) < len(value):
                 raise DataError(f"{what} box {lacking[0]} has no {column}, but other boxes of its image do")
@@ -121,10 +134,11 @@ _LARGEST: Final = 1e150
 
 
 def _box(what: str, value: Any) -> list[float]:
-    cells = value.split(",") if isinstance(value, str) else value
-    if not isinstance(cells, list | tuple) or len(cells) != len(_SIDES):
-        problem = f"has {len(cells)} numbers" if isinstance(cells, list | tuple) else f"is {described(value)}"
-        raise DataError(f"{what} {problem}, not {', '.join(_SIDES)}")
+    cells = value.split(",") if isinstance(value, str) else flat_numbers(value)
+    if not isinstance(cells, list | tuple):
+        raise DataError(f"{what} is {described(value)}, not {', '.join(_SIDES)}")
+    if len(cells) != len(_SIDES):
+        return _polygon(what, cells)
     box = [_number(f"{what}: {name}", cell) for name, cell in zip(_SIDES, cells, strict=True)]
     for axis, least, most in zip("xy", box[:2], box[2:], strict=True):
         if 0 < most - least < 1 / _LARGEST:
@@ -132,6 +146,31 @@ def _box(what: str, value: Any) -> list[float]:
         if most < least:
             raise DataError(f"{what}: {axis}_max is {most:g} and smaller than {axis}_min, {least:g}")
     return box
+
+
+def _polygon(what: str, cells: Sequence[Any]) -> list[float]:
+    """A polygon's numbers, or those of the box that it is."""
+    numbers = [_number(f"{what}: coordinate {place}", cell) for place, cell in enumerate(cells)]
+    fault, box, outline = read_outline(numbers)
+    if fault is not None:
+        raise DataError(f"{what} {fault}")
+    return box if outline is None else numbers
+
+
+def _mask(what: str, value: Any) -> dict[str, Any]:
+    try:
+        return read_mask(value)
+    except DataError as error:
+        raise DataError(f"{what}: mask: {error}") from None
+
+
+def _area(what: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    area = _number(f"{what}: area", value)
+    if area < 0:
+        raise DataError(f"{what}: area is {area:g}; give pixels")
+    return area
 
 
 def _number(what: str, value: Any) -> float:

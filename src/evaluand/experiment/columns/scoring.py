@@ -44,18 +44,16 @@ _SCALARS: Final = ("bools", "integers", "numbers", "text")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnScores:
-    """The scores of columns of predictions.
+class SystemScores:
+    """The scores of systems whose predictions exist already.
 
     Attributes:
-        target: what the truth holds.
         systems: the names of the systems, in order; the first is the baseline of gates.
         results: runs, evaluations, values and the comparison, as of an experiment.
         gates: the result of each gate for each system.
         notes: what was found in the data and taken for granted.
     """
 
-    target: Target
     systems: Sequence[str]
     results: Results
     gates: Sequence[GateResult]
@@ -80,8 +78,7 @@ class ColumnScores:
             {"gate": r.gate.text, "subject": r.subject, "passed": r.passed, "message": r.message, **r.facts}
             for r in self.gates
         ]
-        target = {"column": self.target.name, "kind": self.target.kind, "positive": self.target.positive}
-        return {"target": target, **found, "comparison": comparison, "gates": gates, "notes": [*self.notes]}
+        return {**found, "comparison": comparison, "gates": gates, "notes": [*self.notes]}
 
     def __str__(self) -> str:
         from rich.console import Console, Group
@@ -99,6 +96,21 @@ class ColumnScores:
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ColumnScores(SystemScores):
+    """The scores of columns of predictions.
+
+    Attributes:
+        target: what the truth holds.
+    """
+
+    target: Target
+
+    def facts(self, flips: int = _FLIPS) -> Facts:
+        target = {"column": self.target.name, "kind": self.target.kind, "positive": self.target.positive}
+        return {"target": target, **super().facts(flips)}
 
 
 def _first_flips(flips: Sequence[Facts], most: int) -> list[Facts]:
@@ -250,7 +262,7 @@ def score_tables(
         target=target,
         systems=[system.name for system in systems],
         results=results,
-        gates=_check_gates(gates, results, experiment.measures),
+        gates=check_system_gates(gates, results, experiment.measures),
         notes=[*dict.fromkeys(notes)],
     )
 
@@ -552,7 +564,12 @@ def _plain_values(column: pa.Array, encoded: bool) -> list[Any]:
 # Gates
 
 
-def _check_gates(gates: Sequence[Gate], results: Results, measures: Sequence[Measure]) -> list[GateResult]:
+def check_system_gates(gates: Sequence[Gate], results: Results, measures: Sequence[Measure]) -> list[GateResult]:
+    """The results of gates, of which `baseline` is the first system.
+
+    Raises:
+        SpecError: a gate compares, and there is one system.
+    """
     if not gates:
         return []
     evaluations = {result.task: result.evaluation for result in results.tasks}

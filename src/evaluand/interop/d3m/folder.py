@@ -237,9 +237,14 @@ def _tested_rows(
 
     That is the split of the problem's document. Where the document names one that does not exist, it is the truth.
     """
+    document = choice.path
     if problem.division is None:
+        path = truth or find_file(document, root, TRUTH)
+        rows = "all rows of the table" if path is None else f"the rows of {relative_name(path, root)}"
+        place = f"{relative_name(document, root)}: inputs.dataSplits"
+        findings.note(place, "no_split", f"is missing, so {rows} are tested")
         return None, None
-    document, name = choice.path, problem.division.file or SPLITS_FILE
+    name = problem.division.file or SPLITS_FILE
     split = document.parent / name
     if split.is_file() or os.path.lexists(split):
         return split, check_splits(problem, dataset, table, document, root, findings)

@@ -10,18 +10,25 @@ evaluation.
     Runner(policy=evaluation.client.policy()).run(task, data, replications=evaluation.replications)
 """
 
+from __future__ import annotations
+
+import os
 import re
 from collections.abc import Sequence
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 
 from evaluand.core.errors import SpecError, nearest
 from evaluand.data.adapters.base.adapter import Pipeline
 from evaluand.data.dataset import Dataset as Examples
 from evaluand.data.schema.data import DataSchema as DataSchema, DyffDataSchema as DyffDataSchema
+from evaluand.data.schema.outputs import validate_outputs, view_outputs
 from evaluand.engine.engine import Policy
+from evaluand.evaluation.output_view import OutputView
+from evaluand.evaluation.scorer import Scorer
 from evaluand.run.tasks.service import ServiceTask
 
 
@@ -64,6 +71,18 @@ class DataView(_Resource):
         """The adapters, for `Dataset.view` or for an `OutputView` of the outputs of a service."""
         return Pipeline(_list_specs(self.adapterPipeline))
 
+    def output_view(self, scorer: Scorer) -> OutputView:
+        """A scorer that sees outputs in this view, if they are valid against its schema."""
+        return OutputView(scorer, self.pipeline, self.schema_)
+
+    def rows(self, outputs: pa.Table) -> pa.Table:
+        """Valid outputs in this view, valid against its schema.
+
+        Raises:
+            SchemaError: an item cannot be transformed, or breaks the schema; lists every fault.
+        """
+        return view_outputs(outputs, self.pipeline, self.schema_)
+
 
 class Dataset(_Entity):
     """A dataset, with the schema of its rows and its views."""
@@ -74,17 +93,33 @@ class Dataset(_Entity):
     schema_: DataSchema = Field(alias="schema")
     views: list[DataView] = Field(default_factory=list)
 
+    def examples(self, rows: Any, **roles: Any) -> Examples:
+        """The examples of the dataset, valid against its schema.
+
+        Args:
+            rows: the path of a file, an Arrow table, or mappings.
+            roles: as in `evaluand.Dataset`.
+
+        Raises:
+            DataError: rows break the schema; lists every fault with its row and column.
+        """
+        roles = {"name": self.name, **roles, "schema": self.schema_}
+        if isinstance(rows, str | os.PathLike):
+            return Examples.from_file(rows, **roles)
+        return Examples.from_arrow(rows, **roles) if isinstance(rows, pa.Table) else Examples.from_rows(rows, **roles)
+
     def view(self, data: Examples, id: str) -> Examples:
-        """The dataset's examples in one of its views.
+        """The dataset's examples in one of its views, valid against the schema of the view.
 
         Raises:
             SpecError: there is no such view; lists the views.
+            DataError: rows cannot be transformed, or break the schema; lists every fault.
         """
         views = {view.id: view for view in self.views}
         if id not in views:
             known = f"it has {', '.join(views)}" if views else "it has no views"
             raise SpecError(f"dataset {self.name!r} has no view {id!r}{nearest(id, views)}; {known}")
-        return data.view(views[id].pipeline)
+        return data.view(views[id].pipeline, schema=views[id].schema_)
 
 
 class Model(_Entity):
@@ -168,6 +203,18 @@ class _Service(_Resource):
     outputViews: list[DataView] = Field(default_factory=list)
     model: dict[str, Any] | None = None
 
+    def output_view(self, id: str) -> DataView:
+        """One of the views of the service's outputs.
+
+        Raises:
+            SpecError: there is no such view; lists the views.
+        """
+        views = {view.id: view for view in self.outputViews}
+        if id not in views:
+            known = f"it has {', '.join(views)}" if views else "it has no output views"
+            raise SpecError(f"service {self.name!r} has no output view {id!r}{nearest(id, views)}; {known}")
+        return views[id]
+
     def task(
         self, base: str, *, client: EvaluationClientConfiguration | None = None, version: str | None = None, **more: Any
     ) -> ServiceTask:
@@ -242,6 +289,21 @@ class Evaluation(_Entity):
         """The evaluated service as a task, called as the evaluation configures; see `InferenceService.task`."""
         return self.inferenceSession.inferenceService.task(base, client=self.client, version=version, **more)
 
+    def outputs(self, rows: Any, *, json: bool = False, data: Examples | None = None) -> pa.Table:
+        """The outputs of the evaluation, valid against the schema of its service.
+
+        Args:
+            rows: mappings, or an Arrow table.
+            json: whether the rows have the forms of JSON.
+            data: the dataset that they belong to; an `_index_` that it does not have is a fault.
+
+        Raises:
+            SchemaError: rows break the schema, or their `_index_`, `_replication_` and `_response_index_` are not valid
+                or not unique; lists every fault.
+        """
+        schema = self.inferenceSession.inferenceService.interface.outputSchema
+        return validate_outputs(schema, rows, json=json, indices=None if data is None else data.indices)
+
 
 class Report(_Entity):
     """Outputs graded and summarised by a rubric; in evaluand, an evaluation and its metrics."""
@@ -255,3 +317,34 @@ class Report(_Entity):
     datasetView: DataView | str | None = None
     evaluationView: DataView | str | None = None
     modules: list[str] = Field(default_factory=list)
+
+    def rows(self, evaluation: Evaluation, rows: Any, *, json: bool = False, data: Examples | None = None) -> pa.Table:
+        """The outputs that enter the report: of the evaluation, in the report's view of them, if it has one.
+
+        Args:
+            evaluation: the evaluation that the report is about.
+            rows, json, data: as in `Evaluation.outputs`.
+
+        Raises:
+            SchemaError: rows break the schema of the service, or that of the view; lists every fault.
+            SpecError: the service has no view with this id.
+        """
+        view = self.evaluationView
+        if isinstance(view, str):
+            view = evaluation.inferenceSession.inferenceService.output_view(view)
+        outputs = evaluation.outputs(rows, json=json, data=data)
+        return outputs if view is None else view.rows(outputs)
+
+    def examples(self, dataset: Dataset, data: Examples) -> Examples:
+        """The examples that enter the report: of the dataset, in the report's view of them, if it has one.
+
+        Raises:
+            SpecError: the dataset has no view with this id.
+            DataError: rows cannot be transformed, or break the schema of the view; lists every fault.
+        """
+        view = self.datasetView
+        if view is None:
+            return data
+        if isinstance(view, str):
+            return dataset.view(data, view)
+        return data.view(view.pipeline, schema=view.schema_)

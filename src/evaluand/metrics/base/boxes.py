@@ -16,6 +16,7 @@ from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, State, refuse, refuse_empty
 from evaluand.metrics.base.weighted_rows import BLOCK, WeightedRowsMetric
 from evaluand.metrics.detection import Area, Boxes, Definition, check_iou, definition_of, match, steps, steps_up
+from evaluand.metrics.detection.outlines import read_outline
 from evaluand.metrics.stats.intervals import count_rows
 
 _BOXES: Final = "boxes"
@@ -50,7 +51,7 @@ class OfBoxes(WeightedRowsMetric):
     Args:
         iou: intersection over union from which boxes match; several for the mean over them, and `0.50:0.95` for that
             of COCO, over .50, .55, … .95.
-        label: only boxes of this label.
+        label: only boxes of this label, or of one of several, for the mean over them.
         definition: `standard`, `3.1.1`, `core-2022` or `coco`; see `DEFINITIONS`.
         area: only boxes of this area, by COCO's ranges: `small` up to 32², `medium` up to 96², or `large`. True boxes
             outside are ignored, and so are detections outside that find nothing.
@@ -71,13 +72,15 @@ class OfBoxes(WeightedRowsMetric):
     fill_columns = ("truths",)
 
     iou: float | Sequence[float] | str = 0.5
-    label: str | int | None = None
+    label: str | int | Sequence[str | int] | None = None
     definition: str = "standard"
     area: Area | None = None
     max_detections: int | None = None
 
     def __post_init__(self) -> None:
         rules, thresholds = self.rules, self.thresholds
+        if isinstance(self.label, list | tuple):
+            object.__setattr__(self, "label", tuple(self.label))
         if not thresholds:
             raise SpecError(f"{self.kind}: iou={self.iou!r} has no threshold; give one, such as 0.5")
         for iou in thresholds:
@@ -204,7 +207,8 @@ class OfBoxes(WeightedRowsMetric):
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         of_area = "" if self.area is None else f" of the area {self.area!r}"
-        return f"no image has a true box{of_area}" + ("" if self.label is None else f" with the label {self.label!r}")
+        several = f"one of {len(self.label)} labels" if isinstance(self.label, tuple) else f"the label {self.label!r}"
+        return f"no image has a true box{of_area}" + ("" if self.label is None else f" with {several}")
 
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The number of boxes, and the value of each label if there are labels."""
@@ -294,7 +298,8 @@ class OfBoxes(WeightedRowsMetric):
         )
         vocabulary = np.fromiter(matching.labels, np.object_, len(matching.labels))
         if self.label is not None:
-            chosen = np.append(vocabulary == self.label, True)[boxes["label"]]
+            wanted = self.label if isinstance(self.label, tuple) else (self.label,)
+            chosen = np.append([one in wanted for one in vocabulary.tolist()], True)[boxes["label"]]
             boxes, image = boxes[chosen], image[chosen]
         order = np.argsort(image, kind="stable")
         by_image = np.split(boxes[order], np.searchsorted(image[order], np.arange(1, n))) if n else []
@@ -304,7 +309,10 @@ class OfBoxes(WeightedRowsMetric):
         """The boxes of all images; an image is identified by its position."""
         try:
             counts = [len(image["box"]) for image in images]
-            corners = np.array(list(chain.from_iterable(image["box"] for image in images)), np.float64).reshape(-1, 4)
+            numbers = list(chain.from_iterable(image["box"] for image in images))
+            corners, outline = _read_corners(numbers)
+            masks = list(chain.from_iterable(image.get("mask") or () for image in images))
+            areas = list(chain.from_iterable(image.get("area") or [None] * len(image["box"]) for image in images))
             optional = {name: [image.get(name) for image in images] for name in ("label", "confidence")}
         except (TypeError, KeyError, ValueError):
             raise DataError(f"{what}s: {_NO_BOXES}") from None
@@ -322,7 +330,19 @@ class OfBoxes(WeightedRowsMetric):
             None if columns_of["confidence"] is None else np.array(columns_of["confidence"], np.float64),
             None if columns_of["label"] is None else pa.array(columns_of["label"]),
             np.concatenate([np.zeros(0, np.bool_), *(_crowd(image) for image in images)]),
+            outline,
+            self._masks(columns, images, masks, what),
+            np.array(areas, np.float64) if any(area is not None for area in areas) else None,
         )
+
+    def _masks(self, columns: Columns, images: list[Any], masks: list[Any], what: str) -> list[Any] | None:
+        """The masks of all objects, or None if there are none."""
+        if not masks:
+            return None
+        lacking = [bool(image["box"]) and not image.get("mask") for image in images]
+        message = f"its {what}s have no masks, but those of other images do"
+        refuse(columns, np.array(lacking, np.bool_), lambda row: message)
+        return masks
 
 
 def _canonical_iou(thresholds: Sequence[float], of_coco: Sequence[float]) -> float | tuple[float, ...] | str:
@@ -342,6 +362,19 @@ def _parse_boxes(name: str, text: str) -> Any:
         return orjson.loads(text)
     except (TypeError, ValueError):
         raise DataError(f"{name}: {_NO_BOXES}") from None
+
+
+def _read_corners(numbers: list[Any]) -> tuple[np.ndarray, np.ndarray | None]:
+    """The boxes of objects × 4, and the outlines of those that are polygons."""
+    if all(len(each) == len(_SIDES) for each in numbers):
+        return np.array(numbers, np.float64).reshape(-1, len(_SIDES)), None
+    _, boxes, outlines = zip(*map(read_outline, numbers), strict=True)
+    outline = np.full(len(numbers), None, np.object_)
+    outline[:] = outlines
+    return np.array(boxes, np.float64), outline
+
+
+_SIDES: Final = ("x_min", "y_min", "x_max", "y_max")
 
 
 def _mean(each: np.ndarray) -> np.ndarray:

@@ -3,6 +3,8 @@
     boxes       columns of boxes, read from tables, arrays and rows, and checked
     definition  the public definitions of average precision, by name
     matching    which detection finds which true box
+    outlines    polygons in place of boxes, and how much they overlap
+    masks       pixels in place of boxes, by pycocotools
     precision   recall, precision and their average, for many weightings of the images at once
 
 A detection and a true box can match if they are in the same image and have the same label. Nothing here loops over
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
         definition_of as definition_of,
     )
     from evaluand.metrics.detection.matching import Matching as Matching, match as match
+    from evaluand.metrics.detection.outlines import as_box as as_box, polygon_of as polygon_of
     from evaluand.metrics.detection.precision import (
         BoxPrecisionCurve as BoxPrecisionCurve,
         average_precision as average_precision,

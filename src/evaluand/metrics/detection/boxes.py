@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.metrics.detection.masks import box_and_area
+from evaluand.metrics.detection.outlines import FEWEST, area_of, read_outline
 
 COORDINATES: Final = ("x_min", "y_min", "x_max", "y_max")
 IMAGE, BOX, CONFIDENCE, LABEL, CROWD = "image", "box", "confidence", "label", "crowd"
@@ -33,6 +35,9 @@ class Boxes:
         confidence: of each detection, higher is more confident; None if unknown, then all are equal.
         label: of each box, text or integers; None if all boxes have the same.
         crowd: which true boxes hold many objects that are not separated; None if none does.
+        outline: of each polygon its corners × 2, None where the box is the outline; None if all are boxes.
+        mask: of each object its mask (`read_mask`), in place of the box; None if there are none.
+        area: of each object as its source states it, NaN where it does not; None if it states none.
 
     Example:
         >>> Boxes.of([["a.png", 0, 0, 9, 9, 0.5], ["a.png", "5", "5", "9", "9", "0.25"]], "detection").corners.T
@@ -46,6 +51,9 @@ class Boxes:
     confidence: np.ndarray | None = None
     label: pa.Array | None = None
     crowd: np.ndarray | None = None
+    outline: np.ndarray | None = None
+    mask: Sequence[Any] | None = None
+    area: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -56,8 +64,9 @@ class Boxes:
 
         Args:
             source: a table or mapping of columns with `image`, `x_min`, `y_min`, `x_max`, `y_max` (or `box`, text of
-                these four with commas between them), and perhaps `confidence`, `label` and `crowd` (true or false);
-                or rows of an image, four coordinates or a text of four, and perhaps a confidence.
+                these four, or of the corners of a polygon, with commas between them), and perhaps `confidence`, `label`
+                and `crowd` (true or false); or rows of an image, four coordinates, eight of a polygon or a text of
+                them, and perhaps a confidence.
             what: the name of a row in messages.
 
         Raises:
@@ -72,6 +81,22 @@ class Boxes:
             return cls._from_columns(_columns_of_rows(source, what), what)
         return cls._from_columns(_select_columns(source, what), what)
 
+    def areas(self, pixel: int) -> np.ndarray:
+        """The area of each object: as stated, else of its mask or polygon, else of its box.
+
+        Args:
+            pixel: added to width and height of boxes.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            width, height = self.corners[2:] - self.corners[:2] + pixel
+            area = np.asarray(width * height)
+        if self.outline is not None:
+            drawn = np.array([np.nan if each is None else area_of(each) for each in self.outline], np.float64)
+            area = np.where(np.isnan(drawn), area, drawn)
+        if self.mask is not None:
+            area = np.array([box_and_area(each)[1] for each in self.mask], np.float64)
+        return area if self.area is None else np.where(np.isnan(self.area), area, self.area)
+
     @classmethod
     def _from_columns(cls, columns: Mapping[str, Any], what: str) -> Self:
         image = _arrow(columns[IMAGE], f"{what}: image")
@@ -79,11 +104,11 @@ class Boxes:
             empty = np.flatnonzero(np.asarray(image.is_null()))
             raise DataError(Fault(f"{what} row {row}", "has no image") for row in empty.tolist())
         label = _arrow(columns[LABEL], f"{what}: label") if LABEL in columns else None
-        parse = _Parser(what, image)
+        parse, outline = _Parser(what, image), None
         confidence = parse.numbers(columns[CONFIDENCE], CONFIDENCE) if CONFIDENCE in columns else None
         crowd = parse.flags(columns[CROWD], CROWD) if CROWD in columns else None
         if BOX in columns:
-            sides = parse.boxes(columns[BOX])
+            sides, outline = parse.boxes(columns[BOX])
         else:
             sides = [parse.numbers(columns[name], name) for name in COORDINATES]
         lengths = {len(each) for each in (image, label, confidence, crowd, *sides) if each is not None}
@@ -92,7 +117,7 @@ class Boxes:
             raise DataError(f"{what}: the columns have {counts} rows; give all columns equally many")
         if confidence is not None and len(confidence) and np.isnan(confidence).all() and _all_null(columns[CONFIDENCE]):
             confidence = None
-        return cls(what, image, np.stack(sides), confidence, label, crowd)
+        return cls(what, image, np.stack(sides), confidence, label, crowd, outline)
 
     def refuse_odd(self, takes: Literal["proper", "inverted", "anything"]) -> None:
         """Check boxes and confidences; a DataError lists invalid ones by row and image. `takes`: see `Definition`."""
@@ -152,6 +177,9 @@ def _select_columns(source: Any, what: str) -> Mapping[str, Any]:
     return {name: source[name] for name in dict.fromkeys([*needed, *optional])}
 
 
+_POLYGON: Final = (9, 10)
+"""Cells of a row with a polygon of four corners, without and with a confidence."""
+
 _BY_LENGTH: Final = {
     2: (IMAGE, BOX),
     3: (IMAGE, BOX, CONFIDENCE),
@@ -169,18 +197,26 @@ def _columns_of_rows(rows: Sequence[Any], what: str) -> Mapping[str, Any]:
     if bad:
         raise DataError(Fault(f"{what} row {row}", f"is {rows[row]!r}, not a list of {_FORM}") for row in bad)
     length = len(rows[0])
+    if length in _POLYGON:
+        _refuse_other_lengths(rows, length, what)
+        columns = {IMAGE: [row[0] for row in rows], BOX: [",".join(map(str, row[1:9])) for row in rows]}
+        return columns | ({CONFIDENCE: [row[9] for row in rows]} if length == _POLYGON[1] else {})
     if length not in _BY_LENGTH:
         raise DataError(Fault(_where(what, 0, next(iter(rows[0]), None)), f"has {length} cells; give {_FORM}"))
+    _refuse_other_lengths(rows, length, what)
+    return dict(zip(_BY_LENGTH[length], zip(*rows, strict=True), strict=True))
+
+
+def _refuse_other_lengths(rows: Sequence[Any], length: int, what: str) -> None:
     odd = [row for row, cells in enumerate(rows) if len(cells) != length]
     if odd:
         raise DataError(
             Fault(_where(what, row, next(iter(rows[row]), None)), f"has {len(rows[row])} cells, and the first {length}")
             for row in odd
         )
-    return dict(zip(_BY_LENGTH[length], zip(*rows, strict=True), strict=True))
 
 
-_FORM: Final = "image, x_min, y_min, x_max, y_max and perhaps a confidence"
+_FORM: Final = "image, x_min, y_min, x_max, y_max (or the eight numbers of a polygon) and perhaps a confidence"
 
 
 def _arrow(values: Any, what: str) -> pa.Array:
@@ -231,18 +267,37 @@ class _Parser:
         )
         return np.asarray(numbers == 1)
 
-    def boxes(self, values: Any) -> list[np.ndarray]:
-        """The coordinates of a column of texts such as `10,11,100,100`, or of lists of four."""
+    def boxes(self, values: Any) -> tuple[list[np.ndarray], np.ndarray | None]:
+        """The coordinates of a column of texts such as `10,11,100,100`, or of lists; and the outlines of polygons."""
         column = _arrow(values, f"{self.what}: {BOX}")
         if not len(column):
-            return [np.empty(0)] * 4
+            return [np.empty(0)] * 4, None
         if not _is_text(column.type) and not pa.types.is_list(column.type):
             raise DataError(f"{self.what}: the column box holds {column.type}; give text such as '10,11,100,100'")
         parts = pc.split_pattern(column, ",") if _is_text(column.type) else column
         counts = np.asarray(pc.fill_null(pc.list_value_length(parts), 0))
-        self._refuse(counts != 4, lambda row: f"box is {column[row].as_py()!r}; give x_min,y_min,x_max,y_max")
+        odd = (counts != 4) & ((counts < FEWEST) | (counts % 2 == 1))
+        self._refuse(odd, lambda row: f"box is {column[row].as_py()!r}; give x_min,y_min,x_max,y_max, or a polygon")
         flat = parts.flatten()
-        return [self.numbers(flat.take(pa.array(np.arange(i, len(flat), 4))), COORDINATES[i]) for i in range(4)]
+        if (counts == 4).all():
+            sides = [flat.take(pa.array(np.arange(i, len(flat), 4))) for i in range(4)]
+            return [self.numbers(side, name) for side, name in zip(sides, COORDINATES, strict=True)], None
+        return self._polygons(np.split(self._coordinates(flat, counts), np.cumsum(counts)[:-1]))
+
+    def _coordinates(self, flat: Any, counts: np.ndarray) -> np.ndarray:
+        """The numbers of all polygons; those that are none are reported with the row of their polygon."""
+        rows = np.repeat(np.arange(len(counts)), counts)
+        return _Parser(self.what, self.image.take(pa.array(rows))).numbers(flat, "a coordinate")
+
+    def _polygons(self, each: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray | None]:
+        """The boxes around polygons, and their outlines where they differ."""
+        corners, outline, faults = np.empty((4, len(each))), np.full(len(each), None, np.object_), dict[int, str]()
+        for row, numbers in enumerate(each):
+            fault, corners[:, row], outline[row] = read_outline(numbers.tolist())
+            if fault:
+                faults[row] = fault
+        self._refuse(np.isin(np.arange(len(each)), [*faults]), lambda row: f"the polygon {faults[row]}")
+        return [*corners], outline if any(one is not None for one in outline) else None
 
     def _each(self, cells: Sequence[Any], name: str) -> np.ndarray:
         values, bad = np.full(len(cells), np.nan), np.zeros(len(cells), np.bool_)

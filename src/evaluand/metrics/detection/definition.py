@@ -50,11 +50,8 @@ class Definition:
     takes: Literal["proper", "inverted", "anything"] = "proper"
     area: tuple[float, float] = (-math.inf, math.inf)
 
-    def outside(self, corners: np.ndarray) -> np.ndarray:
-        """Which boxes lie outside the area."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            width, height = corners[2:] - corners[:2] + self.pixel
-            area = width * height
+    def outside(self, area: np.ndarray) -> np.ndarray:
+        """Which areas of objects lie outside the range that counts."""
         return np.asarray((area < self.area[0]) | (area > self.area[1]))
 
     def threshold(self, iou: float) -> float:

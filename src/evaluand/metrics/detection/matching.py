@@ -10,7 +10,7 @@ Only pairs that can reach the threshold are compared: a box that overlaps anothe
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from evaluand.core.errors import DataError
 from evaluand.metrics.base.labels import encode_labels
 from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.definition import Definition
+from evaluand.metrics.detection.masks import overlaps
+from evaluand.metrics.detection.outlines import area_of, polygon_of, shared_areas
 
 
 class Matching(NamedTuple):
@@ -65,8 +67,9 @@ def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: D
         counted = _most_confident(place, rank, definition.most)
     limits = [definition.threshold(iou) for iou in ious]
     crowd = np.zeros(len(truths), np.bool_) if truths.crowd is None else truths.crowd
-    truth_ignored, outside = crowd | definition.outside(truths.corners), definition.outside(detections.corners)
-    pairs = _overlapping(detections.corners, place, truths.corners, truth_place, crowd, min(limits), definition)
+    truth_ignored = crowd | definition.outside(truths.areas(definition.pixel))
+    outside = definition.outside(detections.areas(definition.pixel))
+    pairs = _all_overlapping(detections, place, truths, truth_place, crowd, min(limits), definition)
     pairs = _Pairs(*(column[counted[pairs.detection]] for column in pairs))
     found, met = (np.zeros((len(limits), n), np.bool_) for n in (len(order), len(truths)))
     ignored = np.repeat(outside[None], len(limits), axis=0)
@@ -213,6 +216,85 @@ def _match_pairs(
 
 _AT_ONCE = 1 << 17  # pairs of boxes that fit into the processor's cache
 _SLACK = 1e-9
+
+
+def _all_overlapping(
+    detections: Boxes,
+    place: np.ndarray,
+    truths: Boxes,
+    truth_place: np.ndarray,
+    crowd: np.ndarray,
+    least: float,
+    definition: Definition,
+) -> _Pairs:
+    """All pairs of the same place whose overlap reaches a threshold: of masks, of polygons, or of boxes."""
+    if detections.mask is not None and truths.mask is not None:
+        found = _overlapping_masks(detections.mask, place, truths.mask, truth_place, crowd)
+    elif detections.mask is not None or truths.mask is not None:
+        with_, without = ("detection", "truth") if truths.mask is None else ("truth", "detection")
+        if len(detections) and len(truths):
+            raise DataError(f"{with_}s have masks, but {without}s do not; give masks to both or to neither")
+        return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+    elif detections.outline is not None or truths.outline is not None:
+        found = _overlapping_outlines(detections, place, truths, truth_place, crowd, definition)
+    else:
+        return _overlapping(detections.corners, place, truths.corners, truth_place, crowd, least, definition)
+    enough = found.overlap > least if definition.strict else found.overlap >= least
+    return _Pairs(*(column[enough] for column in found))
+
+
+def _overlapping_masks(
+    masks: Sequence[Any], place: np.ndarray, others: Sequence[Any], truth_place: np.ndarray, crowd: np.ndarray
+) -> _Pairs:
+    """The pairs of masks of the same place."""
+    found = [_Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+    by_place = dict(_rows_by_place(truth_place))
+    for key, rows in _rows_by_place(place):
+        among = by_place.get(key)
+        if among is not None:
+            overlap = overlaps([masks[row] for row in rows], [others[row] for row in among], crowd[among])
+            found.append(_Pairs(np.repeat(rows, len(among)), np.tile(among, len(rows)), overlap.ravel()))
+    return _Pairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def _rows_by_place(place: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    for rows in np.split(order, starts[1:]) if len(order) else ():
+        yield int(place[rows[0]]), rows
+
+
+def _overlapping_outlines(
+    detections: Boxes,
+    place: np.ndarray,
+    truths: Boxes,
+    truth_place: np.ndarray,
+    crowd: np.ndarray,
+    definition: Definition,
+) -> _Pairs:
+    """The pairs of polygons of the same place: of all whose boxes overlap, the exact overlap."""
+    if definition.pixel:
+        raise DataError(
+            "polygons that are no upright rectangles have no overlap under a definition in which boxes include their"
+            " last pixel; use the definition standard or coco"
+        )
+    near = _overlapping(detections.corners, place, truths.corners, truth_place, crowd, 0.0, definition)
+    one, two = near.detection, near.truth
+    outlines, others = _outlines(detections), _outlines(truths)
+    shared = shared_areas(outlines, others, one, two)
+    area, other = (np.array([area_of(each) for each in some], np.float64) for some in (outlines, others))
+    total = np.where(crowd[two], area[one], area[one] + other[two] - shared)
+    return _Pairs(one, two, np.minimum(shared / total, 1.0))
+
+
+def _outlines(boxes: Boxes) -> list[np.ndarray]:
+    """Each object as a polygon."""
+    drawn = [None] * len(boxes) if boxes.outline is None else boxes.outline
+    corners = boxes.corners.T.tolist()
+    return [
+        np.array(polygon_of(box), np.float64).reshape(-1, 2) if outline is None else outline
+        for outline, box in zip(drawn, corners, strict=True)
+    ]
 
 
 def _overlapping(

@@ -1,0 +1,118 @@
+"""What `evaluand score` prints, stores and writes."""
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import join
+from typing import Any
+
+import click
+import pyarrow as pa
+
+from evaluand.cli.gates import conclude, require_gates
+from evaluand.cli.options import suggest_command
+from evaluand.cli.output import open_output, print_json, show
+from evaluand.cli.report import write as write_report
+from evaluand.cli.run import notes
+from evaluand.cli.score.problems import check_targets
+from evaluand.core import identity
+from evaluand.experiment.columns.scoring import SystemScores
+from evaluand.report.export import write_csv, write_parquet
+from evaluand.report.facts.base import Facts
+from evaluand.report.terminal.comparison import comparison_table, gates_table
+from evaluand.report.terminal.report import results_table
+from evaluand.report.text import safe
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore, Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where to write results: the values of the options of that name."""
+
+    junit: Path | None
+    table: Path | None
+    report: Path | None
+    force: bool
+    name: str | None
+    folder: Path
+    as_json: bool
+
+
+def check_output(output: Output, gates: Sequence[str]) -> None:
+    """Checks before anything is computed that the results can be written.
+
+    Raises:
+        UsageError: a file exists already, or --junit has no gates.
+    """
+    require_gates(tuple(gates), output.junit)
+    check_targets([None, output.table, output.report], output.force)
+
+
+def write_scores(compute: Callable[[Store], SystemScores], output: Output, name: str, *, flips: int) -> None:
+    """Computes scores in a store, prints them, and writes the files that are requested.
+
+    Args:
+        compute: computes the scores in a store, under `name`.
+        flips: how many examples of each pair to list as won and as lost.
+
+    Raises:
+        Exit: a gate failed.
+    """
+    with notes(), _open_store(output) as store:
+        scores = compute(store)
+        if output.report is not None:
+            assert isinstance(store, DirectoryStore)
+            commands = None if output.name is not None else {"Score again": f"evaluand {join(sys.argv[1:])}"}
+            write_report(store, name, str(output.report), commands=commands)
+        facts = scores.facts(flips=flips)
+    _print(facts, output)
+    conclude(facts["gates"], output.junit)
+
+
+@contextmanager
+def _open_store(output: Output) -> Iterator[Store]:
+    if output.name is not None:
+        yield DirectoryStore(output.folder)
+    elif output.report is None:
+        yield MemoryStore()
+    else:
+        with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
+            yield DirectoryStore(Path(place))
+
+
+def _print(facts: Facts, output: Output) -> None:
+    if output.table is not None:
+        _write_table(facts["metrics"], output.table)
+    stored = {} if output.name is None else {"stored": output.name}
+    if output.as_json:
+        return print_json(facts | stored)
+    show(results_table(facts, quiet=True))
+    if facts["comparison"] is not None:
+        click.echo()
+        show(comparison_table(facts["comparison"]))
+    if facts["gates"]:
+        click.echo()
+        show(gates_table(facts["gates"]))
+    for note in facts["notes"]:
+        click.echo(f"note: {safe(note)}", err=True)
+    for path in (output.table, output.report):
+        if path is not None:
+            click.echo(f"written: {safe(str(path))}", err=True)
+    if output.name is not None:
+        again = suggest_command("show", output.name, output.folder)
+        click.echo(f"\nstored as {safe(output.name)}; more: {safe(again)}")
+
+
+def _write_table(rows: Sequence[Facts], path: Path) -> None:
+    records = [{name: _cell(value) for name, value in row.items()} for row in rows]
+    table = pa.Table.from_pylist(records)
+    with open_output(path) as file:
+        (write_parquet if path.suffix == ".parquet" else write_csv)(table.to_reader(), file)
+
+
+def _cell(value: Any) -> Any:
+    return identity.encode(value).decode() if isinstance(value, dict | list) else value

@@ -1,0 +1,14 @@
+"""Files of object detection as COCO and LVIS publish them, as datasets and recorded outputs.
+
+files    instances and results, checked, image by image
+scoring  the metrics that pycocotools and lvis print, with intervals, groups, comparisons and gates
+"""
+
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.experiment.coco.scoring import score_coco as score_coco
+
+__getattr__, __dir__ = lazy_names(__name__)
