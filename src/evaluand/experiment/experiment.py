@@ -12,6 +12,7 @@ from typing import Any
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Place
 from evaluand.data.dataset import Dataset
@@ -21,7 +22,7 @@ from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
-from evaluand.experiment.preflight import check_answers, check_fit, check_trade
+from evaluand.experiment.preflight import check_answers, check_fit, check_gates, check_trade
 from evaluand.experiment.spec import parse_file
 from evaluand.experiment.user_code import transient_errors
 from evaluand.run.runner import Run, Runner
@@ -72,6 +73,7 @@ class Experiment:
         seed: the seed from which the examples' seeds are derived.
         views: task → the adapters that transform the dataset's rows for this task, as `Dataset.view` takes them.
         tradeoffs: trade-offs between objectives, for reports.
+        gates: rules that results must fulfil; `check_gates` checks them, and so does `evaluand run`.
 
     Raises:
         SpecError: an argument has a wrong type, or parts do not fit together.
@@ -100,6 +102,7 @@ class Experiment:
     origin: dict[str, Any] = field(default_factory=dict)
     views: Mapping[str, Any] = field(default_factory=dict)
     tradeoffs: Sequence[Trade] = ()
+    gates: Sequence[Gate] = ()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Experiment:
@@ -135,12 +138,17 @@ class Experiment:
         for i, trade in spec.tradeoffs.items():
             with document.at("tradeoffs", i):
                 trades["tradeoffs", i] = build.tradeoff(trade)
+        gates: dict[int, Gate] = {}
+        for i, gate in spec.gates.items():
+            with document.at("gates", i):
+                gates[i] = Gate.parse(gate)
         any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
         errors = transient_errors(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
             policy = spec.run.policy(errors)
         dataset = build.dataset(spec, folder, document)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
+        check_gates(document, gates, dataset, scorers, measures)
         document.check()
         assert spec.name is not None
         assert dataset is not None
@@ -156,6 +164,7 @@ class Experiment:
             {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(path.read_bytes()).hexdigest()[:32]},
             views,
             [*trades.values()],
+            [*gates.values()],
         )
 
     def __post_init__(self) -> None:

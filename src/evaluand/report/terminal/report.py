@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
@@ -55,7 +56,7 @@ _CURVES = {
 }
 _CONFUSION = "confusion_matrix"
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_EARLIER_WORK = {"reused": "reused", "kept": "already stored", "skipped": "skipped"}
+_EARLIER_WORK = {"retried": "retried", "reused": "reused", "kept": "already stored", "skipped": "skipped"}
 _ORDER = (COMPLETED, *SCORE_STATUSES, "metrics", "disparities", "curves", "pairs", "ranking", "flips")
 _NOUNS = {  # of the rows of tables, singular and plural
     "examples": ("example", "examples"),
@@ -306,15 +307,23 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
         label = safe(entry["task"], CELL)
         for step in ("run", "evaluation"):
             reasons = (m for m in entry["missing"] if (m["scorer"] is None) == (step == "run"))
-            failed = sum(reason["count"] for reason in reasons if reason["status"] == "failed")
+            failed = Counter[str]()
+            for reason in reasons:
+                if reason["status"] == "failed":
+                    failed[_kind_of_error(reason["reason"])] += reason["count"]
             grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _describe_step(entry[step], failed))
             label = ""
     return grid
 
 
-def _describe_step(step: Facts, failed: int) -> Text:
+def _kind_of_error(reason: str) -> str:
+    """The class of the error in a reason such as `scorer: ValueError: no`."""
+    return safe(reason.removeprefix("scorer: ").partition(":")[0], CELL)
+
+
+def _describe_step(step: Facts, failed: Counter[str]) -> Text:
     """What one step did, and how many of its calls or grades failed."""
-    receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
+    receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "retried": 0, "why": ""}
     parts = [f"{receipt['called']:,} done now"] if receipt["called"] else []
     parts += [f"{receipt[name]:,} {word}" for name, word in _EARLIER_WORK.items() if receipt[name]]
     why = safe(receipt["why"], 6 * CELL)
@@ -322,7 +331,8 @@ def _describe_step(step: Facts, failed: int) -> Text:
         parts, why = [why or "nothing to do"], ""
     text = Text(", ".join(parts))
     if failed:
-        text.append(f"; {failed:,} failed", "red")
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in failed.most_common())
+        text.append(f"; {failed.total():,} failed ({kinds})", "red")
     return text.append(f" ({why})" if why else "")
 
 
